@@ -23,7 +23,7 @@ from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError
 from autotune.store.location import Location, locate, mask_password
 from autotune.targets.startup import Startup, startup
-from autotune.wording import seconds
+from autotune.wording import count, seconds
 from runner.errors import RunnerError, RunnerUsageError
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter, find_library, libraries
@@ -124,7 +124,22 @@ def _measured(library: Library, cluster: str) -> list[DoctorFinding]:
         began = startup(library, options, runs=5)
     except (AutotuneError, RunnerError) as problem:
         return [DoctorFinding(BAD, "start-up", str(problem), "see the launcher's own message")]
-    return [_startup(began, options), _noise(began), _load(began)]
+    return [_startup(began, options), *_transport(began, library), _noise(began), _load(began)]
+
+
+def _transport(began: Startup, library: Library) -> list[DoctorFinding]:
+    """What carries the messages, what else could, and how many parameters cannot act under it."""
+    if not began.transport:
+        return []
+    idle = adapter(library).idle_under(library.params, began.transport)
+    words = f"{began.transport}; {count(len(idle), 'parameter')} cannot act under it"
+    chooses = adapter(library).transport_parameter
+    installed = adapter(library).transports()
+    others = [one for one in installed if one != began.transport.partition(":")[0]]
+    if others:
+        words += f"; also installed: {', '.join(f'{chooses}={one}' for one in others)}"
+    data = {"in_force": began.transport, "installed": installed, "idle": sorted(idle)}
+    return [DoctorFinding(GOOD, "transport", words, data=data)]
 
 
 def _startup(began: Startup, options: tuple[str, ...]) -> DoctorFinding:

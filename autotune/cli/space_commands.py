@@ -7,13 +7,15 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.cli.options import JsonOut, Mpi, opt
+from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
+from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.space import Parameter, Space, load_space
 from autotune.space.check import check_file
 from autotune.space.definition import KIND
-from autotune.space.discover import as_toml, discover
+from autotune.space.discover import as_toml, discover, idle_parameters
+from autotune.targets.startup import transport_in_force
 from autotune.terminal.render import console, table, write_json
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
@@ -136,12 +138,26 @@ def discover_parameters(
         opt("-o --out FILE", "Write the parameters found to this file, as a space to edit."),
     ] = None,
     force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
+    everything: Annotated[
+        bool,
+        opt(
+            "--all",
+            "List parameters that cannot act too. Without this, two ranks are started to see what "
+            "carries the messages.",
+        ),
+    ] = False,
+    cluster: ClusterName = "local",
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:
-    """List the parameters of this MPI library."""
+    """List the parameters of this MPI library that can act on this machine."""
     library = find_library(mpi)
-    found = discover(library, pattern, level)
+    listed = discover(library, pattern, level)
+    transport = (
+        "" if everything else transport_in_force(library, load_cluster(cluster).options(library))
+    )
+    idle = idle_parameters(listed, library, transport)
+    found = [info for info in listed if info.name not in idle]
     if json_out:
         write_json([vars(info) for info in found], json_out)
     elif out:
@@ -161,6 +177,12 @@ def discover_parameters(
         rows = [[i.name, i.default, _kind(i), i.help] for i in found]
         console().print(table("", ["parameter", "default", "kind", "meaning"], rows))
         console().print(f"{len(found)} parameters", markup=False)
+        if idle:
+            console().print(
+                f"{len(idle)} parameters are left out: they cannot act, because the messages go "
+                f"by {transport} (--all lists them)",
+                markup=False,
+            )
 
 
 def _kind(info: ParamInfo) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from autotune.errors import UsageError
 from autotune.space.check import is_flags
 from autotune.space.resolve import title
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library, ParamInfo
 
 _WIDTH = 96
@@ -33,6 +34,11 @@ def discover(library: Library, pattern: str | None = None, level: int = 9) -> li
         and not name.endswith("_verbose")
         and _matches(name, pattern)
     ]
+
+
+def idle_parameters(infos: Iterable[ParamInfo], library: Library, transport: str) -> dict[str, str]:
+    """Those parameters that do nothing under a transport in force, each with the reason."""
+    return adapter(library).idle_under((info.name for info in infos), transport)
 
 
 def _matches(name: str, pattern: str | None) -> bool:

@@ -23,10 +23,17 @@ _CHOOSES = re.compile(
     r"|.*_single_copy_mechanism"
 )
 
+_TRANSPORT_VARIABLE = re.compile(r"(UCX|FI|OMP)_")
+_CHOOSES_TRANSPORT = re.compile(r"UCX_(TLS|NET_DEVICES|SHM_DEVICES)|FI_PROVIDER")
+"""Among the variables of UCX, libfabric and OpenMP, only these choose what is opened."""
+
 
 def decides(parameter: Parameter) -> bool:
     """Whether a value of this parameter can decide which components are opened."""
-    return parameter.target != "mca" or _CHOOSES.fullmatch(parameter.name) is not None
+    name = parameter.name
+    if parameter.target == "env" and _TRANSPORT_VARIABLE.match(name):
+        return _CHOOSES_TRANSPORT.fullmatch(name) is not None
+    return parameter.target != "mca" or _CHOOSES.fullmatch(name) is not None
 
 
 class InactiveParameters:

@@ -58,7 +58,7 @@ class Codec:
             fresh = fresh | self.idle.learn(idle, setting)
         known = False
         if isinstance(defaults, dict):
-            known = any([self.idle.learn_default(n, v) for n, v in defaults.items()])
+            known = bool([n for n, v in defaults.items() if self.idle.learn_default(n, v)])
         if fresh or known:
             self._settled.clear()
         return bool(fresh) or known

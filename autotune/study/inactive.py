@@ -87,7 +87,7 @@ def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
 
 
 @dataclass(frozen=True)
-class Transport:
+class TransportFacts:
     """What the default's transport says of the parameters of a space.
 
     ``defaults`` maps the parameter that chooses the transport to its value in the default.
@@ -99,7 +99,7 @@ class Transport:
     idle: dict[str, str]
 
     @classmethod
-    def of(cls, space: Space, records: Iterable[RunRecord]) -> Transport:
+    def of(cls, space: Space, records: Iterable[RunRecord]) -> TransportFacts:
         """What ``records``, runs of the default, say; the first that shows a transport counts."""
         for record in records:
             back, kind = record.read_back.get(TRANSPORT), families().get(record.mpi_name)

@@ -20,7 +20,7 @@ from autotune.strategies import DEFAULTS, INACTIVE, SCATTER, UNUSED, Observation
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.evaluator import Defaults, Evaluator
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
-from autotune.study.inactive import Transport, inactive_in, unused_parameters
+from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
 from autotune.study.run_history import SEARCH
 from autotune.study.trial_store import OthersFaster, Trial, TrialStore
 from runner.types import RunRecord
@@ -273,7 +273,7 @@ class SearchPhase:
     def _learn_unused(self, trial: Trial) -> None:
         """Leave out parameters of collectives that the program was not seen to call, and those
         that do nothing under the transport in force."""
-        found = Transport.of(self.space, self.evaluator.history.default_records())
+        found = TransportFacts.of(self.space, self.evaluator.history.default_records())
         unused = unused_parameters(self.space, self.evaluator.history) | found.idle.keys()
         if fresh := self.idle.learn_everywhere(unused):
             trial.attrs[UNUSED] = sorted(fresh)

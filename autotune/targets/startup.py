@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from autotune.errors import WorkError
 from runner.launch import Runner
 from runner.machine import describe_machine
+from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, RunRecord
@@ -27,6 +28,12 @@ class Startup:
     def median(self) -> float:
         """Median of the wall seconds."""
         return statistics.median(self.times)
+
+    @property
+    def transport(self) -> str:
+        """The transport in force, such as "ob1: sm"; "" if the library does not show it."""
+        seen = (record.read_back.get(TRANSPORT) for record in self.records)
+        return next((back.effective or "" for back in seen if back), "")
 
 
 def startup(library: Library, options: tuple[str, ...], ranks: int = 2, runs: int = 3) -> Startup:
@@ -47,3 +54,16 @@ def startup(library: Library, options: tuple[str, ...], ranks: int = 2, runs: in
                 f"{record.reason}"
             )
     return Startup([r.wall_s for r in records], records)
+
+
+def transport_in_force(library: Library, options: tuple[str, ...]) -> str:
+    """The transport that two ranks use with these launch options; "" if it is not shown.
+
+    It starts the two ranks once or twice; a launch that fails says nothing.
+    """
+    if not adapter(library).transport_parameter:
+        return ""
+    try:
+        return startup(library, options, runs=1).transport
+    except WorkError:
+        return ""

@@ -141,6 +141,10 @@ class Adapter(ABC):
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
 
+    def transports(self) -> list[str]:
+        """Installed values of :attr:`transport_parameter`, in a fixed order."""
+        return []
+
     @classmethod
     def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
         """Those of ``names`` that do nothing under a transport in force, each with the reason.

@@ -26,6 +26,7 @@ from runner.mpi.openmpi_parameters import (
     read_parameters,
 )
 from runner.mpi.openmpi_traffic import (
+    PMLS,
     carrier,
     deselected,
     idle_under,
@@ -359,6 +360,9 @@ class OpenMPI(Adapter):
         if source != "default" or same:
             return None
         return f"its system parameter file is {theirs}, the launcher's is {info.default}"
+
+    def transports(self) -> list[str]:
+        return [p for p in PMLS if any(n.startswith(f"pml_{p}_") for n in self.library.params)]
 
     @classmethod
     def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:

@@ -28,7 +28,7 @@ _COMMON = re.compile(r"(?:opal|ompi)_common_[a-z0-9]+_")
 
 
 OB1, CM, _UCX = "ob1", "cm", "ucx"
-_PMLS = (OB1, _UCX, CM)
+PMLS = (OB1, _UCX, CM)
 _UNDER = {
     OB1: re.compile(r"(pml_ob1|btl|bml|smsc)(_\w+)?|opal_common_sm_\w+|mpi_event_tick_rate"),
     CM: re.compile(r"(pml_cm|mtl)(_\w+)?"),
@@ -41,7 +41,7 @@ _LIBFABRIC = re.compile(r"(opal_common_ofi|FI)_\w+")
 
 def carrier(shown: Shown) -> str:
     """The component of ``pml`` that carries the messages: ob1, ucx or cm; "" if none is seen."""
-    return next((p for p in _PMLS if any(n.startswith(f"pml_{p}_") for n in shown)), "")
+    return next((p for p in PMLS if any(n.startswith(f"pml_{p}_") for n in shown)), "")
 
 
 def transport_of(shown: Shown, log: UcxLog | None = None, one_node: bool = False) -> ReadBack:

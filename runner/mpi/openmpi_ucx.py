@@ -42,8 +42,8 @@ class UcxLog:
     """The logs of all ranks of one run.
 
     ``read`` maps the variables that UCX read to their values, ``unused`` those that it did not use
-    to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node`` to transports
-    and devices, such as ("sysv/memory", "cma/memory").
+    to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node`` to the
+    transports and devices, such as ("sysv/memory", "cma/memory").
     """
 
     ranks: int

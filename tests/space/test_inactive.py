@@ -65,4 +65,25 @@ def test_what_must_be_given_stays_and_what_is_unused_goes_everywhere() -> None:
 def test_which_parameters_of_the_library_choose_components() -> None:
     space = load_space("openmpi", NEW, {"ranks": 4, "cores": 4, "nodes": 2})
     chosen = {p.name for p in space if decides(p)}
-    assert chosen == {"smsc", "map_by", "bind_to", "rank_by", "coll_han_priority"}
+    assert chosen == {"pml", "UCX_TLS", "smsc", "map_by", "bind_to", "rank_by", "coll_han_priority"}
+
+
+def test_a_default_that_a_run_showed_decides_conditions() -> None:
+    """Beside ob1, the default here, variables of UCX do nothing, and naming ob1 changes nothing."""
+    space = load_space("openmpi", NEW, {"ranks": 2, "cores": 2, "nodes": 1})
+    idle = InactiveParameters(space)
+    alone = Setting({"UCX_RNDV_THRESH": 4096})
+    assert idle.strip(Setting({"pml": "ob1"})) == Setting({"pml": "ob1"})
+    assert idle.learn_default("pml", "ob1")
+    assert not idle.learn_default("pml", "ob1")
+    assert idle.strip(alone) == DEFAULT
+    assert idle.strip(Setting({"pml": "ob1"})) == DEFAULT
+    under = Setting({"pml": "ucx", "UCX_RNDV_THRESH": 4096})
+    assert idle.strip(under) == under
+    assert idle.strip(under.updated({EAGER: 1024})) == under
+    other = InactiveParameters(space)
+    other.learn_default("pml", "ucx")
+    assert other.strip(under) == alone
+    chosen = Setting({"pml": "ob1", EAGER: 1024})
+    assert other.strip(chosen) == chosen
+    assert not other.learn_default("no such name", 1)

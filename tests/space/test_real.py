@@ -9,8 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autotune.space import load_space
+from autotune.space import InactiveParameters, load_space
 from autotune.space.check import check_file
+from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
@@ -48,12 +49,15 @@ def test_random_settings_start_and_are_in_force(
     for number in range(2):
         scratch = tmp_path / str(number)
         scratch.mkdir()
-        launched = space.launched(space.sample(rng))
+        idle = InactiveParameters(space)
+        idle.learn_default("pml", "ob1")
+        launched = space.launched(idle.strip(space.sample(rng)))
         spec = LaunchSpec(
             (sys.executable, "-c", PROGRAM),
             ranks=2,
             parameters={"mca": launched.get("mca", {})},
             placement=launched.get("placement", {}),
+            variables=launched.get("env", {}),
             launch_options=("--mca", "btl", "^ofi"),
             oversubscribe=(os.cpu_count() or 1) < 2,
         )
@@ -64,5 +68,5 @@ def test_random_settings_start_and_are_in_force(
         assert done.stdout.count("fine") == 2
         read_back = launcher.probe(spec, scratch).read_back
         assert {name: item.state for name, item in read_back.items()} == dict.fromkeys(
-            spec.of("mca"), "in force"
+            [*spec.of("mca"), *spec.variables, TRANSPORT], "in force"
         )

@@ -20,7 +20,9 @@ SHIPPED = (
     "mate-jacobi3d",
     "null",
     "openmpi",
+    "openmpi-pml",
     "openmpi-tcp",
+    "openmpi-ucx",
     "openmpi-thesis",
 )
 
@@ -141,7 +143,7 @@ def test_random_settings_are_valid_and_launchable(library: Library, facts: dict[
         setting = space.sample(rng)
         assert space.violations(setting) == []
         assert space.canonical(setting) == setting
-        assert set(space.launched(setting)) <= {"mca", "placement"}
+        assert set(space.launched(setting)) <= {"mca", "placement", "env"}
 
 
 def test_null_is_for_one_node_only() -> None:

@@ -1,0 +1,239 @@
+"""UCX and libfabric below Open MPI: what a run shows of transports and environment variables."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.space import Space, load_space
+from runner.launch import Runner
+from runner.mpi.base import TRANSPORT
+from runner.mpi.discover import adapter
+from runner.mpi.library import Library
+from runner.mpi.openmpi_traffic import idle_under
+from runner.mpi.openmpi_ucx import logging_ucx, parse_ucx_log, ucx_variables
+from runner.types import LaunchSpec, ReadBack, RunRecord
+from tests.started import started
+
+PROGRAM = """
+import numpy as np
+from mpi4py import MPI
+world, data = MPI.COMM_WORLD, np.zeros(300_000, np.uint8)
+for size in (8, 1000, 300_000):
+    if world.rank == 0: world.Send(data[:size], 1); world.Recv(data[:size], 1)
+    if world.rank == 1: world.Recv(data[:size], 0); world.Send(data[:size], 0)
+"""
+OPTIONS = ("--mca", "btl", "^ofi")
+UCX = {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}
+LOG = """\
+[17.6] [vm:1:0] ucp_context.c:2463 UCX  INFO  Version 1.20.1 (loaded from /x/libucp.so.0)
+[17.6] [vm:1:0] parser.c:2355 UCX  WARN  unused environment variables: UCX_FOO (maybe: UCX_TLS?), UCX_Y
+[17.6] [vm:1:0] parser.c:2355 UCX  WARN  (set UCX_WARN_UNUSED_ENV_VARS=n to suppress this warning)
+[17.6] [vm:1:0] parser.c:2364 UCX  INFO  UCX_* env variables: UCX_TLS=self,sysv,cma UCX_MM_SEG_SIZE=16k
+[17.6] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 self cfg#0 tag(self/memory cma/memory)
+[17.6] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 intra-node cfg#1 tag(sysv/memory cma/memory)
+[17.6] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 inter-node cfg#2 tag(tcp/eth0.2)
+"""  # noqa: E501
+
+
+def test_a_log_is_understood() -> None:
+    log = parse_ucx_log([LOG, LOG])
+    assert log.ranks == 2
+    assert log.read == {"UCX_TLS": "self,sysv,cma", "UCX_MM_SEG_SIZE": "16k"}
+    assert log.unused == {"UCX_FOO": "maybe: UCX_TLS?", "UCX_Y": ""}
+    assert log.lanes == {
+        "intra-node": ("sysv/memory", "cma/memory"),
+        "inter-node": ("tcp/eth0.2",),
+    }
+
+
+@pytest.mark.parametrize("text", ["", "\0\0 UCX", "UCX_* env variables: ", "cfg#1 intra-node"])
+def test_other_text_says_nothing(text: str) -> None:
+    log = parse_ucx_log([text])
+    assert (log.read, log.unused, log.lanes) == ({}, {}, {})
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "carries", "state"),
+    [
+        ("UCX_TLS", "self,sysv,cma", True, "in force"),
+        ("UCX_TLS", "self,tcp", True, "altered"),
+        ("UCX_TLS", "self,sysv,cma", False, "inactive"),
+        ("UCX_FOO", "1", True, "inactive"),
+        ("UCX_RNDV_THRESH", "1k", True, "altered"),
+        ("OMP_NUM_THREADS", "1", True, None),
+    ],
+)
+def test_a_variable_is_judged_by_what_ucx_says(
+    name: str, value: str, carries: bool, state: str | None
+) -> None:
+    found = ucx_variables({name: value}, parse_ucx_log([LOG]), carries)
+    assert (found[name].state if found else None) == state
+
+
+def test_variables_of_a_transport_without_a_lane_are_inactive() -> None:
+    shown = LOG.replace("UCX_MM_SEG_SIZE=16k", "UCX_TCP_NODELAY=n").replace("tcp/eth0.2", "ud/x")
+    back = ucx_variables({"UCX_TCP_NODELAY": "n"}, parse_ucx_log([shown]), True)["UCX_TCP_NODELAY"]
+    assert (back.state, back.source) == ("inactive", "no connection uses tcp")
+
+
+def test_without_a_log_nothing_is_said_of_ucx() -> None:
+    assert ucx_variables({"UCX_TLS": "sysv"}, None, True) == {}
+
+
+@pytest.mark.parametrize(
+    ("transport", "idle"),
+    [
+        ("ob1: sm", {"pml_ucx_tls", "UCX_TLS", "mtl_ofi_av", "FI_PROVIDER"}),
+        ("ob1: ofi, tcp", {"pml_ucx_tls", "UCX_TLS", "mtl_ofi_av"}),
+        ("ucx", {"btl", "btl_sm_flags", "smsc", "mtl_ofi_av", "FI_PROVIDER"}),
+        ("cm: ofi", {"btl", "btl_sm_flags", "smsc", "pml_ucx_tls", "UCX_TLS"}),
+        ("", set()),
+        ("yalla", set()),
+    ],
+)
+def test_each_transport_has_parameters_of_its_own(transport: str, idle: set[str]) -> None:
+    names = [
+        "btl",
+        "btl_sm_flags",
+        "smsc",
+        "pml_ucx_tls",
+        "UCX_TLS",
+        "mtl_ofi_av",
+        "FI_PROVIDER",
+        "coll_tuned_x",
+    ]
+    assert set(idle_under(names, transport)) == idle
+
+
+def test_nothing_is_asked_of_ucx_where_it_has_no_part(tmp_path: Path) -> None:
+    plain = LaunchSpec(("x",), 2, {"mca": {"btl_sm_eager_limit": "1"}})
+    assert logging_ucx(plain, tmp_path, readable=True) == {}
+    assert logging_ucx(LaunchSpec(("x",), 2, {"mca": UCX}), tmp_path, readable=False) == {}
+
+
+def run(library: Library, mca: dict[str, str], variables: dict[str, str]) -> RunRecord:
+    program = (sys.executable, "-c", PROGRAM)
+    spec = LaunchSpec(
+        program, 2, {"mca": mca}, variables=variables, launch_options=OPTIONS, timeout_s=30
+    )
+    with Runner(adapter(library), guard=False) as runner:
+        return runner.run(spec)
+
+
+def back_of(record: RunRecord, name: str) -> tuple[str, str | None]:
+    back: ReadBack = record.read_back[name]
+    return back.state, back.effective
+
+
+@pytest.fixture
+def with_ucx(open_mpi: Library) -> Library:
+    if "pml_ucx_priority" not in open_mpi.params:
+        pytest.skip("this Open MPI was built without UCX")
+    return open_mpi
+
+
+@pytest.mark.mpi
+def test_the_default_uses_ob1_and_a_candidate_ucx(with_ucx: Library) -> None:
+    """What brings UCX into a candidate must not change the default that follows it."""
+    candidate = run(with_ucx, UCX, {"UCX_TLS": "self,sysv", "UCX_FOO": "1", "OMP_X": "a;b"})
+    default = run(with_ucx, {}, {"UCX_TLS": "self,sysv"})
+    assert candidate.valid, candidate.reason
+    assert back_of(candidate, TRANSPORT) == ("in force", "ucx: sysv/memory")
+    assert back_of(candidate, "pml_ucx_tls") == ("in force", "any")
+    assert back_of(candidate, "UCX_TLS") == ("in force", "self,sysv")
+    assert back_of(candidate, "OMP_X") == ("in force", "a;b")
+    assert candidate.read_back["UCX_FOO"].state == "inactive"
+    assert default.valid, default.reason
+    assert back_of(default, TRANSPORT) == ("in force", "ob1: sm")
+    assert default.read_back["UCX_TLS"].state == "inactive"
+
+
+@pytest.mark.mpi
+def test_what_ucx_refuses_is_said(with_ucx: Library) -> None:
+    record = run(with_ucx, UCX, {"UCX_RNDV_SCHEME": "nonsense"})
+    assert record.state == "failed"
+    assert "UCX: Invalid value for RNDV_SCHEME: 'nonsense'" in record.reason
+
+
+@pytest.mark.mpi
+def test_parameters_of_ob1_do_nothing_under_ucx(with_ucx: Library) -> None:
+    record = run(with_ucx, {**UCX, "btl_sm_eager_limit": "8192"}, {})
+    back = record.read_back["btl_sm_eager_limit"]
+    assert (back.state, back.source) == ("inactive", "pml/ucx carries the messages")
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("copies", [{}, {"smsc": "^cma"}])
+def test_put_and_get_are_the_component_s_own_affair(
+    open_mpi: Library, copies: dict[str, str]
+) -> None:
+    if open_mpi.version_tuple < (5,):
+        pytest.skip("the component has another name")
+    record = run(open_mpi, {"btl_sm_flags": "send,put,get", **copies}, {})
+    assert record.valid, record.reason
+    assert record.read_back["btl_sm_flags"].state == "in force"
+
+
+def variables_of(space: Space) -> list[str]:
+    return [p.name for p in space if p.target == "env"]
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["openmpi", "openmpi-ucx"])
+def test_every_level_of_a_shipped_space_is_read_back(with_ucx: Library, name: str) -> None:
+    space = load_space(name, with_ucx, {"ranks": 2, "cores": 2, "nodes": 1})
+    ours = [p for p in space if p.target == "env" or p.name.startswith("pml_ucx_")]
+    assert ours
+    for parameter in ours:
+        for level in parameter.levels:
+            launched = space.launched({"pml": "ucx", parameter.name: level})
+            record = run(with_ucx, launched["mca"], launched.get("env", {}))
+            state = record.read_back[parameter.name].state
+            away = parameter.name.startswith("UCX_TCP_")  # On one node no connection uses TCP.
+            assert (record.state, state) == ("ok", "inactive" if away else "in force"), level
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["openmpi", "openmpi-ucx", "openmpi-tcp"])
+def test_ucx_refuses_a_canary_in_each_variable(with_ucx: Library, name: str) -> None:
+    """A variable that UCX parses stops the program if its value makes no sense."""
+    space = load_space(name, with_ucx, {"ranks": 4, "cores": 4, "nodes": 2})
+    for variable in variables_of(space):
+        record = run(with_ucx, UCX, {variable: "no-such-value"})
+        assert record.state == "failed", variable
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_libfabric_reads_each_variable(open_mpi: Library, tmp_path: Path) -> None:
+    """libfabric reports each variable that it reads, with its value."""
+    if open_mpi.version_tuple < (5,):
+        pytest.skip("the space is for Open MPI 5.0")
+    space = load_space("openmpi-libfabric", open_mpi, {"ranks": 2, "cores": 2, "nodes": 1})
+    levels = {name: space[name].levels[-1] for name in variables_of(space)}
+    launched = space.launched({"pml": "cm", **levels})
+    record = run(open_mpi, launched["mca"], launched["env"])
+    assert back_of(record, TRANSPORT) == ("in force", "cm: ofi")
+    assert {record.read_back[name].state for name in levels} == {"in force"}
+    spec = LaunchSpec(
+        (sys.executable, "-c", PROGRAM),
+        2,
+        {"mca": launched["mca"]},
+        variables={**launched["env"], "FI_LOG_LEVEL": "info"},
+        launch_options=OPTIONS,
+        read_back=False,
+    )
+    launcher = adapter(open_mpi)
+    environment = launcher.environment(spec, dict(os.environ))
+    done = started(launcher.command(spec, tmp_path), env=environment, timeout=60)
+    assert done.returncode == 0, done.stderr
+    for name in levels:
+        word = name.removeprefix("FI_TCP_").lower()
+        assert re.search(rf":tcp:core:.* read \w+ var {word}=", done.stderr), name
