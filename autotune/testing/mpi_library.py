@@ -169,6 +169,17 @@ class MpiLibraryContract:
             launcher.library.version,
         )
 
+    def test_variables_of_a_setting_are_read_back(
+        self, launcher: Adapter, runner: Runner
+    ) -> None:
+        values = {"AUTOTUNE_CONTRACT": "by-launch", "AUTOTUNE_LIST": "{0:2},{4}:;^a=1"}
+        spec = self.spec(launcher, variables=values)
+        record = runner.run(spec)
+        assert {value for _, value, _ in self.said(record).values()} == {"by-launch"}
+        for name, value in values.items():
+            back = record.read_back[name]
+            assert (back.state, back.effective) == ("in force", value)
+
     def test_variables_reach_the_ranks(self, launcher: Adapter, runner: Runner) -> None:
         by_launch = self.spec(launcher, env={"AUTOTUNE_CONTRACT": "by-launch"})
         words = launcher.rank_environment({"AUTOTUNE_CONTRACT": "by-words"})

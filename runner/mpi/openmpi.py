@@ -314,9 +314,8 @@ class OpenMPI(Adapter):
         read_back |= ucx_variables(spec.variables, log, carrier(shown) == "ucx")
         transport = transport_of(shown, log, _one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective else {}
-        return Probe(
-            True, _world_size(size, shown), read_back, inherited, self._mismatch(shown, spec)
-        )
+        mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(scratch)
+        return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
 
     def _synonym(self, name: str, ours: dict[str, str]) -> bool:
         info = self.library.params.get(name)

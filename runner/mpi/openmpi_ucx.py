@@ -24,6 +24,7 @@ _READ = re.compile(r"UCX_\* env variables?: (.*)")
 _UNUSED = re.compile(r"unused environment variables?: (.*)")
 _LANES = re.compile(r"(self|intra-node|inter-node) cfg#\d+ (.*)")
 _ERROR = re.compile(r"UCX +ERROR +(.*)")
+_NO_WAY = re.compile(r"UCX +ERROR +no [a-z ]*transport to [^:]*: (.*)")
 _TRANSPORTS = {
     "TCP": {"tcp"},
     "CMA": {"cma"},
@@ -74,6 +75,11 @@ def read_ucx_log(scratch: Path) -> UcxLog | None:
 def ucx_complaint(scratch: Path) -> str:
     """The first error in the logs, as a sentence; "" if there is none."""
     for text in _texts(scratch):
+        if found := _NO_WAY.search(text):
+            return (
+                f"UCX found no transport between two ranks ({found[1].strip()}); UCX_NET_DEVICES "
+                "and UCX_TLS say which devices and transports it may use"
+            )
         if found := _ERROR.search(text):
             return f"UCX: {found[1].strip()}"
     return ""

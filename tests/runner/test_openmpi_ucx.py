@@ -161,6 +161,14 @@ def test_what_ucx_refuses_is_said(with_ucx: Library) -> None:
 
 
 @pytest.mark.mpi
+def test_no_way_between_two_ranks_is_said_in_words(with_ucx: Library) -> None:
+    record = run(with_ucx, UCX, {"UCX_TLS": "self"})
+    assert record.state == "failed"
+    assert "UCX found no transport between two ranks" in record.reason
+    assert "UCX_NET_DEVICES and UCX_TLS" in record.reason
+
+
+@pytest.mark.mpi
 def test_parameters_of_ob1_do_nothing_under_ucx(with_ucx: Library) -> None:
     record = run(with_ucx, {**UCX, "btl_sm_eager_limit": "8192"}, {})
     back = record.read_back["btl_sm_eager_limit"]

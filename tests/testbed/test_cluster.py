@@ -25,8 +25,9 @@ import json, os, socket
 from mpi4py import MPI
 comm = MPI.COMM_WORLD
 seen = comm.gather((socket.gethostname(), sorted(os.sched_getaffinity(0))))
+set_here = comm.gather(os.environ.get("AUTOTUNE_TEST"))
 if comm.rank == 0:
-    print(json.dumps({"seen": seen}))
+    print(json.dumps({"seen": seen, "set": set_here}))
 """
 
 
@@ -69,6 +70,35 @@ def test_ranks_run_on_both_nodes(bed: tb.Testbed, definition: str, open_mpi: Lib
     assert record.world_size == 2
     assert record.extra["seen"] == [[node.name, list(node.cpus)] for node in bed.nodes]
     assert record.bindings == [",".join(map(str, node.cpus)) for node in bed.nodes]
+
+
+@pytest.mark.mpi
+def test_a_setting_s_variables_and_ucx_reach_every_node(
+    bed: tb.Testbed, definition: str, open_mpi: Library
+) -> None:
+    """PRRTE hands only its own variables to other nodes; UCX needs the interface of each node."""
+    if "pml_ucx_priority" not in open_mpi.params:
+        pytest.skip("this Open MPI was built without UCX")
+    cluster = load_cluster(definition)
+    spec = LaunchSpec(
+        program=(sys.executable, "-c", WHO),
+        ranks=2,
+        parameters={"mca": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}},
+        placement={"map_by": "node"},
+        variables={"AUTOTUNE_TEST": "a,b^c", "UCX_TCP_NODELAY": "n"},
+        launch_options=cluster.options(open_mpi),
+        oversubscribe=len(bed.cpus) < 2,
+        one_machine=True,
+        timeout_s=60,
+    )
+    with Runner(adapter(open_mpi), guard=False, own_processes=cluster.own_processes) as runner:
+        record = runner.run(spec)
+    assert record.valid, (record.reason, record.stderr_tail)
+    assert record.extra["set"] == ["a,b^c"] * 2
+    back = {name: (b.state, b.effective) for name, b in record.read_back.items()}
+    assert back["AUTOTUNE_TEST"] == ("in force", "a,b^c")
+    assert back["UCX_TCP_NODELAY"] == ("in force", "n")
+    assert back["transport"] == ("in force", "ucx: tcp/net0")
 
 
 @pytest.mark.mpi
