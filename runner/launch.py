@@ -178,7 +178,7 @@ class Runner:
             patterns=patterns_of(spec),
             rank_env=self.adapter.rank_variables,
             ranks=spec.ranks,
-            variables=tuple(spec.variables),
+            variables=tuple(spec.variables | spec.expected_variables),
             ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
@@ -220,7 +220,9 @@ class Runner:
             foreign_limit_s=foreign.limit_s,
             load1=result.load1,
             world_size=probe.world_size,
-            read_back=read_back_variables(spec.variables, result.ranks or ())
+            read_back=read_back_variables(
+                spec.variables | spec.expected_variables, result.ranks or ()
+            )
             | probe.read_back
             | read_back_placement(spec.placement, bindings)
             | self._cpus_read_back(result, bindings),

@@ -83,6 +83,8 @@ class LaunchSpec:
     """Library parameters that a file or the environment should set: read back as those of
     :data:`LIBRARY`, but not put on the command line.
     """
+    expected_variables: dict[str, str] = field(default_factory=dict)
+    """Variables that a file should give every rank: read back, but not put on the command line."""
     launch_options: tuple[str, ...] = ()
     oversubscribe: bool = False
     clean_env: bool = False

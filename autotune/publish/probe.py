@@ -88,7 +88,8 @@ class Prober:
         for canary, other in ended:
             if other.state in DEAD or (not canary.dies and _bound_otherwise(record, other)):
                 seen |= canary.names
-        seen |= self._loaded(fmt, loading, content) | self._told(fmt, loading, content)
+        self._loaded(fmt, loading, content)
+        seen |= self._told(fmt, loading, content)
         if missing := content.names - seen:
             raise NotObeyed(_unseen(fmt, missing, ended))
         acted = "; canaries acted" if canaries else ""
@@ -127,6 +128,7 @@ class Prober:
             ranks=ranks,
             env=_own_library(self.library) | dict(loading.env),
             expected=expected,
+            expected_variables=dict(content.groups.get("env", {})),
             launch_options=(*words, *loading.options),
             oversubscribe=ranks > cores and not placed,
             timeout_s=TIMEOUT_S,
@@ -158,14 +160,13 @@ class Prober:
             (group, name)
             for group, values in content.groups.items()
             for name in values
-            if group == "mca" and name in seen
+            if group in ("mca", "env") and name in seen
         }
 
-    def _loaded(self, fmt: Format, loading: Loading, content: Content) -> Names:
-        """Names under ``env`` that the script was seen to set; raises NotObeyed for wrong or
-        further variables."""
+    def _loaded(self, fmt: Format, loading: Loading, content: Content) -> None:
+        """Raise NotObeyed if a script sets other variables than it should."""
         if not isinstance(fmt, Script):
-            return set()
+            return
         wanted = variables(content, self.library)
         wrong = [n for n, v in wanted.items() if loading.env.get(n) != v]
         if wrong:
@@ -173,7 +174,6 @@ class Prober:
         extra = set(loading.env) - set(wanted)
         if extra:
             raise NotObeyed(f"{fmt.name}: the file also sets {', '.join(sorted(extra))}")
-        return {("env", name) for name in content.groups.get("env", {})}
 
     def _told(self, fmt: Format, loading: Loading, content: Content) -> Names:
         """Numbers that a command of the library (MPICH's ``mpivars``) shows in force.  A choice

@@ -169,9 +169,7 @@ class MpiLibraryContract:
             launcher.library.version,
         )
 
-    def test_variables_of_a_setting_are_read_back(
-        self, launcher: Adapter, runner: Runner
-    ) -> None:
+    def test_variables_of_a_setting_are_read_back(self, launcher: Adapter, runner: Runner) -> None:
         values = {"AUTOTUNE_CONTRACT": "by-launch", "AUTOTUNE_LIST": "{0:2},{4}:;^a=1"}
         spec = self.spec(launcher, variables=values)
         record = runner.run(spec)

@@ -165,6 +165,13 @@ class Adapter(ABC):
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
         """Words of the command line that set ``variables`` for the ranks, not for the launcher."""
 
+    def forwarding(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Library parameters that hand ``variables`` to the ranks of all nodes.
+
+        Empty if the library has none for them, or hands every variable down by itself.
+        """
+        return {}
+
     @abstractmethod
     def variables(
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]

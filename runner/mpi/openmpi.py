@@ -42,6 +42,8 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack
 SHOW_FILE = "mca-params.txt"
 _SIZE = re.compile(r"\(out of a total of (\d+)\)")
 _ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
+_LIST, _LIST_SIGN = "mca_base_env_list", ";"
+"""The parameter with variables for all ranks, and what separates them."""
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 _HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
@@ -232,6 +234,13 @@ class OpenMPI(Adapter):
 
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
         return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+
+    def forwarding(self, variables: Mapping[str, str]) -> dict[str, str]:
+        # 4.1 refuses the parameter beside an option -x, so a file with it would break launches.
+        values = variables.values()
+        if not variables or not self.prrte or any(_LIST_SIGN in value for value in values):
+            return {}
+        return {_LIST: _LIST_SIGN.join(f"{n}={v}" for n, v in sorted(variables.items()))}
 
     def variables(
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]

@@ -206,5 +206,35 @@ def test_without_a_format_the_user_s_own_files_hold_everything(open_mpi: Library
     placed = Content({"placement": {"map_by": "node"}} | values)
     both = ["openmpi-user", "prte-user"] if open_mpi.version_tuple >= (5,) else ["openmpi-user"]
     assert named(placed) == both
-    with pytest.raises(UsageError, match="OMP_NUM_THREADS"):
-        usual(Content({"env": {"OMP_NUM_THREADS": "1"}}), open_mpi)
+    variable = Content({"env": {"OMP_NUM_THREADS": "1"}})
+    if open_mpi.version_tuple >= (5,):
+        assert named(variable) == ["openmpi-user"]
+    else:  # 4.1 refuses its list of variables beside an option -x.
+        with pytest.raises(UsageError, match="OMP_NUM_THREADS"):
+            usual(variable, open_mpi)
+    with pytest.raises(UsageError, match="FI_PROVIDER"):
+        usual(Content({"env": {"FI_PROVIDER": "tcp;ofi_rxm"}}), open_mpi)
+
+
+UCX = {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}
+
+
+@pytest.mark.parametrize("name", ["openmpi-user", "openmpi-system", "sh"])
+def test_a_variable_is_seen_in_the_ranks(prober: Prober, name: str) -> None:
+    """The ranks have the variable, and the library's own parameters beside it are in force."""
+    if prober.library.version_tuple < (5,) and name.startswith("openmpi"):
+        pytest.skip("4.1 refuses its list of variables beside an option -x")
+    fmt = find(name)
+    content = Content({"mca": UCX, "env": {"UCX_RNDV_THRESH": "16384", "OMP_NUM_THREADS": "1"}})
+    assert "5 values seen in force" in prove(prober, fmt, content)
+
+
+def test_a_variable_that_does_not_arrive_is_refused(prober: Prober) -> None:
+    fmt = find("sh")
+    content = Content({"env": {"OMP_NUM_THREADS": "1"}})
+
+    def stage(shown: Content) -> str:
+        return "export OMP_NUM_THREADS=2\n"
+
+    with pytest.raises(NotObeyed, match="OMP_NUM_THREADS"):
+        prober.prove(fmt, content, stage)

@@ -88,7 +88,8 @@ def test_a_parameter_file_elsewhere_is_in_force_nowhere(tmp_path: Path, prober: 
     path = tmp_path / "elsewhere.conf"
     publish(path, "openmpi-user")
     space = tmp_path / "more.toml"
-    space.write_text("[parameters.MPIR_CVAR_CH4_SHM_POSIX_EAGER]\nlevels = ['iqueue']\n")
+    more = "[parameters.OMP_PROC_BIND]\nlevels = ['close']\ntarget = 'env'\n"
+    space.write_text("[parameters.MPIR_CVAR_CH4_SHM_POSIX_EAGER]\nlevels = ['iqueue']\n" + more)
     seen = look(path, prober, [str(space)])
     assert seen.in_force is False
     assert "reads" in seen.why

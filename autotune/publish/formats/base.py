@@ -13,6 +13,7 @@ from typing import ClassVar
 from autotune.publish.content import Content, check_published_groups
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
+from runner.types import LIBRARY
 
 CANARY = "autotune-canary"
 """A value that no policy parameter accepts: the launch must fail."""
@@ -122,9 +123,10 @@ def policies(content: Content, library: Library) -> dict[str, str]:
 
 def variables(content: Content, library: Library) -> dict[str, str]:
     """Everything that environment variables can express, for this library's family and version."""
-    groups = content.groups
-    said = adapter(library).variables(groups, groups.get("placement", {}))
-    return said | dict(groups.get("env", {}))
+    groups, launcher = content.groups, adapter(library)
+    said = launcher.variables(groups, groups.get("placement", {}))
+    own = dict(groups.get("env", {}))
+    return said | own | launcher.variables({LIBRARY: launcher.forwarding(own)}, {})
 
 
 def value_canaries(content: Content) -> list[Canary]:

@@ -22,6 +22,7 @@ from autotune.publish.formats.base import (
     system_copy,
     system_directory,
 )
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
 SYSTEM_FILE = "openmpi-mca-params.conf"
@@ -44,12 +45,15 @@ class UserConf(Format):
     def part(self, content: Content, library: Library) -> Content:
         # 4.1 has one namespace for the library and its launcher; 5.x reads only mca here.
         old = library.version_tuple < (5,)
-        return content.only("mca", *(("prte", "pmix", "placement") if old else ()))
+        named = adapter(library).forwarding(content.groups.get("env", {}))
+        more = ("prte", "pmix", "placement") if old else ("env",) if named else ()
+        return content.only("mca", *more)
 
     def body(self, content: Content, library: Library) -> str:
         values = {
             n: v for g in ("mca", "prte", "pmix") for n, v in content.groups.get(g, {}).items()
         }
+        values |= adapter(library).forwarding(content.groups.get("env", {}))
         return assignments(values | policies(content, library))
 
     def canaries(self, content: Content, library: Library) -> list[Canary]:
