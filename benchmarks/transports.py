@@ -9,7 +9,7 @@ default's time over the setting's, less one, with a 95 % interval over the block
 --chosen names result files of ``autotune search --json`` for these cells, in any order. The setting
 that a search recommended then runs in the same blocks ("search"). The verdict compares it with the
 best of the settings: the best is chosen on the even blocks, and both are valued on the odd ones.
-``share`` is the time of the best over the time of the search's choice there. Needs a machine without
+``share`` is the time of the best over that of the search's choice there. Needs a machine without
 other work.
 """
 
