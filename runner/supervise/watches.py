@@ -78,7 +78,7 @@ class RankWatch:
                 processes.setdefault(rank, []).append(pid)
         seen = {}
         for rank, pids in processes.items():
-            pid = _program(pids)
+            pid = rank_process(pids)
             cpus = process_tree.cpus_allowed(pid)
             if cpus is not None:
                 seen[rank] = RankSeen(rank, pid, cpus, process_tree.exe(pid))
@@ -92,7 +92,7 @@ class RankWatch:
         return None
 
 
-def _program(pids: list[int]) -> int:
+def rank_process(pids: list[int]) -> int:
     """The rank itself among the processes with the same rank variable.
 
     Wrapper scripts are above it, and helpers that it started are below it. Take the innermost
