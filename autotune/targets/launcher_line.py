@@ -51,6 +51,17 @@ _MEANT = {"--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-ru
 """Options that are accepted and dropped, because autotune gives them itself where needed."""
 
 
+def typed(words: Sequence[str]) -> list[str]:
+    """A launcher's command line as a user would type it.
+
+    The launcher is given by its name if the shell finds this launcher by it.
+    """
+    name = Path(words[0]).name
+    found = shutil.which(name)
+    same = found is not None and Path(found).resolve() == Path(words[0]).resolve()
+    return [name if same else words[0], *words[1:]]
+
+
 @dataclass(frozen=True)
 class LauncherLine:
     """The content of a launcher line: ``ranks`` (None: not given), options, and the program."""

@@ -17,7 +17,7 @@ from runner.jobs import Job, Rank, find_jobs, shared_cpus
 from runner.mpi.library import Library
 from runner.supervise.process_tree import environ, parent_of
 from tests.mpis import NAMES, library_named
-from tests.other_jobs import other_job
+from tests.other_jobs import other_jobs
 from tests.runner.supervising import eventually
 
 pytestmark = pytest.mark.mpi
@@ -31,12 +31,12 @@ def job(
     """A library, and the launcher of a job of two ranks, each below a shell and beside a helper."""
     library = library_named(request.param)
     place = tmp_path_factory.mktemp("job") / "place"
-    # The shell has the rank's variables, too, and so has what it started before.
-    wrapper = ("sh", "-c", 'sleep 60 & "$@"; kill $!', "sh")
+    # The shell has the rank's variables, too, and so has what else it starts.
+    wrapper = ("sh", "-c", '"$@" & r=$!; sleep 60 & h=$!; wait $r; kill $h', "sh")
     line = (library.launcher, "-n", "2", "PROGRAM")
     if library.family == "openmpi" and len(available_cpus()) < 2:
         pytest.skip("needs two CPUs")
-    with other_job(library, place, line, 2, wrapper) as pid:
+    with other_jobs(library, place, [line], wrapper) as [pid]:
         yield library, pid
 
 
@@ -66,8 +66,8 @@ def test_a_job_is_found_with_its_ranks(job: tuple[Library, int]) -> None:
 def test_a_job_of_this_process_is_none_of_others(job: tuple[Library, int]) -> None:
     _, pid = job
     [rank, _] = found(pid)[0].ranks
-    # As that rank would see it, and as the shell above it would.
-    for root in (rank.pid, parent_of(rank.pid)):
+    # As that rank would see it, the shell above it, and what started the launcher.
+    for root in (rank.pid, parent_of(rank.pid), parent_of(pid)):
         assert pid not in [one.pid for one in find_jobs(root)]
 
 
@@ -106,10 +106,13 @@ def test_a_job_of_another_user_is_told_as_not_readable(job: tuple[Library, int])
 def test_ranks_without_a_launcher_are_those_that_loaded_mpi(library: Library) -> None:
     """As under srun, where the shell of an interactive job has the variable of a rank, too."""
     text = "import mpi4py; mpi4py.rc.initialize = False; from mpi4py import MPI; input()"
-    env = {**os.environ, "PMI_RANK": "0"}
-    pipes = {"stdin": subprocess.PIPE, "env": env}
-    loaded = subprocess.Popen([sys.executable, "-c", text], **pipes)  # type: ignore[call-overload]
-    plain = subprocess.Popen([sys.executable, "-c", "input()"], **pipes)  # type: ignore[call-overload]
+
+    def rank(number: str, program: str) -> subprocess.Popen[bytes]:
+        env = {**os.environ, "PMI_RANK": number}
+        words = [sys.executable, "-c", program]
+        return subprocess.Popen(words, stdin=subprocess.PIPE, env=env)
+
+    loaded, plain = rank("0", text), rank("1", "input()")
     try:
 
         def ranks() -> list[int]:
