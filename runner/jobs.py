@@ -23,7 +23,7 @@ from runner.supervise.watches import rank_process
 
 
 @dataclass(frozen=True)
-class Rank:
+class JobRank:
     """One rank; ``cpus`` is its affinity, None if that may not be read."""
 
     pid: int
@@ -31,13 +31,13 @@ class Rank:
 
 
 @dataclass(frozen=True)
-class Job:
+class MpiJob:
     """What one launcher started on this node; ``pid``, ``command``, ``user`` are the launcher's."""
 
     pid: int
     command: str
     user: str
-    ranks: tuple[Rank, ...]
+    ranks: tuple[JobRank, ...]
     library: Library | None
     """Family and version, as far as the options of its launcher depend on it; None: unknown."""
     readable: bool
@@ -73,7 +73,7 @@ class _Process:
 _Table = Mapping[int, _Process]
 
 
-def find_jobs(root: int | None = None) -> tuple[Job, ...]:
+def find_jobs(root: int | None = None) -> tuple[MpiJob, ...]:
     """The MPI jobs of this node, by process id.
 
     Jobs below ``root`` (default: this process; 0: none) are left out, and so is a job that ``root``
@@ -91,7 +91,7 @@ def find_jobs(root: int | None = None) -> tuple[Job, ...]:
     return tuple(_job(starter, pids, table) for starter, pids in sorted(groups.items()))
 
 
-def shared_cpus(jobs: Sequence[Job]) -> list[tuple[Job, Job, frozenset[int]]]:
+def shared_cpus(jobs: Sequence[MpiJob]) -> list[tuple[MpiJob, MpiJob, frozenset[int]]]:
     """Each two jobs whose ranks may run on the same CPUs, with these CPUs."""
     pairs = [
         (one, other, (one.cpus or frozenset()) & (other.cpus or frozenset()))
@@ -158,17 +158,17 @@ def _starter(pid: int, root: int, table: _Table) -> int | None:
     return above[at]
 
 
-def _job(starter: int, pids: list[int], table: _Table) -> Job:
+def _job(starter: int, pids: list[int], table: _Table) -> MpiJob:
     by_rank: dict[object, list[int]] = {}
     for pid in sorted(pids, key=lambda one: len(_above(one, table))):
         # Wrappers and helpers of a rank have its variable too.
         by_rank.setdefault(table[pid].rank or pid, []).append(pid)
     found = [rank_process(same) for same in by_rank.values()]
-    return Job(
+    return MpiJob(
         starter,
         command_of(starter),
         _user(starter),
-        tuple(Rank(pid, _affinity(pid)) for pid in found),
+        tuple(JobRank(pid, _affinity(pid)) for pid in found),
         _library(found[0], table),
         all(table[pid].rank is not None for pid in found),
     )

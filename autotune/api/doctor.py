@@ -27,7 +27,7 @@ from autotune.targets.startup import Startup, startup
 from autotune.wording import seconds
 from runner.cpus import cpu_list
 from runner.errors import RunnerError, RunnerUsageError
-from runner.jobs import Job, find_jobs, shared_cpus
+from runner.jobs import MpiJob, find_jobs, shared_cpus
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
@@ -94,7 +94,7 @@ def _jobs() -> list[DoctorFinding]:
     return [found, DoctorFinding(NOTE, "shared CPUs", "; ".join(pairs), advice, {"shared": data})]
 
 
-def _job_data(job: Job) -> dict[str, Any]:
+def _job_data(job: MpiJob) -> dict[str, Any]:
     ranks = [
         {"pid": r.pid, "cpus": None if r.cpus is None else cpu_list(r.cpus)} for r in job.ranks
     ]

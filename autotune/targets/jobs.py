@@ -10,7 +10,7 @@ from autotune.errors import UsageError
 from autotune.targets.launcher_line import typed
 from autotune.wording import count
 from runner.cpus import available_cpus, core_sets, count_cores, cpu_list, with_siblings
-from runner.jobs import Job, find_jobs
+from runner.jobs import MpiJob, find_jobs
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
@@ -39,7 +39,7 @@ def divided(jobs: int, library: Library) -> list[Share]:
     return [Share(cpus, count_cores(cpus), _line(library, cpus, len(cpus))) for cpus in sets]
 
 
-def jobs_on(cpus: frozenset[int] | None) -> list[Job]:
+def jobs_on(cpus: frozenset[int] | None) -> list[MpiJob]:
     """The other MPI jobs that may run on a core of ``cpus`` (None: on any core of this node).
 
     Jobs whose CPUs may not be read are among them.
@@ -48,7 +48,7 @@ def jobs_on(cpus: frozenset[int] | None) -> list[Job]:
     return [job for job in find_jobs() if job.cpus is None or job.cpus & ours]
 
 
-def job_words(job: Job) -> str:
+def job_words(job: MpiJob) -> str:
     """The job, its process id and user, and where its ranks run."""
     ranks = count(len(job.ranks), "rank")
     if job.cpus is None:
@@ -61,13 +61,13 @@ def job_words(job: Job) -> str:
     return f"{job.command} (pid {job.pid}, user {job.user}): {ranks}{unread} {place}"
 
 
-def jobs_words(jobs: Sequence[Job]) -> str:
+def jobs_words(jobs: Sequence[MpiJob]) -> str:
     """The first jobs, and the number of the others."""
     words = "; ".join(job_words(job) for job in jobs[:MOST])
     return words + (f"; and {len(jobs) - MOST} more" if len(jobs) > MOST else "")
 
 
-def split_words(jobs: Sequence[Job]) -> str:
+def split_words(jobs: Sequence[MpiJob]) -> str:
     """The command that shows how these jobs and one more get cores of their own."""
     return f"autotune cluster split {len(jobs) + 1} prints how each job gets cores of its own"
 
@@ -94,7 +94,7 @@ def shared_notes(cpus: frozenset[int] | None, ranks: int, one_node: bool = True)
     return [first, *_divided_notes(jobs)]
 
 
-def _divided_notes(jobs: Sequence[Job]) -> list[str]:
+def _divided_notes(jobs: Sequence[MpiJob]) -> list[str]:
     try:
         own, *theirs = core_sets(len(jobs) + 1, available_cpus())
     except ValueError:

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runner.cpus import available_cpus
-from runner.jobs import Job, Rank, find_jobs, shared_cpus
+from runner.jobs import JobRank, MpiJob, find_jobs, shared_cpus
 from runner.mpi.library import Library
 from runner.supervise.process_tree import environ, parent_of
 from tests.mpis import NAMES, library_named
@@ -40,7 +40,7 @@ def job(
         yield library, pid
 
 
-def found(pid: int) -> list[Job]:
+def found(pid: int) -> list[MpiJob]:
     return [one for one in find_jobs() if one.pid == pid]
 
 
@@ -129,7 +129,7 @@ def test_ranks_without_a_launcher_are_those_that_loaded_mpi(library: Library) ->
 
 def test_jobs_share_the_cpus_on_which_both_may_run() -> None:
     one, other, unknown = (
-        Job(pid, "", "", tuple(Rank(0, cpus) for cpus in ranks), None, True)
+        MpiJob(pid, "", "", tuple(JobRank(0, cpus) for cpus in ranks), None, True)
         for pid, ranks in enumerate([({0}, {1}), ({1, 2}, None), (None,)])
     )
     assert shared_cpus([one, other, unknown]) == [(one, other, {1})]
