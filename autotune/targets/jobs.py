@@ -115,4 +115,4 @@ def _line(library: Library | None, cpus: frozenset[int], ranks: int) -> str:
     if library is None:
         return f"on CPUs {cpu_list(cpus)}, by the options of its launcher"
     words = adapter(library).line_on(cpus, min(ranks, count_cores(cpus)))
-    return shlex.join(typed(words))
+    return shlex.join(typed(words, library.launcher))

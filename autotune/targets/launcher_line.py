@@ -51,15 +51,15 @@ _MEANT = {"--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-ru
 """Options that are accepted and dropped, because autotune gives them itself where needed."""
 
 
-def typed(words: Sequence[str]) -> list[str]:
-    """A launcher's command line as a user would type it.
+def typed(words: Sequence[str], launcher: str) -> list[str]:
+    """A command line with ``launcher`` as a user would type it: by its name, if the shell finds it.
 
-    The launcher is given by its name if the shell finds this launcher by it.
+    ``launcher`` is its path, one of ``words``.
     """
-    name = Path(words[0]).name
+    name = Path(launcher).name
     found = shutil.which(name)
-    same = found is not None and Path(found).resolve() == Path(words[0]).resolve()
-    return [name if same else words[0], *words[1:]]
+    same = found is not None and Path(found).resolve() == Path(launcher).resolve()
+    return [name if same and word == launcher else word for word in words]
 
 
 @dataclass(frozen=True)

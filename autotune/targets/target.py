@@ -307,7 +307,7 @@ class Target:
         if spec.stdin is not None and adapter.forwards_input:
             behind = f" < {shlex.quote(spec.stdin)}"
             spec = dataclasses.replace(spec, stdin=None)
-        return shlex.join(typed(adapter.command(spec, Path()))) + behind
+        return shlex.join(typed(adapter.command(spec, Path()), adapter.library.launcher)) + behind
 
 
 Say = Callable[[str], None]

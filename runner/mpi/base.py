@@ -130,13 +130,11 @@ class Adapter(ABC):
     def line_on(self, cpus: frozenset[int], ranks: int) -> list[str]:
         """A command line that starts ``ranks`` ranks of PROGRAM on ``cpus`` alone.
 
-        ``ranks`` is at most the number of cores. A launcher that binds nothing by itself is started
-        on ``cpus``; the ranks inherit that.
+        ``ranks`` is at most the number of cores. The options are for ranks that the launcher binds;
+        other ranks inherit the affinity with which the launcher is started.
         """
-        spec = LaunchSpec(("PROGRAM",), ranks, read_back=False)
-        bound = self.confined(spec, cpus)
-        words = self.command(bound, Path())
-        return words if bound != spec else ["taskset", "-c", cpu_list(cpus), *words]
+        spec = self.confined(LaunchSpec(("PROGRAM",), ranks, read_back=False), cpus)
+        return ["taskset", "-c", cpu_list(cpus), *self.command(spec, Path())]
 
     @abstractmethod
     def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
