@@ -87,7 +87,11 @@ def test_doctor_lists_inherited_settings(
 
 
 @pytest.mark.mpi
-def test_cluster_init(cli: Cli, library: object, work: Path) -> None:
+def test_cluster_init(
+    cli: Cli, library: object, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The wheel's btl/ofi would idle for a second at every start.
+    monkeypatch.setenv("OMPI_MCA_btl", "^ofi")
     assert cli("cluster", "init", "mine").code == 0
     assert (work / "configs" / "clusters" / "mine.toml").exists()
     listed = cli("cluster", "list").out
