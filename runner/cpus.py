@@ -1,12 +1,14 @@
 """Sets of CPUs in the kernel's list form ("0-1,4"), their cores, and binding a process to them.
 
-The first part reads and writes the lists and finds which CPUs are hardware threads of one core. The
-second, :class:`CpuBinding`, keeps this process and all that it starts on a set of CPUs.
+The first part reads and writes the lists, finds which CPUs are hardware threads of one core, and
+divides cores among jobs. The second, :class:`CpuBinding`, keeps this process and all that it starts
+on a set of CPUs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
 from collections.abc import Iterable
@@ -72,10 +74,42 @@ def core_numbers(cpus: Iterable[int], *, machine: Iterable[int] | None = None) -
     CPUs that this control group may not use are left out. ``machine`` is the set of CPUs of the
     machine; None: it is read from the kernel.
     """
-    present = frozenset(machine) if machine is not None else _available()
-    cores = sorted({_core_of(cpu) & present for cpu in present}, key=lambda core: _place(min(core)))
+    present = frozenset(machine) if machine is not None else available_cpus()
     wanted = frozenset(cpus)
-    return frozenset(number for number, core in enumerate(cores) if core & wanted)
+    return frozenset(number for number, core in enumerate(_cores(present)) if core & wanted)
+
+
+def core_sets(jobs: int, cpus: Iterable[int]) -> list[frozenset[int]]:
+    """``cpus`` divided into ``jobs`` disjoint sets of equally many whole cores; the rest is left.
+
+    Each set lies in one NUMA node if all sets can; else the sets follow one another in hwloc's
+    order. Raises ``ValueError`` if there are fewer cores than jobs.
+    """
+    cores = _cores(frozenset(cpus))
+    size = len(cores) // jobs
+    if not size:
+        raise ValueError(f"{jobs} jobs cannot have a core each: there are {len(cores)}")
+    nodes = [
+        list(group) for _, group in itertools.groupby(cores, key=lambda core: _node(min(core)))
+    ]
+    within = [chunk for node in nodes for chunk in _chunks(node, size)]
+    chunks = within if len(within) >= jobs else _chunks(cores, size)
+    return [frozenset().union(*chunk) for chunk in chunks[:jobs]]
+
+
+def _chunks(cores: list[frozenset[int]], size: int) -> list[list[frozenset[int]]]:
+    return [cores[i : i + size] for i in range(0, len(cores) - size + 1, size)]
+
+
+def _cores(cpus: frozenset[int]) -> list[frozenset[int]]:
+    """The cores of ``cpus`` in hwloc's order, each as those of its CPUs that are in ``cpus``."""
+    return sorted({_core_of(cpu) & cpus for cpu in cpus}, key=lambda core: _place(min(core)))
+
+
+def _node(cpu: int) -> str:
+    """Name of the NUMA node of ``cpu``; "" if the kernel names none."""
+    files = _NODES.glob("node*/cpulist")
+    return next((file.parent.name for file in files if cpu in _listed(file)), "")
 
 
 def _core_of(cpu: int) -> frozenset[int]:
@@ -93,7 +127,7 @@ def _place(cpu: int) -> tuple[int, ...]:
     return tuple(min(found) for found in sorted(sets, key=len, reverse=True))
 
 
-def _available() -> frozenset[int]:
+def available_cpus() -> frozenset[int]:
     """Online CPUs of this control group; the affinity of this process does not matter."""
     online = _listed(_CPU / "online")
     try:

@@ -123,6 +123,11 @@ class MachineLock:
         self._told = False
         self._start = 0.0
 
+    @property
+    def taken(self) -> bool:
+        """Whether this object holds the lock, and no process above."""
+        return bool(self._files)
+
     def __enter__(self) -> MachineLock:
         if inherited() is not None:
             return self

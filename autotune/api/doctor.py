@@ -22,9 +22,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError
 from autotune.store.location import Location, locate, mask_password
+from autotune.targets.jobs import job_words
 from autotune.targets.startup import Startup, startup
 from autotune.wording import count, seconds
+from runner.cpus import cpu_list
 from runner.errors import RunnerError, RunnerUsageError
+from runner.jobs import MpiJob, find_jobs, shared_cpus
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
@@ -40,7 +43,7 @@ def examine(
     Raises UsageError for an unknown cluster, RunnerUsageError for an MPI that is not installed.
     """
     load_cluster(cluster)
-    findings = [_machine(), *_mpi(mpi), _compiler()]
+    findings = [_machine(), *_jobs(), *_mpi(mpi), _compiler()]
     library = _find(mpi)
     if library is not None:
         findings.append(_inherited(library))
@@ -67,6 +70,44 @@ def _machine() -> DoctorFinding:
         "with one core every run of two ranks is oversubscribed" if few else "",
         {"cores": machine.cores, "fingerprint": machine.fingerprint},
     )
+
+
+def _jobs() -> list[DoctorFinding]:
+    """The MPI jobs of other programs, and which of them share CPUs."""
+    jobs = find_jobs()
+    if not jobs:
+        return [DoctorFinding(GOOD, "MPI jobs", "no other MPI job runs on this node")]
+    found = DoctorFinding(
+        NOTE,
+        "MPI jobs",
+        "; ".join(map(job_words, jobs)),
+        "the guard rejects runs that they disturb: measure after them, or on other cores "
+        "(autotune cluster init NAME --cpus LIST)",
+        {"jobs": [_job_data(job) for job in jobs]},
+    )
+    shared = shared_cpus(jobs)
+    if not shared:
+        return [found]
+    pairs = [f"pids {a.pid} and {b.pid} on CPUs {cpu_list(cpus)}" for a, b, cpus in shared]
+    data = [{"pids": [a.pid, b.pid], "cpus": cpu_list(cpus)} for a, b, cpus in shared]
+    advice = f"start each job on cores of its own: autotune cluster split {len(jobs)} prints how"
+    return [found, DoctorFinding(NOTE, "shared CPUs", "; ".join(pairs), advice, {"shared": data})]
+
+
+def _job_data(job: MpiJob) -> dict[str, Any]:
+    ranks = [
+        {"pid": r.pid, "cpus": None if r.cpus is None else cpu_list(r.cpus)} for r in job.ranks
+    ]
+    return {
+        "pid": job.pid,
+        "user": job.user,
+        "command": job.command,
+        "mpi": None if job.library is None else job.library.family,
+        "ranks": ranks,
+        "cpus": None if job.cpus is None else cpu_list(job.cpus),
+        "bound": job.bound,
+        "readable": job.readable,
+    }
 
 
 def _mpi(wanted: str | None) -> list[DoctorFinding]:

@@ -37,7 +37,7 @@ def traced_features(
     Raises UsageError if the program cannot be traced.
     """
     spec = target.spec(None)
-    with target.measured(guard, lambda who: tell(f"waiting for {who}")) as runner:
+    with target.measured(guard, lambda who: tell(f"waiting for {who}"), tell) as runner:
         tell(f"tracing one run of {target.app.name} on {target.ranks} ranks")
         try:
             traced = trace(runner, spec, method, tell)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from autotune.api.target import to_stderr
 from autotune.space import Setting, Space
 from autotune.store import Store
 from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
 from autotune.study.study_key import begun_key, study_key
-from autotune.targets.target import Target
+from autotune.targets.target import Say, Target
 from runner.mpi.discover import adapter as adapter_for
 from runner.types import RunRecord
 
@@ -27,16 +28,22 @@ class OneRun:
 
 
 def run_once(
-    setting: str, target: Target, space: Space, store: Store, *, guard: bool = True
+    setting: str,
+    target: Target,
+    space: Space,
+    store: Store,
+    *,
+    guard: bool = True,
+    tell: Say = to_stderr,
 ) -> OneRun:
     """Run a program once; ``setting`` in a form of the command line.
 
-    An interrupted run ends the program and stores nothing.  Raises UsageError for a setting that
-    cannot be used.
+    ``tell`` gets sentences about other MPI jobs on the same CPUs. An interrupted run ends the
+    program and stores nothing. Raises UsageError for a setting that cannot be used.
     """
     adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
-    with target.measured(guard) as runner:
+    with target.measured(guard, tell=tell) as runner:
         record = runner.run(target.spec(known, chosen))
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
     study = store.study(begun_key(store, key, target))

@@ -23,9 +23,11 @@ from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.names import config_name
+from autotune.targets.jobs import divided
 from autotune.targets.startup import startup
 from autotune.terminal.render import console, hanging, table, write_json
 from autotune.wording import count, seconds
+from runner.cpus import available_cpus, count_cores, cpu_list, parse_cpus
 from runner.errors import RunnerError
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
@@ -155,10 +157,17 @@ def init(
         ),
     ],
     mpi: Mpi = None,
+    cpus: Annotated[
+        str | None,
+        opt(
+            "--cpus LIST", 'Measure on these CPUs of the machine only, such as "0-3". Default: all.'
+        ),
+    ] = None,
     force: Annotated[bool, opt("--force", "Replace the file if it exists.")] = False,
 ) -> None:
     """Write a definition of this machine; its launch options are chosen by measuring start-up."""
     config_name(name, "the name of a cluster")
+    chosen = _chosen_cpus(cpus)
     path = Path("configs") / "clusters" / f"{name}.toml"
     if path.exists() and not force:
         raise UsageError(f"{path} exists already; --force replaces it, another NAME keeps it")
@@ -171,13 +180,14 @@ def init(
         ) from None
     library = find_library(mpi)
     machine = describe_machine()
+    cores = machine.cores if chosen is None else count_cores(chosen)
     out = console()
     tried: dict[tuple[str, ...], float] = {}
     candidates: list[tuple[str, ...]] = [()]
     if "btl_ofi_mode" in library.params:
         candidates.append(("--mca", "btl", "^ofi"))
     for options in candidates:
-        tried[options] = startup(library, options, runs=3).median
+        tried[options] = startup(library, options, runs=3, cpus=chosen).median
         out.print(
             f"start-up time with {' '.join(options) or 'no launch options'}: "
             f"{seconds(tried[options])}"
@@ -190,9 +200,10 @@ def init(
     text = "\n".join(
         [
             f'name = "{name}"',
-            f'description = "{_plain(machine.cpu_model)}, {machine.cores} cores, one node"',
+            f'description = "{_plain(machine.cpu_model)}, {count(cores, "core")}, one node"',
             "nodes = 1",
-            f"cores_per_node = {machine.cores}",
+            f"cores_per_node = {cores}",
+            *([] if chosen is None else [f'cpus = "{cpu_list(chosen)}"']),
             'interconnect = "shared memory"',
             "",
             f"# Measured with {library.family} {library.version}: two ranks start in",
@@ -214,6 +225,46 @@ def init(
         "to use it from every directory."
     )
     out.print(said, markup=False)
+
+
+def _chosen_cpus(text: str | None) -> frozenset[int] | None:
+    try:
+        return None if text is None else parse_cpus(text)
+    except ValueError as problem:
+        raise UsageError(f"--cpus {text!r}: {problem}") from None
+
+
+@cluster.command("split")
+def split(
+    jobs: Annotated[int, typer.Argument(help="Number of MPI jobs that run at once.", min=2)],
+    mpi: Mpi = None,
+    json_out: JsonOut = None,
+) -> None:
+    """Divide the cores of this node among several MPI jobs, and print a launcher line for each.
+
+    Started as usual, each of them would bind its ranks from the first core on.
+    """
+    library = find_library(mpi)
+    shares = divided(jobs, library)
+    used = frozenset().union(*(share.cpus for share in shares))
+    left = available_cpus() - used
+    if json_out:
+        rows = [{"cpus": cpu_list(s.cpus), "cores": s.cores, "command": s.line} for s in shares]
+        data = {"mpi": {"name": library.family, "version": library.version}, "jobs": rows}
+        write_json({**data, "left": cpu_list(left)}, json_out)
+    if json_out == "-":
+        return
+    out = console()
+    each = count(shares[0].cores, "core")
+    out.print(f"{jobs} jobs with {each} each, started by {library.family} {library.version}:")
+    for share in shares:
+        out.print(f"  CPUs {cpu_list(share.cpus)}:  {share.line}", markup=False, soft_wrap=True)
+    if left:
+        out.print(f"left over: CPUs {cpu_list(left)}")
+    first = cpu_list(shares[0].cpus)
+    out.print(
+        f"To measure on such a set:  autotune cluster init NAME --cpus {first}", soft_wrap=True
+    )
 
 
 def _plain(text: str) -> str:

@@ -18,7 +18,7 @@ def doctor(
     quick: Annotated[bool, opt("--quick", "Leave out every check that starts a program.")] = False,
     json_out: JsonOut = None,
 ) -> None:
-    """Check this machine: MPI, start-up time, noise, foreign load, inherited settings.
+    """Check this machine: MPI, start-up time, noise, foreign load, inherited settings, other jobs.
 
     It also checks what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
     """

@@ -72,7 +72,7 @@ def run(
         _say(limit_words(target))
     with Store.open(store) as opened:
         try:
-            done = run_once(setting, target, known, opened, guard=guard)
+            done = run_once(setting, target, known, opened, guard=guard, tell=_say)
         except KeyboardInterrupt:
             _say("\nInterrupted: the program was ended; nothing was stored.")
             raise

@@ -90,7 +90,9 @@ def find_tables(
         "exclusive",
         on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
         cpus=targets[0].cluster.cpu_set,
-    ):
+    ) as lock:
+        for words in targets[-1].shared_notes(lock):
+            terms.say(words)
         parts, left_out = _parts(targets, operations, terms)
     library = targets[0].library
     enums = {op: library.params.get(f"coll_tuned_{op}_algorithm") for op in operations}

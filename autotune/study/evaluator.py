@@ -31,6 +31,7 @@ from autotune.study.run_history import (
     entry_of,
 )
 from autotune.study.study_key import several_words, too_long_words
+from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import failure_words, judge_objective
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count, seconds
@@ -151,8 +152,8 @@ class MachineEvaluator:
         if setting == DEFAULT:
             raise MachineBusy(
                 f"machine too busy: {self._disturbed()} runs in a row were disturbed; the "
-                f"last: {entry.record.reason}.\nNothing is lost. Stop the other work, or wait; "
-                "then the same command continues."
+                f"last: {entry.record.reason}.\n{self._jobs_in_the_way()}Nothing is lost. Stop the "
+                "other work, or wait; then the same command continues."
             )
         # The default's run shows whether the machine or the setting is the cause; it raises
         # MachineBusy if it is the machine.
@@ -196,6 +197,13 @@ class MachineEvaluator:
             return spec
         limits = [limit for limit in (spec.timeout_s, left) if limit is not None]
         return dataclasses.replace(spec, timeout_s=min(limits))
+
+    def _jobs_in_the_way(self) -> str:
+        """A line that names the other MPI jobs on the same CPUs; empty without any."""
+        jobs = jobs_on(self.runner.judged_cpus)
+        return (
+            f"MPI jobs on the same CPUs: {jobs_words(jobs)}; {split_words(jobs)}.\n" if jobs else ""
+        )
 
     def _disturbed(self) -> int:
         """Number of rejected runs since the last run that was not rejected."""

@@ -95,6 +95,8 @@ class Session:
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
+        for words in self.target.shared_notes(self._lock):
+            self.watch(Note(words))
         self.evaluator = MachineEvaluator(
             self.runner,
             self.store,

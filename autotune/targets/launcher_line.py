@@ -51,6 +51,17 @@ _MEANT = {"--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-ru
 """Options that are accepted and dropped, because autotune gives them itself where needed."""
 
 
+def typed(words: Sequence[str], launcher: str) -> list[str]:
+    """A command line with ``launcher`` as a user would type it: by its name, if the shell finds it.
+
+    ``launcher`` is its path, one of ``words``.
+    """
+    name = Path(launcher).name
+    found = shutil.which(name)
+    same = found is not None and Path(found).resolve() == Path(launcher).resolve()
+    return [name if same and word == launcher else word for word in words]
+
+
 @dataclass(frozen=True)
 class LauncherLine:
     """The content of a launcher line: ``ranks`` (None: not given), options, and the program."""

@@ -7,6 +7,7 @@ import sys
 from dataclasses import dataclass
 
 from autotune.errors import WorkError
+from runner.cpus import count_cores
 from runner.launch import Runner
 from runner.machine import describe_machine
 from runner.mpi.base import TRANSPORT
@@ -36,16 +37,26 @@ class Startup:
         return next((back.effective or "" for back in seen if back), "")
 
 
-def startup(library: Library, options: tuple[str, ...], ranks: int = 2, runs: int = 3) -> Startup:
-    """Start an empty mpi4py program ``runs`` times after a warm-up; WorkError if it fails."""
+def startup(
+    library: Library,
+    options: tuple[str, ...],
+    ranks: int = 2,
+    runs: int = 3,
+    cpus: frozenset[int] | None = None,
+) -> Startup:
+    """Start an empty mpi4py program ``runs`` times after a warm-up, on ``cpus`` (None: anywhere).
+
+    Raises WorkError if it fails, RunnerError if one of the CPUs may not be used.
+    """
+    cores = describe_machine().cores if cpus is None else count_cores(cpus)
     spec = LaunchSpec(
         program=PROGRAM,
         ranks=ranks,
         launch_options=options,
-        oversubscribe=ranks > describe_machine().cores,
+        oversubscribe=ranks > cores,
         timeout_s=60,
     )
-    with Runner(adapter(library), guard=False) as runner:
+    with Runner(adapter(library), guard=False, cpus=cpus) as runner:
         records = [runner.run(spec) for _ in range(runs + 1)][1:]
     for record in records:
         if not record.valid:

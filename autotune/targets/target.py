@@ -13,7 +13,6 @@ import dataclasses
 import itertools
 import os
 import shlex
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,12 +32,14 @@ from autotune.config.app import (
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
+from autotune.targets.jobs import shared_notes
 from autotune.targets.launcher_line import (
     LauncherLine,
     chosen_mpi,
     fixed_parameters,
     linked_words,
     parse_launcher_line,
+    typed,
     without_parameters,
 )
 from autotune.targets.metric import Objective
@@ -220,12 +221,32 @@ class Target:
 
     @contextmanager
     def measured(
-        self, guard: bool = True, on_wait: Callable[[str], None] | None = None
+        self,
+        guard: bool = True,
+        on_wait: Callable[[str], None] | None = None,
+        tell: Callable[[str], None] | None = None,
     ) -> Iterator[Runner]:
-        """A runner while this process holds the machine lock; ``on_wait(holder)`` before a wait."""
+        """A runner while this process holds the machine lock; ``on_wait(holder)`` before a wait.
+
+        ``tell`` gets sentences about other MPI jobs on the same CPUs.
+        """
         lock = MachineLock("exclusive", cpus=self.cluster.cpu_set, on_wait=on_wait)
         with lock, self.runner(guard) as runner:
+            if tell is not None:
+                for words in self.shared_notes(lock):
+                    tell(words)
             yield runner
+
+    def shared_notes(self, lock: MachineLock) -> list[str]:
+        """Sentences about other MPI jobs on the same CPUs, for the process that took ``lock``.
+
+        A process below its holder says nothing: the holder has said it, or it is a test, whose
+        neighbours do not matter.
+        """
+        if not lock.taken:
+            return []
+        one_node = self.cluster.nodes == 1 and self.cluster.testbed is None
+        return shared_notes(self.cluster.cpu_set, self.ranks, one_node)
 
     def spec(
         self, space: Space | None, setting: Setting = DEFAULT, timeout_s: float | None = None
@@ -287,22 +308,14 @@ class Target:
         return {name: value for name, value in found.items() if name not in around.env}
 
     def mpirun_line(self, adapter: Adapter, space: Space | None, setting: Setting) -> str:
-        """The launch as a user would type it, without read-back.
-
-        The launcher is given by its name if the shell finds this launcher by it.
-        """
+        """The launch as a user would type it, without read-back."""
         plain = dataclasses.replace(self, surroundings=Surroundings())
         spec = dataclasses.replace(plain.spec(space, setting), read_back=False, clean_env=False)
         behind = ""
         if spec.stdin is not None and adapter.forwards_input:
             behind = f" < {shlex.quote(spec.stdin)}"
             spec = dataclasses.replace(spec, stdin=None)
-        words = adapter.command(spec, Path())
-        name = Path(words[0]).name
-        found = shutil.which(name)
-        if found is not None and Path(found).resolve() == Path(words[0]).resolve():
-            words[0] = name
-        return shlex.join(words) + behind
+        return shlex.join(typed(adapter.command(spec, Path()), adapter.library.launcher)) + behind
 
 
 Say = Callable[[str], None]

@@ -87,7 +87,9 @@ class Progress(LiveLine):
         if isinstance(event, PhaseStarted):
             self._phase, self._planned, self._runs = event.words, event.runs, 0
             self._line(f"{event.words} ...")
-        elif isinstance(event, Waiting | Note):
+        elif isinstance(event, Note):
+            self._whole(event.words)
+        elif isinstance(event, Waiting):
             self._line(event.words)
         elif isinstance(event, TrialEnded):
             self._trial(event)
@@ -145,6 +147,11 @@ class Progress(LiveLine):
             self._live.console.print(
                 Text(shown(text), style="dim", overflow="ellipsis", no_wrap=True)
             )
+
+    def _whole(self, text: str) -> None:
+        """Print a text that is given once, on as many lines as it needs."""
+        console = self.console if self._live is None else self._live.console
+        console.print(Text(shown(text), style="" if self._live is None else "dim"), soft_wrap=True)
 
     def _redraw(self) -> None:
         if self._live is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from runner.cpus import cpu_list
 from runner.errors import RunnerUsageError
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack
@@ -68,6 +69,11 @@ class Adapter(ABC):
     """Variables that the launcher needs even to print its version."""
     rank_variables: ClassVar[tuple[str, ...]] = ()
     """Environment variables that hold a process's rank."""
+    launchers: ClassVar[Mapping[str, str]] = {}
+    """Names of the processes that start ranks, as ``ps`` shows them, without what follows a dot.
+
+    Each has a version of the library whose launcher it is; only options depend on it.
+    """
     forwards_input: bool = False
     """Whether a file redirected to the launcher (``< FILE``) reaches rank 0 whole, with its end."""
     hiccups: ClassVar[tuple[str, ...]] = ()
@@ -128,6 +134,15 @@ class Adapter(ABC):
         it.
         """
         return spec
+
+    def line_on(self, cpus: frozenset[int], ranks: int) -> list[str]:
+        """A command line that starts ``ranks`` ranks of PROGRAM on ``cpus`` alone.
+
+        ``ranks`` is at most the number of cores. The options are for ranks that the launcher binds;
+        other ranks inherit the affinity with which the launcher is started.
+        """
+        spec = self.confined(LaunchSpec(("PROGRAM",), ranks, read_back=False), cpus)
+        return ["taskset", "-c", cpu_list(cpus), *self.command(spec, Path())]
 
     @abstractmethod
     def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:

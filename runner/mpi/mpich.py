@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from runner import files
 from runner.files import trusted
@@ -153,6 +153,9 @@ class Mpich(Adapter):
     placement_names = frozenset(_PLACEMENT)
     checks_values = True
     rank_variables = ("PMI_RANK",)
+    launchers: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("mpirun", "mpiexec", "hydra_pmi_proxy", "hydra_bstrap_pr"), "4.0"
+    )
     refusals = ("unrecognized argument", "unable to find", "execvp error", "no executable provided")
 
     @classmethod

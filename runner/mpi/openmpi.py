@@ -95,6 +95,11 @@ class OpenMPI(Adapter):
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+    # mpirun of 5.0 becomes prterun; that of the 4.1 wheel becomes orterun_wrapper.
+    launchers: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("prterun", "prte", "prted"), "5.0"),
+        **dict.fromkeys(("mpirun", "mpiexec", "orterun", "orterun_wrapper", "orted"), "4.1"),
+    }
     # Seen sometimes with 5.0.11, exit code 213; the same command then works.
     hiccups = ("PMIx server's listener thread failed to start",)
     refusals = (

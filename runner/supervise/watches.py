@@ -80,7 +80,7 @@ class RankWatch:
                 processes.setdefault(rank, []).append(pid)
         seen = {}
         for rank, pids in processes.items():
-            pid = _program(pids)
+            pid = rank_process(pids)
             cpus = process_tree.cpus_allowed(pid)
             if cpus is not None:
                 exe = process_tree.exe(pid)
@@ -99,7 +99,7 @@ class RankWatch:
         return None
 
 
-def _program(pids: list[int]) -> int:
+def rank_process(pids: list[int]) -> int:
     """The rank itself among the processes with the same rank variable.
 
     Wrapper scripts are above it, and helpers that it started are below it. Take the innermost

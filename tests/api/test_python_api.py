@@ -59,7 +59,7 @@ def test_own_strategy_and_own_objective(open_mpi: Library, program: list[str]) -
             space=SPACE,
             strategy=OnlyFast,
             objective=energy,
-            runs=36,
+            runs=32,
             store="s.db",
             watch=told.append,
         )

@@ -51,3 +51,29 @@ def program(tmp_path: Path) -> Callable[[str], list[str]]:
         return [sys.executable, str(place)]
 
     return write
+
+
+STEADY = """
+import sys
+from mpi4py import MPI
+MPI.COMM_WORLD.Barrier()
+if MPI.COMM_WORLD.rank == 0:
+    print(f"{sys.argv[1]}: seconds 0.5, right")
+"""
+
+
+@pytest.fixture
+def steady(work: Path) -> str:
+    """The name of an application that prints the same figure whatever its setting is.
+
+    A search of it proves nothing, so it is short.
+    """
+    (work / "steady.py").write_text(STEADY)
+    place = work / "configs" / "apps"
+    place.mkdir(parents=True)
+    (place / "steady.toml").write_text(
+        'name = "steady"\ncommand = ["{python}", "steady.py", "{input}"]\n'
+        'metric = "seconds ([0-9.]+)"\nverify = "right"\ndefault_ranks = 2\n'
+        '[inputs.tiny]\ndescription = "the only one"\n'
+    )
+    return "steady"

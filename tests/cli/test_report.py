@@ -12,11 +12,12 @@ from tests.cli.conftest import Cli
 
 
 @pytest.mark.mpi
-def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Path) -> None:
+def test_pages_of_a_study_and_of_its_cluster(
+    cli: Cli, library: object, work: Path, steady: str
+) -> None:
     searched = cli(
-        *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--store", "r.db"),
-        *("--strategy", "random", "--trials", "3", "--min-gain", "40", "--runs", "40"),
-        *("--json", "result.json"),
+        *("search", "--app", steady, "--input", "tiny", "--no-guard", "--store", "r.db"),
+        *("--strategy", "random", "--trials", "3", "--json", "result.json"),
     )
     assert searched.code == 0, searched.err
     result = json.loads((work / "result.json").read_text())
@@ -26,9 +27,9 @@ def test_pages_of_a_study_and_of_its_cluster(cli: Cli, library: object, work: Pa
     page = (work / "s.html").read_text()
     assert result["study"] in page
     assert f"in {result['search_runs']} runs" in page
-    assert "jacobi3d" in page
+    assert steady in page
     told = json.loads(cli("report", "--cluster", "local", "-o", "c.html", *words).out)
-    assert told["sections"] == ["Measurements", "jacobi3d tiny on 2 ranks"]
+    assert told["sections"] == ["Measurements", "steady tiny on 2 ranks"]
 
 
 def test_what_cannot_be(cli: Cli, work: Path) -> None:

@@ -30,10 +30,21 @@ from tests.servers import (
 pytestmark = pytest.mark.mpi
 NO_CLUSTER = missing_for_slurm() or missing_for_postgres()
 TRIALS = 4
-SEARCH = (
-    *("search", "--app", "jacobi3d", "--input", "tiny", "--no-guard", "--strategy", "ga"),
+OPTIONS = (
+    *("search", "--no-guard", "--strategy", "ga"),
     *("--trials", str(TRIALS), "--min-gain", "40", "--runs", "60"),
 )
+SEARCH = (*OPTIONS, "--app", "jacobi3d", "--input", "tiny")
+# The first run of each worker waits for one of the other.
+MEETING = """
+import os, pathlib, time
+from mpi4py import MPI
+worker = os.environ["AUTOTUNE_RUN_ID"].rpartition("-")[0]
+pathlib.Path(f"met-{worker}").touch()
+end = time.monotonic() + 60
+while len(list(pathlib.Path().glob("met-*"))) < 2 and time.monotonic() < end:
+    time.sleep(0.02)
+"""
 
 
 def start(work: Path, number: int, *words: str, **more: str) -> subprocess.Popen[str]:
@@ -46,14 +57,16 @@ def start(work: Path, number: int, *words: str, **more: str) -> subprocess.Popen
 
 
 def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> None:
-    first = start(work, 1, *SEARCH, "--join", "--store", "r.db", "--json", "r.json")
+    (work / "p.py").write_text(MEETING)
+    words = (*OPTIONS, "--join", "--store", "r.db", "--json", "r.json", "--ranks", "2")
+    first = start(work, 1, *words, "--", sys.executable, "p.py")
     end = time.monotonic() + 60
     study = ""
     while not study and time.monotonic() < end:
-        time.sleep(0.3)
+        time.sleep(0.1)
         with Store.open("r.db") as store:
             known = store.studies()
-            if known and known[0].trials and store.get_study(known[0].id).request:
+            if known and store.get_study(known[0].id).request:
                 study = known[0].hash
     second = start(work, 2, "worker", study[:12], "--no-guard", "--store", "r.db")
     # Somebody else, who can read and write the database, too.
@@ -64,6 +77,7 @@ def test_two_workers_share_a_study(cli: Cli, library: object, work: Path) -> Non
     assert "you have no key" in said[1]
     outs = [p.communicate(timeout=240) for p in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), outs
+    assert len(list(work.glob("met-*"))) == 2
     with Store.open("r.db") as store:
         found = store.find_study(study)
         trials = store.trials(found.id)

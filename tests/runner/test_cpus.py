@@ -80,6 +80,29 @@ def test_cores_are_numbered_as_hwloc_does(
 
 
 def test_cores_of_this_machine() -> None:
-    present = cpus._available()
+    present = cpus.available_cpus()
     assert present
     assert cpus.core_numbers(present) == frozenset(range(cpus.count_cores(present)))
+
+
+@pytest.mark.usefixtures("two_sockets")
+def test_cores_are_divided_in_whole_and_in_order() -> None:
+    assert cpus.core_sets(2, range(8)) == [{0, 4, 2, 6}, {1, 5, 3, 7}]
+    assert cpus.core_sets(3, range(8)) == [{0, 4}, {2, 6}, {1, 5}]
+    with pytest.raises(ValueError, match="5 jobs cannot have a core each: there are 4"):
+        cpus.core_sets(5, range(8))
+
+
+def test_a_set_of_cores_lies_in_one_numa_node_where_it_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two nodes of five cores: pairs leave a core of each node; four by four do not fit."""
+    machine(tmp_path, [[{0}, {1}, {2}, {3}, {4}], [{5}, {6}, {7}, {8}, {9}]])
+    for node, listed in ((0, "0-4"), (1, "5-9")):
+        place = tmp_path / "node" / f"node{node}"
+        place.mkdir(parents=True)
+        (place / "cpulist").write_text(listed + "\n")
+    monkeypatch.setattr(cpus, "_CPU", tmp_path / "cpu")
+    monkeypatch.setattr(cpus, "_NODES", tmp_path / "node")
+    assert cpus.core_sets(4, range(10)) == [{0, 1}, {2, 3}, {5, 6}, {7, 8}]
+    assert cpus.core_sets(3, range(10)) == [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,8 +19,11 @@ from autotune.study.recommendation import disturbed
 from autotune.study.result import judge_status, proof_warnings, rejection_rows
 from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.targets import jobs
 from runner.guard import QuietWait
+from runner.mpi.library import Library
 from runner.types import COMPILING, LaunchSpec, RunRecord
+from tests.other_jobs import other_jobs
 from tests.study.conftest import ListStrategy, evaluator
 
 FAST = Setting({"eager": 8})
@@ -36,6 +40,7 @@ class Launches:
         self.rejected = rejected
         self.stored: list[str] = []
         self.limits: list[float | None] = []
+        self.judged_cpus = None
 
     def run(self, spec: LaunchSpec) -> RunRecord:
         self.limits.append(spec.timeout_s)
@@ -96,6 +101,19 @@ def test_a_machine_that_disturbs_everything_is_too_busy(machine: Any) -> None:
     # Four waits in vain, then the default tells that it is the machine.
     assert busy.store.stored == ["foreign_load"] * 5
     assert busy.history.rejections() == {FAST.key: (4, 4), DEFAULT.key: (1, 1)}
+
+
+@pytest.mark.mpi
+def test_a_job_in_the_way_is_named(
+    machine: Any, library: Library, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs, "MOST", 1000)
+    line = (library.launcher, "-n", "1", "PROGRAM")
+    with (
+        other_jobs(library, work, [line]) as [pid],
+        pytest.raises(MachineBusy, match=rf"\(pid {pid}, user .*autotune cluster split"),
+    ):
+        machine(lambda spec: True).run(DEFAULT, "search")
 
 
 def test_rejected_runs_are_no_way_around_a_budget(machine: Any) -> None:

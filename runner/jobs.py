@@ -1,0 +1,207 @@
+"""MPI jobs of other programs on this node: their ranks, and the CPUs on which these may run.
+
+A rank is known by the rank variable in its environment. The environment of another user's process
+cannot be read: there the processes that a launcher started directly count as ranks. A job is what
+one launcher started; ranks without a launcher on this node (``srun``) belong to what started them.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+from runner.cpus import available_cpus, cpus_of
+from runner.guard import all_pids, command_of, stat_fields
+from runner.mpi.discover import families
+from runner.mpi.library import Library
+from runner.supervise.process_tree import cpus_allowed, environ, maps_mpi
+from runner.supervise.watches import rank_process
+
+
+@dataclass(frozen=True)
+class JobRank:
+    """One rank; ``cpus`` is its affinity, None if that may not be read."""
+
+    pid: int
+    cpus: frozenset[int] | None
+
+
+@dataclass(frozen=True)
+class MpiJob:
+    """What one launcher started on this node; ``pid``, ``command``, ``user`` are the launcher's."""
+
+    pid: int
+    command: str
+    user: str
+    ranks: tuple[JobRank, ...]
+    library: Library | None
+    """Family and version, as far as the options of its launcher depend on it; None: unknown."""
+    readable: bool
+    """Whether the environment of the ranks could be read; if not, they are the launcher's children.
+    """
+
+    @property
+    def cpus(self) -> frozenset[int] | None:
+        """CPUs on which one of its ranks may run; None if no affinity may be read."""
+        known = [rank.cpus for rank in self.ranks if rank.cpus is not None]
+        return frozenset().union(*known) if known else None
+
+    @property
+    def bound(self) -> bool:
+        """Whether each rank may run on some CPUs of this node only."""
+        every = available_cpus()
+        return all(rank.cpus is not None and rank.cpus < every for rank in self.ranks)
+
+
+@dataclass(frozen=True)
+class _Process:
+    parent: int
+    name: str
+    environment: dict[str, str]
+    """Its rank variables; empty for a process that is no rank, or may not be read."""
+    readable: bool
+
+    @property
+    def rank(self) -> str | None:
+        return next(iter(self.environment.values()), None)
+
+
+_Table = Mapping[int, _Process]
+
+
+def find_jobs(root: int | None = None) -> tuple[MpiJob, ...]:
+    """The MPI jobs of this node, by process id.
+
+    Jobs below ``root`` (default: this process; 0: none) are left out, and so is a job that ``root``
+    belongs to. About 0.1 ms for each process of the node. Nothing is raised: what may not be read,
+    and what ends meanwhile, is left out or None.
+    """
+    root = os.getpid() if root is None else root
+    table = _processes()
+    around = {root, *_above(root, table)}
+    groups: dict[int, list[int]] = {}
+    for pid in table:
+        starter = _starter(pid, root, table)
+        if starter is not None and starter not in around:
+            groups.setdefault(starter, []).append(pid)
+    return tuple(_job(starter, pids, table) for starter, pids in sorted(groups.items()))
+
+
+def shared_cpus(jobs: Sequence[MpiJob]) -> list[tuple[MpiJob, MpiJob, frozenset[int]]]:
+    """Each two jobs whose ranks may run on the same CPUs, with these CPUs."""
+    pairs = [
+        (one, other, (one.cpus or frozenset()) & (other.cpus or frozenset()))
+        for one, other in combinations(jobs, 2)
+    ]
+    return [pair for pair in pairs if pair[2]]
+
+
+def _processes() -> _Table:
+    variables = [name for kind in families().values() for name in kind.rank_variables]
+    table = {}
+    for pid in all_pids():
+        found = stat_fields(pid)
+        if found is None or found[1][0] in "ZX":
+            continue
+        env = environ(pid)
+        values = {
+            name: env.get(name.encode(), b"").decode("ascii", "replace") for name in variables
+        }
+        ranks = {name: value for name, value in values.items() if value.isdecimal()}
+        table[pid] = _Process(int(found[1][1]), found[0].split(".")[0], ranks, bool(env))
+    return table
+
+
+def _above(pid: int, table: _Table) -> list[int]:
+    """The processes above ``pid``, the nearest first."""
+    found: list[int] = []
+    while (process := table.get(pid)) is not None and process.parent in table:
+        pid = process.parent
+        if pid in found:  # The table is no snapshot: a process id may have been used again.
+            break
+        found.append(pid)
+    return found
+
+
+def _starts(pid: int, table: _Table) -> bool:
+    """Whether this process is a launcher, by its name."""
+    return any(table[pid].name in kind.launchers for kind in families().values())
+
+
+def _starter(pid: int, root: int, table: _Table) -> int | None:
+    """What started the rank ``pid``: its launcher, or else its first ancestor that is no rank.
+
+    None if ``pid`` is no rank, or is below ``root``.
+    """
+    process = table[pid]
+    if _starts(pid, table):
+        return None
+    if process.rank is None and (
+        process.readable or process.parent not in table or not _starts(process.parent, table)
+    ):
+        return None
+    above = _above(pid, table)
+    if root in (pid, *above):
+        return None
+    at = next((i for i, one in enumerate(above) if _starts(one, table)), None)
+    if at is None:
+        # Under srun a shell has such a variable too, and so has all that is started from it.
+        outside = [one for one in above if table[one].rank is None and one != 1]
+        return next(iter(outside), pid) if maps_mpi(pid) else None
+    # A launcher may have been started by another one: hydra_pmi_proxy by mpirun.
+    while at + 1 < len(above) and _starts(above[at + 1], table):
+        at += 1
+    return above[at]
+
+
+def _job(starter: int, pids: list[int], table: _Table) -> MpiJob:
+    by_rank: dict[object, list[int]] = {}
+    for pid in sorted(pids, key=lambda one: len(_above(one, table))):
+        # Wrappers and helpers of a rank have its variable too.
+        by_rank.setdefault(table[pid].rank or pid, []).append(pid)
+    found = [rank_process(same) for same in by_rank.values()]
+    return MpiJob(
+        starter,
+        command_of(starter),
+        _user(starter),
+        tuple(JobRank(pid, _affinity(pid)) for pid in found),
+        _library(found[0], table),
+        all(table[pid].rank is not None for pid in found),
+    )
+
+
+def _affinity(pid: int) -> frozenset[int] | None:
+    text = cpus_allowed(pid)
+    return None if text is None else cpus_of(text)
+
+
+def _user(pid: int) -> str:
+    """Name of the process's user, or the user's number; "?" if the process has ended."""
+    try:
+        number = Path(f"/proc/{pid}").stat().st_uid
+    except OSError:
+        return "?"
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def _library(rank: int, table: _Table) -> Library | None:
+    """The library of the first launcher above ``rank`` whose name only one family has.
+
+    Families have common names (mpirun); then the rank variables decide.
+    """
+    own = table[rank].environment
+    for pid in _above(rank, table):
+        name = table[pid].name
+        kinds = [kind for kind in families().values() if name in kind.launchers]
+        if own:
+            kinds = [kind for kind in kinds if own.keys() & set(kind.rank_variables)]
+        if len(kinds) == 1:
+            return Library(kinds[0].family, kinds[0].launchers[name], "", "mpirun")
+    return None

@@ -1,0 +1,76 @@
+"""What is said of other MPI jobs, and what to do, by where they run."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.targets import jobs
+from runner.cpus import available_cpus, core_sets, cpu_list
+from runner.jobs import JobRank, MpiJob
+from runner.mpi.library import Library
+
+EVERY = available_cpus()
+OPEN_MPI, MPICH = Library("openmpi", "5.0", "", "mpirun"), Library("mpich", "4.0", "", "mpirun")
+pytestmark = pytest.mark.skipif(len(EVERY) < 2, reason="needs two CPUs")
+
+
+def job(pid: int, cpus: frozenset[int] | None, library: Library | None = OPEN_MPI) -> MpiJob:
+    return MpiJob(pid, f"mpirun -n 1 ./p{pid}", "ann", (JobRank(pid, cpus),), library, True)
+
+
+@pytest.fixture
+def there(monkeypatch: pytest.MonkeyPatch) -> list[MpiJob]:
+    """The jobs of this node, to be filled: real ones are on the cores that their launchers take."""
+    found: list[MpiJob] = []
+    monkeypatch.setattr(jobs, "find_jobs", lambda: tuple(found))
+    return found
+
+
+def test_free_cores_are_offered(there: list[MpiJob]) -> None:
+    own, theirs = core_sets(2, EVERY)
+    there.append(job(7, theirs))
+    free = cpu_list(EVERY - theirs)
+    [who, what] = jobs.shared_notes(None, 1)
+    assert f"./p7 (pid 7, user ann): 1 rank bound to CPUs {cpu_list(theirs)}." in who
+    assert what.endswith(f"autotune cluster init NAME --cpus {free}, then --cluster NAME")
+    assert jobs.shared_notes(own, 1) == []
+    # More ranks than free cores: the cores are divided.
+    assert len(jobs.shared_notes(None, len(EVERY))) > 2
+
+
+@pytest.mark.parametrize("library", [OPEN_MPI, MPICH, None])
+def test_a_job_on_all_cores_gets_a_line_of_its_launcher(
+    there: list[MpiJob], library: Library | None
+) -> None:
+    own, theirs = core_sets(2, EVERY)
+    there.append(job(7, EVERY, library))
+    who, _, line, here = jobs.shared_notes(None, 1)
+    assert f"not bound, on any of CPUs {cpu_list(EVERY)}" in who
+    listed = cpu_list(theirs)
+    if library is None:
+        assert line == f"  pid 7:  on CPUs {listed}, by the options of its launcher"
+    else:
+        assert line.startswith(f"  pid 7:  taskset -c {listed} mpirun -n 1 ")
+        assert ("hwloc_default_cpu_list" in line) == (library is OPEN_MPI)
+    assert f"--cpus {cpu_list(own)}," in here
+
+
+def test_what_cannot_be_divided_is_told(there: list[MpiJob]) -> None:
+    there += [job(pid, EVERY) for pid in range(1, len(EVERY) + 1)]
+    assert jobs.shared_notes(None, 1)[1:] == [
+        "There are fewer cores than jobs: let them run one after the other."
+    ]
+    # The CPUs of several nodes, or of a testbed, are not chosen here.
+    assert len(jobs.shared_notes(None, 1, one_node=False)) == 1
+
+
+def test_a_job_whose_cpus_are_not_readable_counts(there: list[MpiJob]) -> None:
+    there.append(job(7, None))
+    who = jobs.shared_notes(frozenset({min(EVERY)}), 1)[0]
+    assert "1 rank on CPUs that are not readable" in who
+
+
+def test_few_of_many_jobs_are_named(there: list[MpiJob]) -> None:
+    there += [job(pid, EVERY) for pid in range(1, jobs.MOST + 3)]
+    assert jobs.shared_notes(None, 1, one_node=False)[0].count("user ann") == jobs.MOST
+    assert "; and 2 more" in jobs.jobs_words(there)
