@@ -79,6 +79,10 @@ class LookPlan:
     there in any case. It is for a caller that decides over several comparisons together; a later
     look is as valid as the first.
 
+    ``symmetric``: neither side is the present choice, so a loss is as much an answer as a win. The
+    looks then go on although a win is ruled out or unlikely, until one side is better, there is no
+    relevant difference, or the last look is done.
+
     Raises ``UsageError`` for values that make no valid plan.
     """
 
@@ -92,6 +96,7 @@ class LookPlan:
     futility: float = 0.1
     margin: float | None = None
     decide_at: int | None = None
+    symmetric: bool = False
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
@@ -188,12 +193,13 @@ class LookPlan:
             return Decision("worse", "the interval lies below 0", seen, None)
         if seen.verdict == "equivalent":
             return Decision("equivalent", "no relevant difference", seen, None)
-        if seen.interval and seen.hi < self.min_gain:
+        if seen.interval and seen.hi < self.min_gain and not self.symmetric:
             why = f"a gain of {100 * self.min_gain:g} % is ruled out"
             return Decision("futile", why, seen, None)
         if look == self.looks[-1]:
             return Decision("undecided", f"not decided after {look} blocks", seen, None)
-        if seen.verdict != "better" and self.win_chance(ratios) < self.futility:
+        unlikely = not self.symmetric and self.win_chance(ratios) < self.futility
+        if seen.verdict != "better" and unlikely:
             return Decision("futile", "no win in sight", seen, None)
         return Decision("continue", "not decided yet", seen, self._after(look))
 

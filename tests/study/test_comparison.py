@@ -17,7 +17,13 @@ FASTER = Setting({"eager": 8})
 
 def asked() -> Any:
     return SimpleNamespace(
-        second=FASTER, guard=True, plan=LookPlan.fixed(8), budget_s=None, max_runs=None
+        candidate=FASTER,
+        other=None,
+        libraries=None,
+        guard=True,
+        plan=LookPlan.fixed(8),
+        budget_s=None,
+        max_runs=None,
     )
 
 
