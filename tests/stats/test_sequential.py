@@ -98,6 +98,17 @@ def test_futility_saves_blocks_and_costs_little_power() -> None:
     assert won[0] >= won[1] >= won[0] - 0.06 * 120
 
 
+def test_a_symmetric_plan_finds_a_loss_as_often_as_the_same_gain() -> None:
+    """One side is as much the candidate as the other: which is given first changes nothing."""
+    plan = LookPlan(symmetric=True)
+    gains = outcomes(plan, "normal", 150, 44, gain=0.05, cv=0.05).count("better")
+    losses = outcomes(plan, "normal", 150, 44, gain=1 / 1.05 - 1, cv=0.05).count("worse")
+    usual = outcomes(LookPlan(), "normal", 150, 44, gain=1 / 1.05 - 1, cv=0.05).count("worse")
+    assert losses >= gains >= 110
+    assert usual < 0.8 * losses, "the usual plan stops as soon as the candidate cannot win"
+    assert "futile" not in outcomes(plan, "normal", 150, 45, gain=0.0, cv=0.05)
+
+
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1, 3]), st.sampled_from([-0.1, 0.0, 0.05, 0.2]))
 def test_a_decision_depends_on_complete_looks_only_and_stays(seed, finalists, gain) -> None:
