@@ -95,6 +95,8 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     guarded = data.get("guard", True)
     if data["outcome"] != "failed":
         said = verdict_words(data.get("seen", data["outcome"]), data["why"], guarded)
+        if libraries is not None and said in ("better", "worse"):
+            said = f"B is {said}"
         # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
         why = "" if said.startswith("no gain") else f" ({data['why']})"
         out.print(f"{said}{why}", markup=False)
