@@ -44,6 +44,8 @@ class Header:
     backup: str | None
     content: Content
     evidence: Evidence
+    guards: bool = False
+    """Whether the file checks the library's version when it is loaded."""
 
     def data(self) -> dict[str, Any]:
         return {
@@ -59,6 +61,8 @@ class Header:
             "backup": self.backup,
             "content": self.content.to_json(),
             "evidence": self.evidence.to_json(),
+            # Earlier versions write and read no such key.
+            **({"guards": True} if self.guards else {}),
         }
 
     @classmethod
@@ -136,9 +140,9 @@ def _check(header: Header) -> None:
     if not all(isinstance(one, dict) for one in seen.check):
         raise TypeError("a check is not a table")
     _check_renewed(seen.renewed)
-    for flag in (header.proven, seen.proven, seen.guarded):
+    for flag in (header.proven, header.guards, seen.proven, seen.guarded):
         if not isinstance(flag, bool):
-            raise TypeError("proven or guarded is neither true nor false")
+            raise TypeError("proven, guards or guarded is neither true nor false")
 
 
 def renewal_lines(renewed: Mapping[str, Any]) -> list[str]:

@@ -60,7 +60,10 @@ def renewal(path: Path, library: Library, checks: Sequence[Recheck]) -> Planned:
         path=path,
         content=header.content,
         header=replace(
-            header, mpi=series(library), evidence=replace(header.evidence, renewed=renewed)
+            header,
+            mpi=series(library),
+            evidence=replace(header.evidence, renewed=renewed),
+            guards=fmt.guards,
         ),
         kept=kept if not kept or kept.endswith("\n") else f"{kept}\n",
         old=text,
