@@ -8,6 +8,7 @@ releases too.  A setting that was measured again with the installed version (``v
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,7 @@ def published_files(chosen: Library | None = None) -> tuple[list[PublishedFile],
         paths = published()
     except AutotuneError as problem:
         return [], [str(problem)]
+    libraries_here = _libraries(chosen) if paths else []
     for path in paths:
         try:
             text = read_installed(path)
@@ -121,7 +123,7 @@ def published_files(chosen: Library | None = None) -> tuple[list[PublishedFile],
             continue
         if header is None:
             continue
-        library = _installed(header, chosen)
+        library = _installed(header, libraries_here)
         gone = None if library is None else expiry(path, header, library)
         found.append(PublishedFile(path, header, gone))
     return found, problems
@@ -132,19 +134,22 @@ def expired_files(chosen: Library | None = None) -> list[Expiry]:
     return [one.expiry for one in published_files(chosen)[0] if one.expiry is not None]
 
 
-def _installed(header: Header, chosen: Library | None) -> Library | None:
-    """The library that loads the file here."""
-    family, version = proven_with(header)
+def _libraries(chosen: Library | None) -> list[Library]:
+    """The libraries that are found here, the one that a command uses first."""
     if chosen is None:
         try:
             chosen = find_library()
         except RunnerError:
-            chosen = None
-    places = [chosen, *libraries()]
-    known = [one for one in places if one is not None and one.family == family]
-    return next((one for one in known if _series(one.version) == _series(version)), None) or next(
-        iter(known), None
-    )
+            return []
+    return [chosen, *libraries()]
+
+
+def _installed(header: Header, found: Sequence[Library]) -> Library | None:
+    """The library that loads the file here."""
+    family, version = proven_with(header)
+    own = [one for one in found if one.family == family]
+    same = (one for one in own if _series(one.version) == _series(version))
+    return next(same, own[0] if own else None)
 
 
 def _series(version: str) -> list[str]:
