@@ -30,6 +30,8 @@ class Expiry:
     family: str
     proven: str
     installed: str
+    mpi: str = ""
+    """The launcher of the installed library, if ``--mpi`` must name it; "" for the first found."""
 
     @property
     def words(self) -> str:
@@ -40,8 +42,9 @@ class Expiry:
     def commands(self) -> dict[str, str]:
         """The command that proves the setting again, and the one that removes it."""
         path = shlex.quote(str(self.path))
+        mpi = f"--mpi {shlex.quote(self.mpi)} " if self.mpi else ""
         return {
-            "prove again": f"autotune verify-published --renew {path}",
+            "prove again": f"autotune verify-published --renew {mpi}{path}",
             "remove": f"autotune unpublish {path}",
         }
 
@@ -77,7 +80,12 @@ def expiry(path: Path, header: Header, library: Library) -> Expiry | None:
     family, version = proven_with(header)
     if library.family != family or library.version == version:
         return None
-    return Expiry(path, family, version, library.version)
+    try:
+        usual = find_library().launcher
+    except RunnerError:
+        usual = ""
+    mpi = "" if library.launcher == usual else library.launcher
+    return Expiry(path, family, version, library.version, mpi)
 
 
 def still_installed(header: Header, library: Library) -> bool:

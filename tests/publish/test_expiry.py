@@ -54,7 +54,7 @@ def test_every_other_release_is_another_library(
     if found is not None:
         assert found.words == f"expired: proven with openmpi {version}, installed is 5.0.11"
         assert found.commands == {
-            "prove again": f"autotune verify-published --renew {path}",
+            "prove again": f"autotune verify-published --renew --mpi {NEW.launcher} {path}",
             "remove": f"autotune unpublish {path}",
         }
 
@@ -80,7 +80,7 @@ def test_another_series_is_expired_unless_its_library_is_still_there(tmp_path: P
     put(path, rendered_text(find("tune"), path, proven("5.0.11")))
     gone = look(path, Prober(OLD, load_cluster("local")))
     assert gone.lost
-    assert gone.expiry == Expiry(path, "openmpi", "5.0.11", "4.1.8")
+    assert gone.expiry == Expiry(path, "openmpi", "5.0.11", "4.1.8", OLD.launcher)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "mpirun").write_text("")
     seen = proven("5.0.11", mpi_bin=str(tmp_path / "bin"))
