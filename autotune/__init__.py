@@ -1,7 +1,8 @@
 """Find out how an MPI program should be started on a machine, and prove it.
 
 The public names are :func:`tune`, :func:`compare`, :func:`noise` and :func:`predict`, each the same
-as the command of its name, and :class:`Study`, which reads a stored study. The errors are those of
+as the command of its name, :func:`compare_libraries` (the command ``compare`` with two libraries)
+and :class:`Study`, which reads a stored study. The errors are those of
 the command line: :class:`UsageError` for wrong input, :class:`WorkError` for work that failed.
 """
 
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from autotune.api.compare import compare, noise
+    from autotune.api.libraries import compare_libraries
     from autotune.api.options import target
     from autotune.api.predict import Prediction, predict
     from autotune.api.search import SearchInterrupted
@@ -47,6 +49,7 @@ _PLACES = {
     "UsageError": "errors",
     "WorkError": "errors",
     "compare": "api.compare",
+    "compare_libraries": "api.libraries",
     "noise": "api.compare",
     "predict": "api.predict",
     "target": "api.options",
@@ -75,6 +78,7 @@ __all__ = [
     "UsageError",
     "WorkError",
     "compare",
+    "compare_libraries",
     "noise",
     "predict",
     "target",

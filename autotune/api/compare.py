@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Unpack
 
 from autotune.api.options import (
@@ -24,6 +25,7 @@ from autotune.store import Store
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher
 from autotune.study.noise import NoiseReport, measure_noise
+from autotune.study.second_library import SecondLibrary
 from autotune.study.setting_syntax import read_settings
 from autotune.targets.target import Target
 
@@ -46,25 +48,34 @@ def comparison_request(
     guard: bool,
     remeasure: bool,
     watch: Watcher,
+    other: SecondLibrary | None = None,
 ) -> ComparisonRequest:
     """The request that compares two settings, given in any form of :data:`SettingLike`.
 
-    Raises UsageError for a setting that cannot be used, and for two equal settings.
+    ``other`` is B's side if B runs under another library than ``target``'s.  Raises UsageError for
+    a setting that cannot be used, and for two equal settings under one library.
     """
     texts = [one if isinstance(one, str) else Setting(one).key for one in (first, second)]
-    space, [one, other] = read_settings(texts, space, target.library, store)
-    if one == other:
-        raise UsageError(
-            f"A and B are the same setting ({one.key}); expected two different settings"
-        )
     plan = (
         LookPlan(min_gain=min_gain) if pairs is None else LookPlan.fixed(pairs, min_gain=min_gain)
     )
+    if other is None:
+        space, [a, b] = read_settings(texts, space, target.library, store)
+        if a == b:
+            raise UsageError(
+                f"A and B are the same setting ({a.key}); expected two different settings"
+            )
+    else:
+        space, [a] = read_settings(texts[:1], space, target.library, store)
+        own, [b] = read_settings(texts[1:], other.space, other.target.library, store)
+        other = replace(other, space=own)
+        # Neither library is the default of the other: a loss is an answer, too.
+        plan = replace(plan, symmetric=True)
     return ComparisonRequest(
         target=target,
         space=space,
-        first=one,
-        second=other,
+        first=a,
+        second=b,
         plan=plan,
         budget_s=budget_s,
         max_runs=max_runs,
@@ -72,7 +83,8 @@ def comparison_request(
         guard=guard,
         remeasure=remeasure,
         watch=watch,
-        ends_if_same=True,
+        ends_if_same=other is None,
+        other=other,
     )
 
 

@@ -21,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError
+from autotune.publish.expiry import published_files
 from autotune.store.location import Location, locate, mask_password
 from autotune.targets.jobs import job_words
 from autotune.targets.startup import Startup, startup
@@ -46,7 +47,7 @@ def examine(
     findings = [_machine(), *_jobs(), *_mpi(mpi), _compiler()]
     library = _find(mpi)
     if library is not None:
-        findings.append(_inherited(library))
+        findings += [_inherited(library), *_published(library)]
         if not quick:
             findings += _measured(library, cluster)
     return findings + needs(quick)
@@ -157,6 +158,31 @@ def _inherited(library: Library) -> DoctorFinding:
         "they are part of every default that is measured here; --clean-env removes them",
         {"settings": found},
     )
+
+
+def _published(library: Library) -> list[DoctorFinding]:
+    """One finding for each expired or damaged file of the user; one for all others together."""
+    files, problems = published_files(library)
+    what = "published settings"
+    found = [
+        DoctorFinding(
+            NOTE,
+            what,
+            f"{one.expiry.path}: {one.expiry.words}",
+            one.expiry.advice,
+            {"expired": one.expiry.to_json()},
+        )
+        for one in files
+        if one.expiry is not None
+    ]
+    found += [
+        DoctorFinding(NOTE, what, words, "autotune verify-published looks closer")
+        for words in problems
+    ]
+    if files and not found:
+        words = f"{count(len(files), 'file')}, proven with the installed versions"
+        found = [DoctorFinding(GOOD, what, words)]
+    return found
 
 
 def _measured(library: Library, cluster: str) -> list[DoctorFinding]:

@@ -6,6 +6,7 @@ import dataclasses
 from collections import Counter
 from typing import Any
 
+from autotune.errors import AutotuneError
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
 from autotune.store.workers import LEASE_S
@@ -51,6 +52,21 @@ def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
         "best": None if best is None else {"ratio": best.estimate, "setting": best.setting},
         "runs_by_place": store.run_counts(study.id, "place"),
     }
+
+
+def expired_publications() -> list[dict[str, Any]]:
+    """The user's published files that have expired, each with its ``words`` and ``commands``."""
+    from autotune.publish.undo import published
+
+    try:
+        if not published():
+            return []
+    except AutotuneError:
+        return []  # verify-published says what is wrong with the list.
+    # The import of the formats takes a while, and most users have published nothing.
+    from autotune.publish.expiry import expired_files
+
+    return [{"words": one.words, **one.to_json()} for one in expired_files()]
 
 
 def as_now(store: Store, line: StudySummary) -> StudySummary:

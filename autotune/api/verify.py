@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autotune.config.cluster import Cluster, load_cluster
-from autotune.errors import UsageError
+from autotune.errors import AutotuneError, UsageError
 from autotune.publish.probe import Prober
+from autotune.publish.publication import publish_files
 from autotune.publish.recheck import Recheck, recheck
+from autotune.publish.renewal import not_renewable, renewal
 from autotune.publish.verify import FileState, cluster_of, look, publications, published_header
 from autotune.store import Store
 from autotune.study.events import Watcher, silent
@@ -78,3 +82,58 @@ def compare_again(
             watch=watch,
         )
     return found
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What became of an expired file: renewed, or why not."""
+
+    path: Path
+    renewed: bool
+    words: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": str(self.path), "renewed": self.renewed, "words": self.words}
+
+
+def renew(
+    states: Sequence[FileState],
+    checks: Sequence[Recheck],
+    library: Library,
+    on_wait: Callable[..., None],
+) -> list[Renewal]:
+    """Renew the expired files of publications whose gain was seen again with ``library``.
+
+    All files of a publication are renewed, or none.
+    """
+    found: list[Renewal] = []
+    expired = [s for s in states if s.expiry is not None and s.header is not None]
+    sources = dict.fromkeys(s.header.evidence.source for s in expired if s.header)
+    for source in sources:
+        own = [s for s in expired if s.header and s.header.evidence.source == source]
+        again = [check for check in checks if check.source == source]
+        why = next((why for s in own if (why := not_renewable(s, again))), "")
+        if not why:
+            why = _published_again(own, again, library, on_wait)
+        words = why or f"proven with {library.family} {library.version}"
+        found += [Renewal(state.path, not why, words) for state in own]
+    return found
+
+
+def _published_again(
+    states: Sequence[FileState],
+    checks: Sequence[Recheck],
+    library: Library,
+    on_wait: Callable[..., None],
+) -> str:
+    """Write the files with their new evidence; why that failed, "" if it did not."""
+    first = states[0]
+    assert first.header is not None
+    lock = MachineLock("shared", on_wait=on_wait)
+    try:
+        with lock, Prober(library, cluster_of(first.header, first.path)) as prober:
+            planned = [renewal(state.path, library, checks) for state in states]
+            publish_files(planned, prober, lambda words: None)
+    except AutotuneError as problem:
+        return str(problem)
+    return ""

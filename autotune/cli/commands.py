@@ -28,7 +28,7 @@ COMMANDS = {
     "worker": "worker:worker",
     "status": "status:status",
     "run": "run:run",
-    "compare": "run:compare",
+    "compare": "compare:compare",
     "noise": "noise:noise",
     "explore": "explore:explore",
     "features": "features:features",

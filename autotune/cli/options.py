@@ -63,6 +63,13 @@ Mpi = Annotated[
         TARGET,
     ),
 ]
+SpaceName = Annotated[
+    str | None,
+    opt(
+        "--space NAME|FILE",
+        "Parameter space that the setting is checked against. Default: that of the MPI library.",
+    ),
+]
 Metric = Annotated[
     str | None,
     opt(

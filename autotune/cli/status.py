@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.api.status import state_of
+from autotune.api.status import expired_publications, state_of
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.store import Store
 from autotune.study.pipeline import FINISHED
@@ -32,16 +32,21 @@ def status(
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Show the progress of a study: its workers, its running trials, the best setting so far."""
+    """Show the progress of a study: its workers, its running trials, the best setting so far.
+
+    Published files that have expired are named, with the commands for them.
+    """
+    expired = expired_publications()
     with (Store.open_existing if live else Store.open_to_read)(store) as opened:
         newest = opened.studies()[:1]
         if study is None and not newest:
             console().print(f"no studies in {opened.shown}", markup=False)
+            _print_expired(expired)
             return
         found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
         while True:
             found = follow_moved_study(opened, opened.get_study(found.id))
-            data = state_of(opened, found)
+            data = state_of(opened, found) | {"expired": expired}
             if json_out:
                 write_json(data, json_out)
             if json_out != "-":
@@ -91,6 +96,15 @@ def _print(data: dict[str, Any]) -> None:
         )
     for place, number in data["runs_by_place"].items():
         out.print(f"{count(number, 'run')} on {place}", markup=False)
+    _print_expired(data["expired"])
+
+
+def _print_expired(files: list[dict[str, Any]]) -> None:
+    """Print expired files with their commands, which are made to be copied and not wrapped."""
+    for file in files:
+        console().print(f"{file['path']}: {file['words']}", markup=False, soft_wrap=True)
+        for what, line in file["commands"].items():
+            console().print(f"  to {what}: {line}", markup=False, soft_wrap=True)
 
 
 def _print_answer(answer: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.verify import compare_again, existing_publications, look_at
+from autotune.api.verify import Renewal, compare_again, existing_publications, look_at, renew
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.publish import waiting
 from autotune.errors import UsageError
@@ -44,6 +44,14 @@ def verify_published(
             "--budget TIME", "Machine time per program, for example 90s or 10m. Default: no limit."
         ),
     ] = None,
+    renewing: Annotated[
+        bool,
+        opt(
+            "--renew",
+            "Accept expired files whose gain is measured again: they count as proven with the "
+            "installed version of the library.",
+        ),
+    ] = False,
     run_recorded: Annotated[
         bool,
         opt(
@@ -67,9 +75,12 @@ def verify_published(
 ) -> None:
     """Check published files: unchanged, obeyed by MPI, and still faster than the default.
 
-    The exit code is 1 if a file is not in force or its gain is gone.  A comparison that was not
-    made, or is not decided by the pairs that were measured, is no failure.
+    The exit code is 1 if a file is not in force, has expired (it was proven with another version
+    of the library) or its gain is gone.  A comparison that was not made, or is not decided by the
+    pairs that were measured, is no failure.
     """
+    if renewing and not compare:
+        raise UsageError("--renew needs the comparison; expected it without --no-compare")
     library = find_library(mpi)
     budget_s = None if budget is None else parse_duration(budget)
     paths = [f.expanduser().absolute() for f in files or ()]
@@ -99,19 +110,25 @@ def verify_published(
                 recorded=run_recorded,
                 watch=progress,
             )
-    failed = any(s.in_force is False for s in states) or any(c.failed for c in checks)
+    renewals = renew(states, checks, library, say) if renewing else []
+    kept = {one.path for one in renewals if one.renewed}
+    bad = [s for s in states if s.lost and s.path not in kept]
+    failed = bool(bad) or any(c.failed for c in checks)
     if json_out:
         data = {
             "schema": "autotune-verified-1",
             "ok": not failed,
             "files": [s.to_json() for s in states],
             "comparisons": [c.to_json() for c in checks],
+            "renewals": [one.to_json() for one in renewals],
         }
         write_json(data, json_out)
     if not quiet:
         _print_checks(checks, pairs)
-        bad = any(s.in_force is False and not s.refused for s in states)
-        if bad or any(c.status == "gone" for c in checks):
+        _print_renewals(renewals)
+        _print_expired(bad)
+        out = any(not (s.refused or s.expiry) for s in bad)
+        if out or any(c.status == "gone" for c in checks):
             advice = "remove the file with autotune unpublish FILE, or search and publish again"
             console().print(advice, markup=False)
     if failed:
@@ -123,6 +140,8 @@ def _print_states(states: list[FileState]) -> None:
     words = {True: "in force", False: "NOT in force", None: "unknown"}
     for state in states:
         said = "not checked" if state.refused else words[state.in_force]
+        if state.expiry is not None:
+            said = "expired"
         out.print(f"{said}: {state.path}", markup=False, soft_wrap=True)
         out.print(hanging("  ", state.why))
 
@@ -139,3 +158,20 @@ def _print_checks(checks: list[Recheck], most: int) -> None:
         line = f"{check.status}: {check.source} on {check.program}: {words}"
         # Commands and paths are not wrapped, because they are made to be copied.
         out.print(line, markup=False, soft_wrap=check.status in ("not compared", "cannot be run"))
+
+
+def _print_renewals(renewals: list[Renewal]) -> None:
+    out = console()
+    for one in renewals:
+        said = "renewed" if one.renewed else "NOT renewed"
+        out.print(f"{said}: {one.path}", markup=False, soft_wrap=True)
+        out.print(hanging("  ", one.words))
+
+
+def _print_expired(states: list[FileState]) -> None:
+    """Print the commands for expired files; they are made to be copied, so not wrapped."""
+    for state in states:
+        if state.expiry is None:
+            continue
+        for what, line in state.expiry.commands.items():
+            console().print(f"to {what}: {line}", markup=False, soft_wrap=True)

@@ -122,11 +122,19 @@ class Evidence:
     """Directory of the launcher that was used."""
     check: tuple[Mapping[str, Any], ...] = ()
     guarded: bool = True
+    renewed: Mapping[str, Any] = field(default_factory=dict)
+    """The last measurement with a later version of the library, which confirmed the gain.
+
+    ``mpi_version``, ``mpi_bin`` and ``date`` are texts, ``words`` is a list of sentences, one for
+    each program.  Empty: there was none.
+    """
 
     def to_json(self) -> dict[str, Any]:
         plain = vars(self) | {"check": [dict(c) for c in self.check]}
         if self.guarded:
             del plain["guarded"]  # Earlier versions write and read no such key.
+        if not self.renewed:
+            del plain["renewed"]  # The same holds here.
         return plain
 
     @classmethod

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,6 +44,8 @@ class Header:
     backup: str | None
     content: Content
     evidence: Evidence
+    guards: bool = False
+    """Whether the file checks the library's version when it is loaded."""
 
     def data(self) -> dict[str, Any]:
         return {
@@ -58,6 +61,8 @@ class Header:
             "backup": self.backup,
             "content": self.content.to_json(),
             "evidence": self.evidence.to_json(),
+            # Earlier versions write and read no such key.
+            **({"guards": True} if self.guards else {}),
         }
 
     @classmethod
@@ -85,6 +90,7 @@ class Header:
             f"for: {self.mpi}",
             f"evidence: {seen.source}, {seen.runs} runs of {', '.join(seen.programs)}, {seen.date}",
             f"gain over the default: {gain_words(seen.gain, seen.gain_ci)}",
+            *renewal_lines(seen.renewed),
             f"setting: {seen.setting}",
             f"probe: {self.probe}",
             f"undo: autotune unpublish FILE, or by hand: {by_hand}",
@@ -133,9 +139,29 @@ def _check(header: Header) -> None:
         raise TypeError("a value that should be a number is not a number")
     if not all(isinstance(one, dict) for one in seen.check):
         raise TypeError("a check is not a table")
-    for flag in (header.proven, seen.proven, seen.guarded):
+    _check_renewed(seen.renewed)
+    for flag in (header.proven, header.guards, seen.proven, seen.guarded):
         if not isinstance(flag, bool):
-            raise TypeError("proven or guarded is neither true nor false")
+            raise TypeError("proven, guards or guarded is neither true nor false")
+
+
+def renewal_lines(renewed: Mapping[str, Any]) -> list[str]:
+    """What a later measurement showed, for the header and for people."""
+    if not renewed:
+        return []
+    head = f"measured again with {renewed['mpi_version']}, {renewed['date']}"
+    return [f"{head}: {words}" for words in renewed["words"]]
+
+
+def _check_renewed(renewed: Any) -> None:
+    if not isinstance(renewed, dict):
+        raise TypeError("renewed is not a table")
+    if not renewed:
+        return
+    words = renewed["words"]
+    texts = [renewed["mpi_version"], renewed["mpi_bin"], renewed["date"]]
+    if not isinstance(words, list) or not all(isinstance(text, str) for text in texts + words):
+        raise TypeError("a value of renewed that should be text is not text")
 
 
 def read_header(text: str) -> Header | None:

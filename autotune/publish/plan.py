@@ -56,6 +56,8 @@ def compose(fmt: Format, header: Header, content: Content, kept: str, library: L
     Raises UsageError for content that the format cannot express.
     """
     body = fmt.render(content, library)
+    if header.guards:
+        body = fmt.guarded(body, library)
     lines = header.lines(fmt.merges)
     if fmt.comment is None:
         whole = seal(commented(lines, ("# ", "")) + body)
@@ -218,6 +220,7 @@ def _planned(
         backup=backup,
         content=content,
         evidence=proposal.evidence,
+        guards=fmt.guards,
     )
     return Planned(fmt, path, content, header, kept, old, edited, make, why)
 

@@ -201,7 +201,7 @@ def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> li
             f"you mean --cluster {evidence.cluster}?"
         )
     measured = f"{evidence.mpi_family} {evidence.mpi_version}"
-    if measured.split(".")[:2] != f"{library.family} {library.version}".split(".")[:2]:
+    if measured != f"{library.family} {library.version}":
         doubts.append(
             f"it was measured with {measured}; this is {library.family} {library.version} "
             f"in {library.bin} (--mpi selects another)"

@@ -11,6 +11,7 @@ from autotune.collective_rules import ENABLE, FILE
 from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content, Evidence
+from autotune.publish.expiry import Expiry, expiry, still_installed
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
 from autotune.publish.formats.mpich import FILE as MPICH_FILE
@@ -30,7 +31,8 @@ class FileState:
     """The state of one file.  ``in_force`` is None if it cannot be observed here; ``why`` in plain
     words.
 
-    ``refused``: autotune would not write such a file, so no part of it was loaded.
+    ``refused``: autotune would not write such a file, so no part of it was loaded.  ``expiry``: the
+    library is of another version than the setting was proven with; the file may still be in force.
     """
 
     path: Path
@@ -38,6 +40,12 @@ class FileState:
     why: str
     header: Header | None = None
     refused: bool = False
+    expiry: Expiry | None = None
+
+    @property
+    def lost(self) -> bool:
+        """Whether the file is not what was proven: out of force, or expired."""
+        return self.in_force is False or self.expiry is not None
 
     def to_json(self) -> dict[str, Any]:
         header = self.header
@@ -48,6 +56,7 @@ class FileState:
             "why": self.why,
             "format": header.format if header else None,
             "source": header.evidence.source if header else None,
+            "expired": None if self.expiry is None else self.expiry.to_json(),
         }
 
 
@@ -89,8 +98,23 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     if text.edited:
         return FileState(path, False, "the file was edited since it was published", header)
     here = series(prober.library)
+    gone = expiry(path, header, prober.library)
     if here.split(" (")[0] != header.mpi.split(" (")[0]:
-        return FileState(path, False, _other_mpi(header, here), header)
+        if gone is None or still_installed(header, prober.library):
+            return FileState(path, False, _other_mpi(header, here), header)
+        why = f"{gone.words}; {_other_series(header, here)}"
+        return FileState(path, False, why, header, expiry=gone)
+    state = _looked(path, text, header, prober, spaces)
+    if gone is None or state.refused:
+        return state
+    why = f"{gone.words}; the file: {state.why}"
+    return FileState(path, state.in_force, why, header, expiry=gone)
+
+
+def _looked(
+    path: Path, text: Text, header: Header, prober: Prober, spaces: Sequence[str]
+) -> FileState:
+    """Whether the library obeys an unedited file of its series."""
     try:
         Trust(prober.library, known_names(prober.library, spaces)).check(path, text, header)
     except UsageError as problem:
@@ -110,9 +134,13 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     return FileState(path, True, why, header)
 
 
+def _other_series(header: Header, here: str) -> str:
+    return f"it is for {header.mpi}, but this is {here}"
+
+
 def _other_mpi(header: Header, here: str) -> str:
     """A message: the MPI of the file, the MPI here, and the option that selects the right one."""
-    words = f"it is for {header.mpi}, but this is {here}"
+    words = _other_series(header, here)
     place = header.evidence.mpi_bin
     if not place:
         return words

@@ -12,6 +12,7 @@ from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.table import read_table
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
+from autotune.publish.expiry import PublishedFile, proven_with, published_files
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
 from autotune.report.page import Copy, PageTable, Section
 from autotune.report.study import proof_ratios, study_section
@@ -23,6 +24,7 @@ from autotune.wording import (
     HEADLINES,
     UNGUARDED,
     binary,
+    count,
     interval,
     percent,
     seconds,
@@ -37,8 +39,7 @@ _OWN = "the library's own"
 
 
 def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Section]:
-    """The sections: overview, class-wide setting, collectives, level means, then the result of each
-    study.
+    """The sections: overview, published files, class-wide setting, collectives, means, studies.
 
     Raises UsageError if nothing was measured on this cluster.
     """
@@ -51,6 +52,8 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
             f"{store.shown}; autotune studies lists the studies"
         )
     sections = [_overview(store, studies)] if studies else []
+    if files := [one for one in published_files()[0] if one.header.cluster == name]:
+        sections.append(published_section(files))
     if result is not None:
         sections.append(classwide_section(result))
     if tables is not None:
@@ -174,6 +177,30 @@ def classwide_section(result: ClasswideResult) -> Section:
         figures=(dots("Gain of the class's setting", "gain, %", marks),) if marks else (),
         notes=(*result.warnings, *pruning),
     )
+
+
+def published_section(files: Sequence[PublishedFile]) -> Section:
+    """The files that this user has published for the cluster, and which of them have expired."""
+    rows, notes = [], []
+    for one in files:
+        seen = one.header.evidence
+        gone = one.expiry
+        rows.append(
+            (
+                str(one.path),
+                seen.source,
+                percent(seen.gain),
+                " ".join(proven_with(one.header)),
+                "" if gone is None else f"expired: installed is {gone.installed}",
+            )
+        )
+        if gone is not None:
+            notes.append(f"{one.path}: {gone.words}; {gone.advice}.")
+    expired = sum(one.expiry is not None for one in files)
+    said = f"{expired} of {count(len(files), 'published file')} expired." if expired else ""
+    columns = ("file", "evidence", ">gain", "proven with", "")
+    table = PageTable("Files in use", columns, tuple(rows))
+    return Section("Published settings", verdict=said, tables=(table,), notes=tuple(notes))
 
 
 def collectives_section(result: CollectiveResult) -> Section:

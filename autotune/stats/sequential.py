@@ -79,6 +79,10 @@ class LookPlan:
     there in any case. It is for a caller that decides over several comparisons together; a later
     look is as valid as the first.
 
+    ``symmetric``: neither side is the present choice, so a loss is as much an answer as a win, and
+    both have the same rules. The looks go on although a win is ruled out or unlikely, until one
+    side is better by ``min_gain``, there is no relevant difference, or the last look is done.
+
     Raises ``UsageError`` for values that make no valid plan.
     """
 
@@ -92,6 +96,7 @@ class LookPlan:
     futility: float = 0.1
     margin: float | None = None
     decide_at: int | None = None
+    symmetric: bool = False
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
@@ -182,6 +187,8 @@ class LookPlan:
         seen = self._compare(ratios, rank)
         if self.margin is not None:
             return self._against_margin(look, seen, self.margin)
+        if self.symmetric:
+            return self._between_equals(look, seen)
         if seen.verdict == "better" and look >= self.win_from:
             return Decision("better", "the interval lies above 0", seen, None)
         if seen.verdict == "worse":
@@ -195,6 +202,18 @@ class LookPlan:
             return Decision("undecided", f"not decided after {look} blocks", seen, None)
         if seen.verdict != "better" and self.win_chance(ratios) < self.futility:
             return Decision("futile", "no win in sight", seen, None)
+        return Decision("continue", "not decided yet", seen, self._after(look))
+
+    def _between_equals(self, look: int, seen: Comparison) -> Decision:
+        if seen.verdict == "better" and look >= self.win_from:
+            return Decision("better", "the interval lies above 0", seen, None)
+        loss = 1 / (1 + self.min_gain) - 1  # The same gain, seen from the other side.
+        if seen.verdict == "worse" and seen.gain <= loss and look >= self.win_from:
+            return Decision("worse", "the interval lies below 0", seen, None)
+        if seen.interval and loss < seen.lo and seen.hi < self.min_gain:
+            return Decision("equivalent", "no relevant difference", seen, None)
+        if look == self.looks[-1]:
+            return Decision("undecided", f"not decided after {look} blocks", seen, None)
         return Decision("continue", "not decided yet", seen, self._after(look))
 
     def _against_margin(self, look: int, seen: Comparison, margin: float) -> Decision:

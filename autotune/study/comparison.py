@@ -1,22 +1,29 @@
-"""Comparison of two settings: the confirmation procedure as a tool of its own."""
+"""Comparison of two settings: the confirmation procedure as a tool of its own.
+
+With a second library the program runs with A's setting under A's library and with B's setting under
+B's (:mod:`autotune.study.second_library`).
+"""
 
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
+from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.stats import Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store, StudyKey
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure_blocks
-from autotune.study.evaluator import Evaluator
-from autotune.study.events import Watcher, silent
+from autotune.study.evaluator import Evaluator, MachineBusy
+from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
 from autotune.study.result import proof_warnings, rejection_rows
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
+from autotune.study.second_library import SecondLibrary, described, evaluator_of
 from autotune.study.session import Session
 from autotune.study.study_key import metric_as_begun, study_key
 from autotune.targets.target import Target
@@ -53,12 +60,29 @@ class ComparisonRequest:
     """Comparisons with different purposes share no runs."""
     ends_if_same: bool = False
     """Stop after one block if read-back shows that B differs from A in no parameter that acts."""
+    other: SecondLibrary | None = None
+    """B's side, if B runs under another library than ``target``'s."""
+
+    @property
+    def candidate(self) -> Setting:
+        """B as the run history names it."""
+        return self.second if self.other is None else self.other.under(self.second)
 
     @property
     def options(self) -> dict[str, Any]:
         """The part of the comparison's identity that is not target, space or seed."""
         words = {"a": self.first.key, "b": self.second.key, "looks": list(self.plan.looks)}
+        if self.other is not None:
+            words |= self.other.identity(self.target, COMPARE, self.guard)
         return words | ({"purpose": self.purpose} if self.purpose else {})
+
+    @property
+    def libraries(self) -> dict[str, dict[str, str]] | None:
+        """Library and program of both sides, ``a`` and ``b``; None if there is one library."""
+        if self.other is None:
+            return None
+        sides = {"a": self.target, "b": self.other.target}
+        return {name: described(side.library, side.program[0]) for name, side in sides.items()}
 
 
 @dataclass
@@ -87,6 +111,11 @@ class ComparisonOutcome:
 
     Each further one (``remeasure``) is a separate question with its own alpha.
     """
+    libraries: dict[str, dict[str, str]] | None = None
+    """Name, version and path of both libraries, and the program of each, by ``a`` and ``b``.
+
+    None if both sides ran under one library.
+    """
 
     @property
     def verdict(self) -> str:
@@ -99,7 +128,17 @@ class ComparisonOutcome:
     def words(self) -> str:
         """The decision as one sentence."""
         said = comparison_words(self.decision.comparison)
+        if self.libraries is not None:
+            said = _libraries_words(self.libraries, self.faster, said)
         return said if self.guarded else f"{said}; {UNGUARDED}: nothing is proven"
+
+    @property
+    def faster(self) -> Literal["a", "b"] | None:
+        """The side whose runs took less time, as far as the interval shows it; else None."""
+        seen = self.decision.comparison
+        if self.failed or not seen.significant:
+            return None
+        return "b" if seen.lo > 0 else "a"
 
     @property
     def gain(self) -> float | None:
@@ -141,7 +180,28 @@ class ComparisonOutcome:
             "budget_ended_it": self.cut_short,
             "next_step": None if self.next_step is None else self.next_step.to_json(),
             "warnings": self.warnings,
+            **({} if self.libraries is None else {"mpi": self.libraries, "faster": self.faster}),
         }
+
+
+def library_titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The libraries of a comparison in words, by ``a`` and ``b``; two builds by their paths."""
+    found = {side: f"{one['name']} {one['version']}" for side, one in libraries.items()}
+    if len(set(found.values())) == 1:
+        return {side: f"{words} in {libraries[side]['path']}" for side, words in found.items()}
+    return found
+
+
+def _libraries_words(
+    libraries: Mapping[str, Mapping[str, str]], faster: str | None, said: str
+) -> str:
+    """Which library is faster, as one sentence; ``said`` compares B with A."""
+    title = library_titles(libraries)
+    if faster == "b":
+        return f"{title['b']} is faster than {title['a']}: {said}"
+    if faster == "a":
+        return f"{title['a']} is faster than {title['b']}, which is {said}"
+    return f"neither library is shown to be faster; {title['b']} against {title['a']}: {said}"
 
 
 def _median(values: list[float]) -> float | None:
@@ -170,9 +230,24 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         request.watch,
         budget_s=request.budget_s,
     ) as on:
-        outcome = compare_on(on.evaluator, request, on.study.hash[:12])
+        outcome = _compare_in(on, request)
         store.set_result(on.study.id, outcome.verdict, outcome.to_json())
     return outcome
+
+
+def _compare_in(session: Session, request: ComparisonRequest) -> ComparisonOutcome:
+    """Compare in a session, under both libraries if there are two."""
+    study = session.study.hash[:12]
+    if request.other is None:
+        return compare_on(session.evaluator, request, study)
+    with evaluator_of(session, request.other) as evaluator:
+        try:
+            return compare_on(evaluator, request, study)
+        except (MachineBusy, BudgetTooSmall):
+            raise
+        except WorkError as problem:
+            title = library_titles(request.libraries or {})["a"]
+            raise WorkError(f"A, the program under {title}: {problem}") from None
 
 
 def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> ComparisonOutcome:
@@ -180,27 +255,49 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
     again = _round(evaluator.history, request.remeasure)
     budget = Budget(evaluator.history, request.budget_s, request.max_runs).from_here()
     evaluator.budget = budget
+    second = request.candidate
     warm: HistoryEntry | None = None
+    starts = True
     try:
         warm = evaluator.run(request.first, WARMUP, timeout_s=budget.left_s)
         run_s = warm.record.wall_s
         limit = hang_limit(run_s, budget)
+        if request.other is not None:
+            other = evaluator.run(second, WARMUP, timeout_s=limit)
+            starts = other.record.valid or other.censored
         name = f"{COMPARE}:{again}"
-        blocks = Blocks(evaluator, name, [request.second], request.seed, limit, request.first)
-        if not (blocks.complete(0, [request.second]) or budget.affords(2, run_s / 2)):
+        blocks = Blocks(evaluator, name, [second], request.seed, limit, request.first)
+        if not (blocks.complete(0, [second]) or budget.affords(2, run_s / 2)):
             raise NoBlocks  # A pair takes A's time at least.
-        begun = request.ends_if_same and measure_blocks(
-            blocks, 1, [request.second], budget, reach=False
+        begun = (request.ends_if_same or not starts) and measure_blocks(
+            blocks, 1, [second], budget, reach=False
         )
-        if begun and (alike := _same(blocks, request.second)):
-            # The two settings are the same here; more blocks would only show chance.
-            decisions = {request.second: decide(request.plan, blocks, request.second, 1)}
-            proof = Confirmation(blocks, [request.second], decisions)
-            return replace(outcome_of(request, evaluator, blocks, proof, study), failed=alike)
-        proof = confirm_blocks(blocks, request.plan, budget, request.watch)
+        alike = _same(blocks, second) if begun and request.ends_if_same else ""
+        if begun and (alike or (not starts and _fails(blocks, second))):
+            # The two are the same here, or B does not run; more blocks would show only chance.
+            decisions = {second: decide(request.plan, blocks, second, 1)}
+            proof = Confirmation(blocks, [second], decisions)
+            outcome = outcome_of(request, evaluator, blocks, proof, study)
+            return replace(outcome, failed=alike) if alike else outcome
+        proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
     except (NoBlocks, BudgetSpent):
         raise BudgetTooSmall(_no_pair(request, warm)) from None
     return outcome_of(request, evaluator, blocks, proof, study)
+
+
+def _telling(request: ComparisonRequest) -> Watcher:
+    """The request's watcher; of two libraries it is told instead of two settings."""
+    libraries = request.libraries
+    if libraries is None:
+        return request.watch
+    title = library_titles(libraries)
+
+    def tell(event: Event) -> None:
+        if isinstance(event, PhaseStarted):
+            event = replace(event, words=f"comparing {title['b']} with {title['a']}")
+        request.watch(event)
+
+    return tell
 
 
 def hang_limit(run_s: float, budget: Budget) -> float:
@@ -242,17 +339,20 @@ def outcome_of(
     study: str,
 ) -> ComparisonOutcome:
     """The figures of a proof."""
-    decision = proof.decisions[request.second]
+    second = request.candidate
+    decision = proof.decisions[second]
     # Blocks after the look that decided are left out, so that all figures are from the same blocks.
-    pairs = blocks.pairs(request.second).head(decision.comparison.n)
+    pairs = blocks.pairs(second).head(decision.comparison.n)
     phases = (blocks.phase, blocks.again.phase)
     entries = [e for e in evaluator.history.entries if e.phase in phases]
     # Runs of an earlier round say nothing about this one.
     rejections = rejection_rows(RunHistory.of(entries))
     seen = any(e.record.world_size is not None for e in entries if e.record.valid)
-    failed = _failure([e for e in entries if e.key == request.second.key and e.counts], seen)
+    failed = _failure([e for e in entries if e.key == second.key and e.counts], seen)
     bounds = Budget(evaluator.history, request.budget_s, request.max_runs)
-    step = compare_step(proof, request.plan, pairs, bounds)
+    step = compare_step(
+        proof, request.plan, pairs, bounds, warm_ups=1 if request.other is None else 2
+    )
     return ComparisonOutcome(
         study=study,
         decision=decision,
@@ -268,6 +368,7 @@ def outcome_of(
         next_step=step if request.guard and not failed else None,
         guarded=request.guard,
         round=int(blocks.phase.split(":")[1]) + 1,
+        libraries=request.libraries,
     )
 
 
@@ -279,6 +380,12 @@ def _same(blocks: Blocks, second: Setting) -> str:
         return ""
     idle = inactive_difference(blocks.reference, second, [one.record], [other.record])
     return f"B has the same effect as A: {'; '.join(idle)}" if idle else ""
+
+
+def _fails(blocks: Blocks, second: Setting) -> bool:
+    """Whether B's run of the first block failed."""
+    entry = blocks.block(0).get(second.key)
+    return entry is not None and not (entry.record.valid or entry.censored)
 
 
 def _failure(tried: list[HistoryEntry], ranks_seen: bool) -> str:

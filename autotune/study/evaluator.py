@@ -49,8 +49,15 @@ before the next burst.
 """
 
 
+MPI = "mpi"
+"""The name by which a setting of the run history names its library, in a study of two."""
 WARM_UPS = 3
 """Runs in a row that may compile code before one counts that does."""
+
+
+def under(setting: Setting, library: str) -> Setting:
+    """``setting`` as the run history names it: with its library, if ``library`` is not empty."""
+    return setting.updated({MPI: library}) if library else setting
 
 
 class QuietMachine(Protocol):
@@ -122,6 +129,8 @@ class MachineEvaluator:
 
     A search can then leave out parameters of collectives that the program never calls.
     """
+    library: str = ""
+    """The library that the run history names with each setting; "" in a study of one library."""
     _waited_in_vain: int = field(default=0, init=False)
     _told_of_several: bool = field(default=False, init=False)
     _told_of_length: bool = field(default=False, init=False)
@@ -289,9 +298,8 @@ class MachineEvaluator:
         block: int,
         position: int,
     ) -> HistoryEntry:
-        entry = HistoryEntry(
-            self.history.next_order, setting.key, phase, record, trial, block, position
-        )
+        key = under(setting, self.library).key
+        entry = HistoryEntry(self.history.next_order, key, phase, record, trial, block, position)
         stored = self.store.add_run(
             self.study_id,
             None if trial is None else self.trial_ids[trial],
@@ -299,7 +307,7 @@ class MachineEvaluator:
             block=block,
             position=position,
             record=record,
-            setting_key=setting.key,
+            setting_key=key,
             order=entry.order,
             launched=self.space.launched(setting),
         )

@@ -64,9 +64,12 @@ def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextSt
 
 
 def compare_step(
-    proof: Confirmation, plan: LookPlan, pairs: Pairs, bounds: Budget
+    proof: Confirmation, plan: LookPlan, pairs: Pairs, bounds: Budget, warm_ups: int = 1
 ) -> NextStep | None:
-    """The next step of an open comparison; ``bounds`` are those of the command."""
+    """The next step of an open comparison; ``bounds`` are those of the command.
+
+    ``warm_ups``: launches of every command that are in no pair.
+    """
     if not proof.open:
         return None
     logs = logs_of(pairs)
@@ -85,7 +88,7 @@ def compare_step(
         seen = decision_power(plan, logs, kept=True)
         runs = 2 * max(seen.blocks - len(logs), 1)
         words, options = _words(seen, runs, bounds.cost_s(runs), logs), {}
-    launches = runs + 1  # Every command warms up once.
+    launches = runs + warm_ups
     if bounds.runs is not None:
         options["--runs"] = f"{launches}"
     if bounds.seconds is not None:

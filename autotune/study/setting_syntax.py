@@ -93,6 +93,8 @@ def _from_study(wanted: str, store: Store | None) -> Setting:
     return Setting(values)
 
 
+VERSION_CHECK = "version check"
+"""The end of each line of a published file that checks the library's version and sets nothing."""
 _LARGEST = 1 << 20
 _NAME = r"(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)"
 _QUOTED = r"(?:'(?P<one>[^']*)'|\"(?P<two>[^\"]*)\"|\{(?P<three>[^{}]*)\}|(?P<bare>[^\s'\"{}]+))"
@@ -159,7 +161,7 @@ def _toml(text: str) -> dict[str, object] | None:
 def _lines(text: str, path: Path) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for number, line in enumerate(text.splitlines(), 1):
-        if _COMMENT.fullmatch(line) or _YAML.fullmatch(line):
+        if _COMMENT.fullmatch(line) or _YAML.fullmatch(line) or line.endswith(VERSION_CHECK):
             continue
         plain = _TRAILING.sub("", line).strip()
         if _RULES.match(line.strip()):

@@ -3,7 +3,8 @@
 Options that a target can express are taken over (ranks, fixed launch options). Any other option is
 refused with the corrected line, because a silently dropped option measures another program.
 
-The last part checks whether the launcher's MPI is the one with which the program was linked.
+The last part checks whether the launcher's MPI is the one with which the program was linked, and
+whether the program can run under it at all.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner.mpi.discover import find_library, launcher_of, linked_with
+from runner.mpi.discover import find_library, launcher_of, linkable, linked_with
 from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
@@ -99,7 +100,7 @@ def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
         typed = shutil.which(typed) or typed
     if typed is None or os.sep not in typed or Path(typed).name == "srun":
         return said
-    if said is not None and not _same(find_library(said), find_library(typed)):
+    if said is not None and not same_library(find_library(said), find_library(typed)):
         raise UsageError(
             f"--mpi {said} and the launcher {line.launcher} belong to different MPI "
             "libraries; give only one of them"
@@ -107,7 +108,8 @@ def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
     return said or typed
 
 
-def _same(one: Library, other: Library) -> bool:
+def same_library(one: Library, other: Library) -> bool:
+    """Whether both are the same installation of the same version."""
     return (one.family, one.version) == (other.family, other.version) and (
         Path(one.bin).resolve() == Path(other.bin).resolve()
     )
@@ -235,3 +237,19 @@ def linked_words(program: Sequence[str], library: Library) -> str | None:
     )
     own = launcher_of(linked.family, linked.version)
     return said if own is None else f"{said}; --mpi {own} selects the library it is linked with"
+
+
+def foreign_build(program: Sequence[str], library: Library) -> str | None:
+    """Why a program cannot run under ``library``: it was linked with one of another family.
+
+    None if it may run, or if this cannot be told. Libraries of two families have different binary
+    interfaces, so the launcher would start every rank as a world of its own.
+    """
+    linked = linked_with(program)
+    if linked is None or library.family not in linkable() or linked.family == library.family:
+        return None
+    return (
+        f"{Path(program[0]).name} is linked with {linked.family} {linked.version} "
+        f"({linked.place}) and cannot run under {library.family} {library.version} "
+        f"({library.bin})"
+    )

@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.space import Setting
+from autotune.study.comparison import library_titles
+from autotune.study.evaluator import under
 from autotune.study.result import Finalist, Result
+from autotune.study.second_library import library_name
 from autotune.terminal.render import console, table, this_command
 from autotune.wording import (
     HEADLINES,
@@ -84,22 +87,33 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     ``command``: this command is a comparison, which can be repeated with other options.
     """
     out = console()
-    names = ParameterNames({a: "A", b: "B"})
+    libraries = data.get("mpi")
+    names = ParameterNames({a: "A", b: "B"} if libraries is None else _sides(a, b, libraries))
     out.print()
-    out.print(f"B against A: {names.within(data['words'])}", style="bold", markup=False)
+    words = f"B against A: {names.within(data['words'])}" if libraries is None else data["words"]
+    out.print(words, style="bold", markup=False)
     guarded = data.get("guard", True)
     if data["outcome"] != "failed":
         said = verdict_words(data.get("seen", data["outcome"]), data["why"], guarded)
+        if libraries is not None and said in ("better", "worse"):
+            said = f"B is {said}"
         # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
         why = "" if said.startswith("no gain") else f" ({data['why']})"
         out.print(f"{said}{why}", markup=False)
     if not guarded:
         out.print(WHY_UNGUARDED, markup=False)
+    title = {} if libraries is None else library_titles(libraries)
     rows = [
-        [name, key.replace(",", " "), seconds(data[f"{name.lower()}_median_s"])]
+        [
+            name,
+            *([title[name.lower()]] if title else []),
+            key.replace(",", " "),
+            seconds(data[f"{name.lower()}_median_s"]),
+        ]
         for name, key in (("A", a), ("B", b))
     ]
-    out.print(table("", ["", "setting", ">median"], rows))
+    columns = ["", *(["library"] if title else []), "setting", ">median"]
+    out.print(table("", columns, rows))
     gain, first, second = (data.get(name) for name in ("gain", "a_median_s", "b_median_s"))
     if gain and first and second and gain * (first - second) < 0:
         out.print(
@@ -112,7 +126,8 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     )
     if data.get("round", 1) > 1:
         out.print(
-            f"comparison number {data['round']} of these settings: each has an error "
+            f"comparison number {data['round']} of these "
+            f"{'settings' if libraries is None else 'libraries'}: each has an error "
             "probability of 5 % of its own",
             markup=False,
         )
@@ -126,6 +141,12 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     _print_rejections(data["rejections"], names)
     for warning in data["warnings"] if data["outcome"] != "failed" else ():
         out.print(f"note: {names.within(warning)}", markup=False)
+
+
+def _sides(a: str, b: str, libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    """The names of both sides by their keys in the run history, where B names its library."""
+    second = library_name(libraries["b"]["name"], libraries["b"]["version"])
+    return {a: "A", under(Setting.parse(b), second).key: "B"}
 
 
 def _print_step(step: dict[str, Any], command: bool) -> None:

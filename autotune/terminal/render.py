@@ -179,3 +179,9 @@ def this_command(changed: Mapping[str, str] | None = None) -> str:
     for name, value in (changed or {}).items():
         options += [name, value]
     return shlex.join(["autotune", *options, *program])
+
+
+def program_words() -> int:
+    """Number of words after ``--`` of the command line: those of the program."""
+    words = list(sys.argv[1:] if _words is None else _words)
+    return len(words) - words.index("--") - 1 if "--" in words else 0

@@ -67,6 +67,11 @@ class Adapter(ABC):
     """Whether the launcher can start ranks on the nodes of :mod:`runner.testbed`."""
     identify_environment: ClassVar[Mapping[str, str]] = {}
     """Variables that the launcher needs even to print its version."""
+    version_marker: ClassVar[str] = ""
+    """Words before the version in the output of ``LAUNCHER --version``, each blank a single one.
+
+    "" if the version does not stand behind fixed words.
+    """
     rank_variables: ClassVar[tuple[str, ...]] = ()
     """Environment variables that hold a process's rank."""
     launchers: ClassVar[Mapping[str, str]] = {}

@@ -223,6 +223,11 @@ class Linked:
     version: str
 
 
+def linkable() -> frozenset[str]:
+    """The families that :func:`linked_with` recognises."""
+    return frozenset(_FAMILIES.values())
+
+
 def linked_with(words: Sequence[str]) -> Linked | None:
     """The library that the program of this command line was linked with.
 

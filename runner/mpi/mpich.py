@@ -152,6 +152,7 @@ class Mpich(Adapter):
     parameter_names = "variables (MPIR_CVAR_...)"
     placement_names = frozenset(_PLACEMENT)
     checks_values = True
+    version_marker = "HYDRA build details: Version: "
     rank_variables = ("PMI_RANK",)
     launchers: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("mpirun", "mpiexec", "hydra_pmi_proxy", "hydra_bstrap_pr"), "4.0"

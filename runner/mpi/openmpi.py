@@ -90,6 +90,7 @@ class OpenMPI(Adapter):
     on_testbed = True
     transport_parameter = "pml"
     # Open MPI demands both variables from root; for other users they have no effect.
+    version_marker = "(Open MPI) "
     identify_environment: ClassVar[Mapping[str, str]] = {
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

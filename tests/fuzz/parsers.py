@@ -31,6 +31,7 @@ from autotune.errors import AutotuneError
 from autotune.prediction.model_file import model_from_text
 from autotune.prediction.scorer import described
 from autotune.publish.formats.mca_conf import UserConf
+from autotune.publish.formats.scripts import Sh
 from autotune.publish.header import read_header
 from autotune.space import Setting
 from autotune.space.definition import parse_version as parse_version
@@ -40,7 +41,7 @@ from autotune.space.parameter import parse_levels, read_template
 from autotune.space.resolve import resolve
 from autotune.targets.launcher_line import parse_launcher_line as parse_line
 from autotune.targets.metric import figures
-from autotune.testing.format import rendered_text
+from autotune.testing.format import evidence, rendered_text
 from autotune.wording import parse_duration
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
@@ -170,6 +171,12 @@ COLLECTIVES = json.dumps(
         ),), {"allreduce": {"3": "recursive_doubling"}},
     ).to_json()
 )  # fmt: skip
+RENEWED = {
+    "mpi_version": "5.0.11",
+    "mpi_bin": "/opt/bin",
+    "date": "2026-11-23",
+    "words": ["jacobi3d on 2 ranks: +8.0 % in 12 pairs"],
+}
 CARD = (
     'schema = 1\nname = "d"\nkind = "grid"\n[machine]\nfingerprint = "f"\ncores = 2\n'
     '[[cells]]\nkey = "c"\napp = "a"\nranks = 2\nfacts = { cores = 2 }\n'
@@ -204,7 +211,10 @@ PARSERS: dict[str, Parser] = {
     "model": Parser(_model, texts, damage=damaged_json),
     "published header": Parser(
         _header,
-        (rendered_text(UserConf(), Path("/x/params.conf")).whole,),
+        (
+            rendered_text(UserConf(), Path("/x/params.conf")).whole,
+            rendered_text(Sh(), Path("/x/f.sh"), evidence(renewed=RENEWED)).whole,
+        ),
         damage=partial(damaged_within, "data: ", "\n"),
     ),
     "card": Parser(_file(lambda path: read_card(path.parent), "card.toml"), (CARD,)),

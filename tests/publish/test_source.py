@@ -51,8 +51,9 @@ def test_another_mpi_machine_or_cluster_is_a_doubt(store: Path, make_study: Make
             plan_files(proposal(source, store), [find("tune")], load_cluster("local"), NEW)
 
 
-def test_a_patch_release_is_no_doubt(store: Path, make_study: MakeStudy) -> None:
-    assert proposal(make_study(version="5.0.3"), store).doubts == ()
+def test_a_patch_release_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
+    (doubt,) = proposal(make_study(version="5.0.3"), store).doubts
+    assert "measured with openmpi 5.0.3; this is openmpi 5.0.11" in doubt
 
 
 def test_nothing_proven_is_published_on_demand_alone(store: Path, make_study: MakeStudy) -> None:

@@ -98,6 +98,22 @@ def test_futility_saves_blocks_and_costs_little_power() -> None:
     assert won[0] >= won[1] >= won[0] - 0.06 * 120
 
 
+@pytest.mark.parametrize("gain", [0.0, 0.03, 0.05])
+def test_a_symmetric_plan_answers_alike_whichever_side_is_first(gain: float) -> None:
+    plan, rng = LookPlan(symmetric=True), np.random.default_rng(44)
+    turned = {"better": "worse", "worse": "better"}
+    seen = []
+    for _ in range(150):
+        s = simulate("normal", rng, plan.looks[-1], gain=gain, cv=0.03)
+        found = plan.decide(s.default, s.candidate, resolution=0)
+        other = plan.decide(s.candidate, s.default, resolution=0)
+        assert other.outcome == turned.get(found.outcome, found.outcome)
+        seen.append(found.outcome)
+    assert "futile" not in seen
+    assert seen.count("better") >= {0.0: 0, 0.03: 60, 0.05: 140}[gain]
+    assert seen.count("worse") <= 8
+
+
 @settings(max_examples=40, derandomize=True, deadline=None)
 @given(st.integers(0, 10**6), st.sampled_from([1, 3]), st.sampled_from([-0.1, 0.0, 0.05, 0.2]))
 def test_a_decision_depends_on_complete_looks_only_and_stays(seed, finalists, gain) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+import pytest
+
 from autotune.space import Setting
 from autotune.stats import LookPlan
 from autotune.study.budget import Budget
-from autotune.study.comparison import outcome_of
+from autotune.study.comparison import ComparisonOutcome, library_titles, outcome_of
 from autotune.study.confirmation import Blocks, confirm_blocks
 from tests.study.conftest import evaluator
 
@@ -17,7 +20,13 @@ FASTER = Setting({"eager": 8})
 
 def asked() -> Any:
     return SimpleNamespace(
-        second=FASTER, guard=True, plan=LookPlan.fixed(8), budget_s=None, max_runs=None
+        candidate=FASTER,
+        other=None,
+        libraries=None,
+        guard=True,
+        plan=LookPlan.fixed(8),
+        budget_s=None,
+        max_runs=None,
     )
 
 
@@ -61,3 +70,49 @@ def test_what_ran_once_is_compared() -> None:
     proof = confirm_blocks(blocks, LookPlan.fixed(8), Budget(simulated.history))
     request: Any = asked()
     assert outcome_of(request, simulated, blocks, proof, "study").failed == ""
+
+
+LIBRARIES = {
+    "a": {"name": "openmpi", "version": "4.1.8", "path": "/opt/a", "program": "x"},
+    "b": {"name": "mpich", "version": "5.0.2", "path": "/opt/b", "program": "x"},
+}
+
+
+def told(second_s: float, blocks: int = 12) -> ComparisonOutcome:
+    """The outcome of so many pairs of one second under A with pairs of ``second_s`` under B."""
+    noise = 1 + np.linspace(-0.002, 0.002, blocks)
+    plan = LookPlan.fixed(12, min_gain=0.02)
+    return ComparisonOutcome(
+        "study", plan.decide(np.ones(blocks), second_s * noise), libraries=LIBRARIES
+    )
+
+
+@pytest.mark.parametrize(
+    ("second_s", "faster", "words"),
+    [
+        (0.8, "b", "mpich 5.0.2 is faster than openmpi 4.1.8: 25.0 % faster, 95 % interval"),
+        (1.25, "a", "openmpi 4.1.8 is faster than mpich 5.0.2, which is 25.0 % slower, 95 % int"),
+        (1.0, None, "neither library is shown to be faster; mpich 5.0.2 against openmpi 4.1.8: no"),
+    ],
+)
+def test_the_faster_library_is_said_in_one_sentence(
+    second_s: float, faster: str | None, words: str
+) -> None:
+    seen = told(second_s)
+    assert seen.faster == faster
+    assert seen.words.startswith(words)
+    assert seen.to_json()["mpi"] == LIBRARIES
+
+
+def test_no_library_is_named_before_there_is_an_interval() -> None:
+    seen = told(0.8, blocks=4)
+    assert seen.faster is None
+    assert "too few for an interval" in seen.words
+
+
+def test_two_builds_of_one_version_are_told_apart() -> None:
+    other = LIBRARIES["a"] | {"path": "/opt/c"}
+    assert library_titles({"a": LIBRARIES["a"], "b": other}) == {
+        "a": "openmpi 4.1.8 in /opt/a",
+        "b": "openmpi 4.1.8 in /opt/c",
+    }

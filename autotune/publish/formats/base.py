@@ -60,6 +60,8 @@ class Format(ABC):
     """Whether a rules file has no effect without this file, which names it."""
     prologue: ClassVar[str] = ""
     """Text that must come before everything else, the header included."""
+    guards: ClassVar[bool] = False
+    """Whether files of the format check the library's version when they are loaded."""
     merges: ClassVar[bool] = False
     """Whether lines of others stay in the file, because a site may already have it."""
     cluster_wide: ClassVar[bool] = False
@@ -82,6 +84,10 @@ class Format(ABC):
     @abstractmethod
     def body(self, content: Content, library: Library) -> str:
         """The text for content that :meth:`part` returned and that was checked."""
+
+    def guarded(self, body: str, library: Library) -> str:
+        """``body``, which sets nothing where the launcher is of another version of the family."""
+        return body
 
     @abstractmethod
     def staged(self, text: str, place: Path, library: Library) -> Loading:

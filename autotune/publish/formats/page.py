@@ -28,6 +28,7 @@ class UserPage(Sh):
     suffix = ".html"
     comment = ("<!-- ", " -->")
     prologue = "<!DOCTYPE html>\n"
+    guards = False
 
     def body(self, content: Content, library: Library) -> str:
         found = sorted(variables(content, library).items())

@@ -1,6 +1,10 @@
 """Scripts that set environment variables: for sh and csh, Slurm jobs, Lmod (Lua) and Tcl modules.
 
 The file's own interpreter runs each script to show which variables it sets.
+
+A script sets nothing, and says so, where ``mpirun`` is of another version of the library than the
+script was made for.  Where there is no ``mpirun`` yet, or one of another family, it sets the
+variables: then nothing shows which library will be used.
 """
 
 from __future__ import annotations
@@ -22,15 +26,23 @@ from autotune.publish.formats.base import (
     value_canaries,
     variables,
 )
+from autotune.study.setting_syntax import VERSION_CHECK
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
 TIMEOUT_S = 20
+_OF_SHELLS = frozenset({"PWD", "OLDPWD", "SHLVL", "_"}) | {
+    "HOSTTYPE", "VENDOR", "OSTYPE", "MACHTYPE", "LOGNAME", "USER", "GROUP", "HOST",
+}  # fmt: skip
+"""Variables that shells set by themselves; the second line is tcsh's."""
 
 
 class Script(Format):
     """A script that is loaded before ``mpirun``; it is read back by running it, not by parsing."""
 
+    guards = True
+    remark: ClassVar[str] = "#"
+    """What begins a comment behind a statement."""
     interpreters: ClassVar[tuple[str, ...]]
     """Commands that read the format; the first one installed is used."""
 
@@ -54,6 +66,31 @@ class Script(Format):
     def body(self, content: Content, library: Library) -> str:
         found = sorted(variables(content, library).items())
         return "".join(self.line(name, value) for name, value in found)
+
+    def guarded(self, body: str, library: Library) -> str:
+        marker = adapter(library).version_marker
+        if not marker:
+            return body
+        said = (
+            f"autotune: settings not used: proven with {library.family} {library.version}, mpirun "
+            "is of another version (autotune verify-published)"
+        )
+        before, after = self.version_check(marker, f"{marker}{library.version} ", said)
+        if not before:
+            return body
+        remark = f"{self.remark} {VERSION_CHECK}\n"
+        lines = [f"{line} {remark}" for line in before]
+        lines += [f"  {line}" for line in body.splitlines(keepends=True)]
+        return "".join(lines + [f"{line} {remark}" for line in after])
+
+    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+        """The lines around the statements, which then have no effect under another version.
+
+        Without such lines the file does not check the version.  The output of ``mpirun --version``,
+        with single blanks, contains ``family`` if it is of the library's family, and ``own`` if it
+        is of the right version.  ``said`` is the message otherwise.
+        """
+        return [], []
 
     @abstractmethod
     def line(self, name: str, value: str) -> str:
@@ -79,7 +116,9 @@ class Script(Format):
             raise WorkError(
                 f"none of {', '.join(self.interpreters)}, which read {path}, is installed"
             )
-        base = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(path.parent)}
+        # The check of the version asks the launcher of the library that is meant.
+        paths = os.pathsep.join([library.bin, os.environ.get("PATH", os.defpath)])
+        base = {"PATH": paths, "HOME": str(path.parent)}
         words = self.command(interpreter, path.absolute())
         return Loading(environment_after(words, base, path))
 
@@ -99,8 +138,7 @@ def environment_after(words: list[str], base: dict[str, str], path: Path) -> dic
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
         raise WorkError(f"{words[0]} refuses {path}: {' '.join(said) or done.returncode}")
     pairs = (item.partition("=") for item in done.stdout.decode(errors="replace").split("\0"))
-    own = {"PWD", "OLDPWD", "SHLVL", "_"}
-    return {n: v for n, _, v in pairs if n and n not in own and base.get(n) != v}
+    return {n: v for n, _, v in pairs if n and n not in _OF_SHELLS and base.get(n) != v}
 
 
 class Sh(Script):
@@ -113,6 +151,16 @@ class Sh(Script):
 
     def line(self, name: str, value: str) -> str:
         return f"export {name}='{value}'\n"
+
+    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+        before = [
+            "if case \"$(mpirun --version 2>/dev/null | tr -s '[:space:]' ' ')\" in",
+            f"*'{own}'*) true ;;",
+            f"*'{family}'*) false ;;",
+            "*) true ;;",
+            "esac; then",
+        ]
+        return before, ["else", f"echo '{said}' >&2", "fi"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
         return [interpreter, "-euc", '. "$1"; env -0', "sh", str(path)]
@@ -129,6 +177,15 @@ class Csh(Script):
     def line(self, name: str, value: str) -> str:
         return f"setenv {name} '{value}'\n"
 
+    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+        before = [
+            "set autotune_said = \"`mpirun --version |& tr -s '[:space:]' ' '`\"",
+            f'if ("$autotune_said " =~ *"{own}"* || ! ("$autotune_said " =~ *"{family}"*)) then',
+        ]
+        # A C shell cannot write to standard error alone.
+        told = f"sh -c 'echo \"{said}\" >&2'"
+        return before, ["else", told, "endif", "unset autotune_said"]
+
     def command(self, interpreter: str, path: Path) -> list[str]:
         # Without -f a C shell reads the user's own file first.
         return [interpreter, "-f", "-c", f"source '{path}' && env -0"]
@@ -144,12 +201,15 @@ class SlurmLines(Sh):
 
 _LUA = (
     "local env = {}; function setenv(n, v) env[n] = v end; function help() end; "
-    "function whatis() end; dofile(arg[1]); "
+    'function whatis() end; function mode() return "load" end; '
+    "function LmodMessage(m) io.stderr:write(m) end; "
+    'function capture(c) local p = io.popen(c); local t = p:read("*a"); p:close(); return t end; '
+    "dofile(arg[1]); "
     'for n, v in pairs(env) do io.write(n, "=", v, "\\0") end'
 )
 _TCL = (
     "proc setenv {n v} {set ::env($n) $v}; proc module-whatis {args} {}; "
-    "source [lindex $argv 0]; "
+    "proc module-info {args} {return 1}; source [lindex $argv 0]; "
     'foreach n [array names env] {puts -nonewline "$n=$env($n)\\0"}'
 )
 
@@ -162,9 +222,19 @@ class Lmod(Script):
     suffix = ".lua"
     comment = ("-- ", "")
     interpreters = ("lua", "lua5.4", "lua5.3", "lua5.1")
+    remark = "--"
 
     def line(self, name: str, value: str) -> str:
         return f'setenv("{name}", "{value}")\n'
+
+    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+        # An unload must undo what the load did, whatever the launcher is by then.
+        before = [
+            'local said = mode() == "load" and capture("mpirun --version 2>/dev/null") or ""',
+            'said = said:gsub("%s+", " ") .. " "',
+            f'if said:find("{own}", 1, true) or not said:find("{family}", 1, true) then',
+        ]
+        return before, ["else", f'LmodMessage("{said}")', "end"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
         return _driven(interpreter, _LUA, path)
@@ -178,9 +248,20 @@ class TclModule(Script):
     suffix = ".tcl"
     prologue = "#%Module1.0\n"
     interpreters = ("tclsh",)
+    remark = ";#"
 
     def line(self, name: str, value: str) -> str:
         return f"setenv {name} {{{value}}}\n"
+
+    def version_check(self, family: str, own: str, said: str) -> tuple[list[str], list[str]]:
+        # An unload must undo what the load did, whatever the launcher is by then.
+        before = [
+            'set said ""',
+            "if {[module-info mode load]} {catch {set said [exec mpirun --version 2>/dev/null]}}",
+            r'regsub -all {\s+} "$said " " " said',
+            f'if {{[string first "{own}" $said] >= 0 || [string first "{family}" $said] < 0}} {{',
+        ]
+        return before, ["} else {", f'puts stderr "{said}"', "}"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
         return _driven(interpreter, _TCL, path)

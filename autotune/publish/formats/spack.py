@@ -22,6 +22,7 @@ class Spack(Script):
     summary = "fragment for Spack's modules.yaml"
     suffix = ".modules.yaml"
     interpreters = ("PyYAML",)
+    guards = False
 
     def interpreter(self) -> str | None:
         return "PyYAML" if importlib.util.find_spec("yaml") else None
