@@ -20,7 +20,8 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.study_key import study_key
-from autotune.targets.target import Target, TargetRequest, layout, require_room
+from autotune.targets.layout import layout, require_room
+from autotune.targets.target import Target, TargetRequest
 from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
 from runner.machine import describe_machine
