@@ -76,6 +76,8 @@ class LaunchSpec:
     parameters: dict[str, dict[str, str]] = field(default_factory=dict)
     placement: dict[str, str] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
+    threads: int = 1
+    """OpenMP threads that each rank should have; ``env`` says so to the ranks."""
     expected: dict[str, str] = field(default_factory=dict)
     """Library parameters that a file or the environment should set: read back as those of
     :data:`LIBRARY`, but not put on the command line.

@@ -18,6 +18,7 @@ from autotune.store import Store
 from autotune.study.comparison import compare_settings
 from autotune.study.inactive import inactive_words
 from autotune.study.study_key import several_words, too_long_words
+from autotune.targets.layout import replaced_words
 from autotune.targets.metric import failure_lines
 from autotune.targets.target import NOT_PARAMETERS, TargetRequest, limit_words
 from autotune.terminal.outcome import print_comparison
@@ -70,6 +71,8 @@ def run(
     known = target.space(space)
     if target.timeout_s is None and json_out != "-":
         _say(limit_words(target))
+    if (replaced := replaced_words(known)) and json_out != "-":
+        _say(replaced)
     with Store.open(store) as opened:
         try:
             done = run_once(setting, target, known, opened, guard=guard)

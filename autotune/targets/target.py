@@ -36,7 +36,7 @@ from autotune.targets.launcher_line import (
     parse_launcher_line,
     without_parameters,
 )
-from autotune.targets.layout import layout, require_room
+from autotune.targets.layout import Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
 from autotune.wording import parse_duration, seconds
 from runner.launch import Runner
@@ -140,7 +140,7 @@ class Target:
         A general name means the program's own form of that space (``App.spaces``).
 
         Raises UsageError for a space whose options the program does not understand, or whose
-        processes and workers do not fit into the target's ranks.
+        ranks, threads and workers do not fit into the target's ranks.
         """
         space = load_space(
             self.app.space(name or self.cluster.space(self.library)),
@@ -222,22 +222,26 @@ class Target:
     ) -> LaunchSpec:
         """The launch of ``setting``; ``timeout_s`` shortens the target's own limit.
 
-        Raises UsageError if its processes and workers do not fit into the target's ranks.
+        Raises UsageError if its ranks, threads and workers do not fit into the target's ranks.
         """
         groups = space.launched(setting) if space is not None else {}
         options = (*self._cluster_options(), *self.options, *self.surroundings.options)
         # Open MPI does not start if a parameter is given twice; the setting's value has precedence.
         options = without_parameters(options, groups.get("mca", {}))
-        processes, workers = layout(self.ranks, groups.get("resource", {}))
+        layout = Layout.of(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
         return LaunchSpec(
             program=(*self.program, *arguments),
-            ranks=processes,
+            ranks=layout.ranks,
+            threads=layout.threads,
             parameters={k: dict(v) for k, v in groups.items() if k not in NOT_PARAMETERS},
             placement=adapter_of(self.library).share_cores(
-                self.placement | groups.get("placement", {}), workers, options, self.oversubscribed
+                self.placement | groups.get("placement", {}),
+                layout.cores_each,
+                options,
+                self.oversubscribed,
             ),
-            env=self.surroundings.env | groups.get("env", {}),
+            env=self.surroundings.env | thread_variables(space, layout) | groups.get("env", {}),
             launch_options=options,
             oversubscribe=self.oversubscribed,
             clean_env=self.clean_env,
