@@ -25,6 +25,15 @@ from runner.outcome import (
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
+from runner.threads import (
+    MARK,
+    asks,
+    binds_threads,
+    rank_bindings,
+    read_back_threads,
+    teams_of,
+    with_report,
+)
 from runner.types import LaunchSpec, ReadBack, RunRecord
 
 TAIL = 4000
@@ -169,6 +178,8 @@ class Runner:
             raise
 
     def _request(self, spec: LaunchSpec, place: Path) -> ExecRequest:
+        mark = MARK if asks(spec) else ""
+        spec = with_report(spec)
         return ExecRequest(
             argv=tuple(self.adapter.command(spec, place)),
             env=self.adapter.environment(spec, dict(os.environ)),
@@ -179,6 +190,7 @@ class Runner:
             ranks=spec.ranks,
             ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
+            mark=mark,
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
         )
 
@@ -203,7 +215,8 @@ class Runner:
 
     def _record(self, spec: LaunchSpec, result: ExecResult, probe: Probe) -> RunRecord:
         foreign = result.foreign
-        bindings = [rank.cpus for rank in result.ranks or ()]
+        teams = teams_of(result.marked)
+        bindings = rank_bindings(result.ranks or (), teams)
         record = RunRecord(
             state="ok",
             wall_s=result.wall_s,
@@ -219,7 +232,8 @@ class Runner:
             load1=result.load1,
             world_size=probe.world_size,
             read_back=probe.read_back
-            | read_back_placement(spec.placement, bindings)
+            | read_back_threads(spec, teams)
+            | read_back_placement(spec.placement, bindings, partly=binds_threads(spec))
             | self._cpus_read_back(result, bindings),
             bindings=bindings,
             host=socket.gethostname(),

@@ -225,7 +225,7 @@ def test_the_key_holds_the_cores_not_the_processes() -> None:
 def test_a_binding_to_several_cores_is_read_back(
     bindings: list[str], state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.placement._threads_per_core", lambda: 1)
+    monkeypatch.setattr("runner.placement.threads_per_core", lambda: 1)
     found = read_back_placement({"map_by": "slot:PE=2", "bind_to": "core"}, bindings)
     assert found["bind_to"].state == state
 
