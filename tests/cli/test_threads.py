@@ -81,3 +81,23 @@ def test_the_number_of_threads_of_the_environment_is_replaced_and_this_is_said(
     found = run(cli, work, "default", program, mpi=mpi)
     assert "2 ranks with 1 threads" in found["stdout_tail"]
     assert "OMP_NUM_THREADS=7 of your environment is not used" in found["text"]
+
+
+@pytest.mark.slow
+def test_a_search_over_ranks_and_threads_tells_its_layouts(cli: Cli, work: Path) -> None:
+    mpi, program = hybrid(work)
+    words = (
+        "search", "--mpi", mpi, *SPACE, "--strategy", "exhaustive", "-O", "order=grid",
+        "--trials", "3", "--pareto", "--metric", "time ([0-9.]+) s", "--json", "result.json",
+        "--", program,
+    )  # fmt: skip
+    outcome = cli(*words)
+    assert outcome.code == 0, outcome.text
+    rows = json.loads((work / "result.json").read_text())["layouts"]
+    assert {(row["ranks"], row["threads"]) for row in rows} == {(2, 1), (1, 2), (1, 1)}
+    assert all(row["core_s"] == pytest.approx(row["time_s"] * row["cores"]) for row in rows)
+    assert any(row["pareto"] for row in rows)
+    assert "core-s" in outcome.out
+    again = cli(*words)
+    assert "This study is finished" in again.out
+    assert json.loads((work / "result.json").read_text())["layouts"] == rows
