@@ -22,7 +22,9 @@ from runner.native.kernels import Kernels, load
 
 LIBRARY = "libgomp.so.1"
 Task = tuple[str, Sequence[NDArray[Any]]]
-"""The name of a kernel with four arrays, and the arrays."""
+"""The name of a kernel with four or six arrays, and the arrays."""
+_COUNTS, _MOST = (4, 6), 6
+"""Numbers of arrays that :mod:`runner.native.openmp_kernel` passes on."""
 
 
 def max_threads() -> int:
@@ -35,7 +37,7 @@ class ParallelRegion:
 
     The tasks must not write what another one reads or writes. With fewer threads than tasks, each
     thread does several. Raises :class:`RunnerError` if there is no OpenMP run-time, and
-    ``ValueError`` for tasks of which one has not four arrays.
+    ``ValueError`` for a task with another number of arrays than four or six.
     """
 
     def __init__(self, kernels: Kernels, tasks: Sequence[Task]) -> None:
@@ -44,9 +46,11 @@ class ParallelRegion:
         words.append(len(tasks))
         for name, arrays in tasks:
             kernels.bind(name, *arrays)  # It checks number and types of the arrays.
-            if len(arrays) != 4:
-                raise ValueError(f"kernel {name} has {len(arrays)} arrays; expected 4")
-            words += [kernels.address(name), *(a.ctypes.data for a in arrays)]
+            count = len(arrays)
+            if count not in _COUNTS:
+                raise ValueError(f"kernel {name} has {count} arrays; expected 4 or 6")
+            words += [kernels.address(name), count, *(a.ctypes.data for a in arrays)]
+            words += [0] * (_MOST - count)
         self._kept = [arrays for _, arrays in tasks]
         self._words = np.array(words, dtype=np.int64)
         self._place = ctypes.c_void_p(self._words.ctypes.data)
