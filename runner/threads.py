@@ -12,6 +12,7 @@ nothing, and its threads are ``not observable``.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,7 +28,10 @@ _VARIABLES = {
     # Host, process, nesting level, number of the thread, threads of the team, CPUs of the thread.
     "OMP_AFFINITY_FORMAT": f"{MARK} %H %P %L %n %N %A",
 }
-_WORDS = 7
+_LINE = re.compile(
+    MARK
+    + r" (\S{1,255}) ([0-9]{1,9}) ([0-9]{1,4}) ([0-9]{1,6}) ([0-9]{1,6}) ([0-9,-]{1,1000})(?!\S)"
+)
 _SOURCE = "OpenMP run-time of the ranks"
 _BINDS = ("true", "close", "spread", "master", "primary")
 
@@ -74,17 +78,16 @@ def teams_of(lines: Iterable[str]) -> Teams:
     """
     found: Teams = {}
     for line in lines:
-        words = line[line.find(MARK) :].split()
-        numbers = [*words[2:6]]
-        if len(words) != _WORDS or not all(word.isdigit() for word in numbers):
+        whole = _LINE.search(line)
+        if whole is None:
             continue
-        pid, level, number, size = map(int, numbers)
+        pid, level, number, size = map(int, whole.groups()[1:5])
         try:
-            cpus = parse_cpus(words[6])
+            cpus = parse_cpus(whole[6])
         except ValueError:
             continue
         if level <= 1:
-            team = found.setdefault((words[1], pid), Team())
+            team = found.setdefault((whole[1], pid), Team())
             team.size = max(team.size, size)
             team.cpus[number] = cpus
     return found

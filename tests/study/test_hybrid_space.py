@@ -54,6 +54,11 @@ def test_each_rank_gets_the_cores_of_its_threads(library: Library) -> None:
     assert (spec.ranks, spec.placement["map_by"]) == (2, "slot:PE=2")
 
 
+def test_a_search_begins_with_the_layouts() -> None:
+    keys = [start.key for start in space_of(target(12)).starts]
+    assert keys == ["threads=2", "threads=4"]
+
+
 def test_without_threads_in_the_space_the_environment_stays() -> None:
     wanted = target(2)
     assert wanted.spec(space_of(wanted, "openmpi"), DEFAULT).env == {}
