@@ -138,6 +138,9 @@ def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]])
     """Print the inactive parameters, and those that cannot be observed."""
     lines = [inactive_words(name, back) for name, back in sorted(record.read_back.items())]
     unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
+    threads = record.read_back.get("threads")
+    if threads is not None and threads.state == "not observable":
+        lines.append(f"threads: {threads.source}")
     lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]
     for line in filter(None, lines):
         console().print(line, markup=False)

@@ -51,6 +51,19 @@ class TriedLayout:
         }
 
 
+def unseen_threads(history: RunHistory) -> list[str]:
+    """The warning that no run with several threads was seen to have them; empty if one was."""
+    found = [entry.record.read_back.get("threads") for entry in history.entries]
+    states = {back.state for back in found if back is not None}
+    if states != {"not observable"}:
+        return []
+    words = (
+        "no OpenMP run-time reported its threads in any run: without OpenMP the program leaves the "
+        "cores of a layout with threads idle"
+    )
+    return [words]
+
+
 def require_layouts(space: Space) -> None:
     """Raise UsageError for a space whose settings all have the same layout."""
     if not space.resources:

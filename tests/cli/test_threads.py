@@ -71,6 +71,7 @@ def test_threads_of_a_program_without_openmp_are_not_observable(cli: Cli, work: 
     program = built(library, work)
     found = run(cli, work, "threads=2", program, mpi=library.launcher)
     assert found["read_back"]["threads"]["state"] == "not observable"
+    assert "threads: no OpenMP run-time reported threads" in found["text"]
 
 
 def test_the_number_of_threads_of_the_environment_is_replaced_and_this_is_said(

@@ -7,10 +7,10 @@ import pytest
 from autotune.errors import UsageError
 from autotune.space import Space, load_space
 from autotune.study.run_history import DEFAULT_KEY, HistoryEntry, RunHistory
-from autotune.study.tried_layouts import require_layouts, tried_layouts
+from autotune.study.tried_layouts import require_layouts, tried_layouts, unseen_threads
 from autotune.targets.layout import Layout
 from autotune.terminal.layouts import print_layouts
-from runner.types import RunRecord, RunState
+from runner.types import ReadBack, RunRecord, RunState
 
 CORES = 4
 
@@ -68,6 +68,18 @@ def test_the_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert any("OMP_PLACES=threads and 2 more" in line for line in lines)
+
+
+def test_a_program_without_openmp_is_told() -> None:
+    runs = history(("threads=2", 1.5, "ok"), ("threads=4", 2.5, "ok"))
+    for entry in runs.entries:
+        if entry.key != DEFAULT_KEY:
+            entry.record.read_back["threads"] = ReadBack("not observable", "2")
+    [words] = unseen_threads(runs)
+    assert "no OpenMP run-time" in words
+    runs.entries[-1].record.read_back["threads"] = ReadBack("in force", "4", "4")
+    assert unseen_threads(runs) == []
+    assert unseen_threads(history(("processes=1", 2.0, "ok"))) == []
 
 
 def test_a_space_without_layouts_is_refused() -> None:
