@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 
 import pytest
 
@@ -117,3 +118,20 @@ def test_the_space_is_joined_with_that_of_the_library() -> None:
     assert {"threads", "map_by"} <= set(space.names)
     chosen = Setting.parse("threads=2,bind_to=none,OMP_PROC_BIND=spread")
     assert wanted.spec(space, chosen).placement == {"bind_to": "none"}
+
+
+@pytest.mark.parametrize(
+    ("app", "words"), [("jacobi3d", ("--variant", "openmp")), ("nas-cg", ("--openmp",))]
+)
+def test_shipped_programs_have_threads_where_the_setting_has(
+    app: str, words: tuple[str, ...]
+) -> None:
+    wanted = find_target(TargetRequest(app=app, ranks=2))
+    space = wanted.space("hybrid")
+    assert space.name == f"hybrid-{app}"
+    for setting in (DEFAULT, Setting.parse("processes=1")):
+        assert wanted.spec(space, setting).program == wanted.program
+    if len(os.sched_getaffinity(0)) > 1:
+        threaded = wanted.spec(space, Setting.parse("threads=2"))
+        assert threaded.program == (*wanted.program, *words)
+        assert threaded.ranks == 1
