@@ -25,6 +25,15 @@ from runner.outcome import (
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
+from runner.threads import (
+    MARK,
+    asks,
+    binds_threads,
+    rank_bindings,
+    read_back_threads,
+    teams_of,
+    with_report,
+)
 from runner.types import LaunchSpec, ReadBack, RunRecord
 from runner.variables import read_back_variables
 
@@ -170,6 +179,8 @@ class Runner:
             raise
 
     def _request(self, spec: LaunchSpec, place: Path) -> ExecRequest:
+        mark = MARK if asks(spec) else ""
+        spec = with_report(spec)
         return ExecRequest(
             argv=tuple(self.adapter.command(spec, place)),
             env=self.adapter.environment(spec, dict(os.environ)),
@@ -181,6 +192,7 @@ class Runner:
             variables=tuple(spec.variables | spec.expected_variables),
             ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
+            mark=mark,
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
         )
 
@@ -205,7 +217,8 @@ class Runner:
 
     def _record(self, spec: LaunchSpec, result: ExecResult, probe: Probe) -> RunRecord:
         foreign = result.foreign
-        bindings = [rank.cpus for rank in result.ranks or ()]
+        teams = teams_of(result.marked)
+        bindings = rank_bindings(result.ranks or (), teams)
         record = RunRecord(
             state="ok",
             wall_s=result.wall_s,
@@ -224,7 +237,8 @@ class Runner:
                 spec.variables | spec.expected_variables, result.ranks or ()
             )
             | probe.read_back
-            | read_back_placement(spec.placement, bindings)
+            | read_back_threads(spec, teams)
+            | read_back_placement(spec.placement, bindings, partly=binds_threads(spec))
             | self._cpus_read_back(result, bindings),
             bindings=bindings,
             host=socket.gethostname(),

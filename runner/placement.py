@@ -11,17 +11,23 @@ from runner.types import ReadBack, ReadBackState
 _SIBLINGS = Path("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list")
 
 
-def read_back_placement(placement: dict[str, str], bindings: list[str]) -> dict[str, ReadBack]:
+def read_back_placement(
+    placement: dict[str, str], bindings: list[str], partly: bool = False
+) -> dict[str, ReadBack]:
     """State of each requested policy.
 
     Binding is judged by the width of each rank's CPU list. With ``PE=`` in the mapping, each rank
     must have that many cores. On one node, mapping and ranking order leave no trace beside the
     binding: they are ``not observable``.
+
+    ``partly``: the bindings may lack CPUs of a rank, because its threads are bound to places within
+    them.
     """
     states = {}
     for name, value in placement.items():
         if name == "bind_to":
-            states[name] = _binding(value, bindings, _cores_each(placement.get("map_by", "")))
+            cores_each = _cores_each(placement.get("map_by", ""))
+            states[name] = _binding(value, bindings, cores_each, partly)
         else:
             states[name] = ReadBack("not observable", value)
     return states
@@ -53,28 +59,32 @@ def _cores_each(mapping: str) -> int | None:
     return None
 
 
-def _binding(policy: str, bindings: list[str], cores_each: int | None) -> ReadBack:
+def _binding(policy: str, bindings: list[str], cores_each: int | None, partly: bool) -> ReadBack:
     if not bindings:
         return ReadBack("not observable", policy)
     widths = {len(cpus_of(text)) for text in bindings}
     shown = " | ".join(bindings)
     here = len(os.sched_getaffinity(0))
     state: ReadBackState
-    if policy == "none":
+    widest = {"none": here, "core": (cores_each or 0) * threads_per_core()}
+    wanted = widest.get(policy, 0)
+    if partly and max(widths) < wanted:
+        state = "not observable"
+    elif policy == "none":
         state = "in force" if widths == {here} else "altered"
     elif policy == "hwthread":
         state = "in force" if widths == {1} else "altered"
     elif policy == "core" and cores_each is not None:
-        wanted = cores_each * _threads_per_core()
         state = "in force" if widths == {wanted} else "altered"
     elif policy == "core":
-        state = "in force" if max(widths) <= _threads_per_core() else "altered"
+        state = "in force" if max(widths) <= threads_per_core() else "altered"
     else:
         state = "not observable"
     return ReadBack(state, policy, shown, "affinity of the ranks")
 
 
-def _threads_per_core() -> int:
+def threads_per_core() -> int:
+    """Number of hardware threads of a core of this machine."""
     try:
         return max(1, len(cpus_of(_SIBLINGS.read_text())))
     except OSError:

@@ -79,6 +79,8 @@ class LaunchSpec:
     """Environment variables of the launcher."""
     variables: dict[str, str] = field(default_factory=dict)
     """Environment variables of every rank on every node: parameters, which are read back."""
+    threads: int = 1
+    """OpenMP threads that each rank should have; ``variables`` say so to the ranks."""
     expected: dict[str, str] = field(default_factory=dict)
     """Library parameters that a file or the environment should set: read back as those of
     :data:`LIBRARY`, but not put on the command line.

@@ -50,7 +50,7 @@ def library_named(name: str) -> Library:
         pytest.skip(f"no {name} on PATH: {str(missing).splitlines()[0]}")
 
 
-def built(library: Library, place: Path, source: str = PING_PONG) -> Path:
+def built(library: Library, place: Path, source: str = PING_PONG, *options: str) -> Path:
     """``source`` (C) compiled for this library; a skip where it comes without a compiler."""
     own = Path(library.bin)
     # A distribution that has both calls the second one's compiler by its family only.
@@ -60,5 +60,5 @@ def built(library: Library, place: Path, source: str = PING_PONG) -> Path:
         pytest.skip("no C compiler")
     text, program = place / "program.c", place / "program"
     text.write_text(source)
-    subprocess.run([compiler, text, "-o", program], check=True, capture_output=True)
+    subprocess.run([compiler, *options, text, "-o", program], check=True, capture_output=True)
     return program

@@ -24,6 +24,8 @@ from autotune.study.pipeline import (
 from autotune.study.request import SearchRequest, WorkerRequest
 from autotune.study.result import Result
 from autotune.study.study_key import follow_moved_study, require_same_study
+from autotune.study.trial_store import history_of
+from autotune.study.tried_layouts import TriedLayout, tried_layouts
 from autotune.study.worker_trust import sign
 from autotune.targets.target import Say, Target
 from autotune.wording import short_setting
@@ -103,6 +105,12 @@ class Search:
         return answer_of(
             follow_moved_study(self.store, self.store.get_study(self.study.id)), self.request.plan
         )
+
+    def layouts(self, result: Result) -> list[TriedLayout]:
+        """The layouts that the study of a result has tried, the fastest first."""
+        study = self.store.find_study(result.study)
+        target = self.request.target
+        return tried_layouts(history_of(self.store, study.id), self.request.space, target.ranks)
 
     def run(self, around: AbstractContextManager[object] | None = None) -> Result | None:
         """Measure to the end and store the result; None if another worker runs the proof.

@@ -42,7 +42,7 @@ Ranks = Annotated[
     int | None,
     opt(
         "--ranks -n N",
-        "Number of MPI processes. If the space varies ranks, processes or workers: "
+        "Number of MPI processes. If the space varies ranks, threads or workers: "
         "number of cores. Default: that of --app.",
         TARGET,
         min=1,

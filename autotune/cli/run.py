@@ -14,6 +14,7 @@ from autotune.cli.options import opt
 from autotune.store import Store
 from autotune.study.inactive import inactive_words
 from autotune.study.study_key import several_words, too_long_words
+from autotune.targets.layout import replaced_words
 from autotune.targets.metric import failure_lines
 from autotune.targets.target import NOT_PARAMETERS, TargetRequest, limit_words
 from autotune.terminal.render import console, error_console, table, write_json
@@ -56,6 +57,8 @@ def run(
     known = target.space(space)
     if target.timeout_s is None and json_out != "-":
         _say(limit_words(target))
+    if (replaced := replaced_words(known)) and json_out != "-":
+        _say(replaced)
     with Store.open(store) as opened:
         try:
             done = run_once(setting, target, known, opened, guard=guard, tell=_say)
@@ -121,6 +124,9 @@ def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]])
     """Print the inactive parameters, and those that cannot be observed."""
     lines = [inactive_words(name, back) for name, back in sorted(record.read_back.items())]
     unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
+    threads = record.read_back.get("threads")
+    if threads is not None and threads.state == "not observable":
+        lines.append(f"threads: {threads.source}")
     lines += [f"{n}={v}: not observable" for n, v in unseen if n not in record.read_back]
     for line in filter(None, lines):
         console().print(line, markup=False)

@@ -15,7 +15,9 @@ from autotune.store import Store
 from autotune.strategies import names
 from autotune.study.request import DEFAULT_TRIALS, SearchRequest
 from autotune.study.result import Result
+from autotune.study.tried_layouts import TriedLayout, require_layouts
 from autotune.targets.target import TargetRequest
+from autotune.terminal.layouts import print_layouts
 from autotune.terminal.outcome import print_result
 from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, this_command, write_json
@@ -94,6 +96,14 @@ def search(
             "--min-gain PERCENT", "Smallest gain that counts as a gain, in percent.", min=0, max=50
         ),
     ] = 2.0,
+    pareto: Annotated[
+        bool,
+        opt(
+            "--pareto",
+            "Show time and core-seconds of each layout that was tried (ranks x threads), from the "
+            "stored runs; for a space that varies them, such as hybrid.",
+        ),
+    ] = False,
     remeasure: Annotated[
         bool, opt("--remeasure", "Measure everything anew; take no runs from other studies.")
     ] = False,
@@ -206,13 +216,16 @@ def search(
         shared = join or scheduler is not None
         progress = watch(asked, json_out)
         begun = Search(asked, opened, join=shared, watch=progress)
+        if pareto:
+            require_layouts(begun.request.space)
         if scheduler is None:
-            run_search(begun, progress, json_out)
+            run_search(begun, progress, json_out, pareto=pareto)
             return
         time_s = None if walltime is None else parse_duration(walltime)
         crew = Crew(scheduler, workers, nodes_per_trial, time_s, tuple(job_option or []))
         stored = begun.followed_answer()
-        finish(work(crew, begun, store) if stored is None else stored, json_out)
+        result = work(crew, begun, store) if stored is None else stored
+        finish(result, json_out, layouts=begun.layouts(result) if pareto else None)
 
 
 def _pairs(words: list[str] | None) -> dict[str, str]:
@@ -233,16 +246,21 @@ def watch(asked: SearchRequest, json_out: str | None) -> Progress:
 
 
 def run_search(
-    search: Search, progress: Progress, json_out: str | None, command: bool = True
+    search: Search,
+    progress: Progress,
+    json_out: str | None,
+    command: bool = True,
+    pareto: bool = False,
 ) -> None:
     """Measure to the end and print the result; a stored result is printed without measuring.
 
     ``progress`` is the watcher of the search.  ``command``: this command is a search, which can be
-    repeated with other options.
+    repeated with other options.  ``pareto``: show the layouts that were tried.
     """
     stored = search.answer()
     if stored is not None:
-        finish(stored, json_out, "This study is finished; its stored result:", command)
+        told = "This study is finished; its stored result:"
+        finish(stored, json_out, told, command, search.layouts(stored) if pareto else None)
         return
     try:
         result = search.run(progress)
@@ -250,7 +268,7 @@ def run_search(
         _interrupted(stop.result, json_out)
         raise
     if result is not None:
-        finish(result, json_out, "", command)
+        finish(result, json_out, "", command, search.layouts(result) if pareto else None)
         return
     if json_out:
         write_json(ended_elsewhere(search.study.hash), json_out)
@@ -262,14 +280,23 @@ def run_search(
     )
 
 
-def finish(result: Result, json_out: str | None, note: str = "", command: bool = True) -> None:
-    """Print a result, and write it as JSON if asked for."""
+def finish(
+    result: Result,
+    json_out: str | None,
+    note: str = "",
+    command: bool = True,
+    layouts: list[TriedLayout] | None = None,
+) -> None:
+    """Print a result and the layouts, and write them as JSON if asked for."""
     if json_out:
-        write_json(result.to_json(), json_out)
+        rows = {} if layouts is None else {"layouts": [row.to_json() for row in layouts]}
+        write_json(result.to_json() | rows, json_out)
     if json_out != "-":
         if note:
             console().print(note, markup=False)
         print_result(result, command)
+        if layouts is not None:
+            print_layouts(layouts)
 
 
 def _interrupted(result: Result, json_out: str | None) -> None:

@@ -19,7 +19,14 @@ from autotune.config.find import ConfigFile, find_config
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
 from autotune.space.expression import parse_expression as parse_expression
-from autotune.space.parameter import Argument, ParameterKind, divided, parse_levels, read_template
+from autotune.space.parameter import (
+    CORES_EACH,
+    Argument,
+    ParameterKind,
+    divided,
+    parse_levels,
+    read_template,
+)
 from autotune.space.setting import NAME, Setting, Value, normalise_value
 from runner.mpi.library import Library
 
@@ -332,7 +339,7 @@ def undefined_names(definition: Definition) -> Iterator[str]:
     for where, template in templates(definition):
         for name in Argument(template).places:
             yield from _place(definition, where, name, facts)
-    yield from _workers(definition)
+    yield from _cores_each(definition)
     for i, start in enumerate(definition.start):
         for name in sorted(Setting.parse(start.setting).keys() - definition.parameters.keys()):
             yield f"start.{i}.setting: {name} is not a parameter of this file"
@@ -386,21 +393,24 @@ def _always_known(name: str, table: ParameterTable) -> bool:
     tables = [table, *table.on.values()]
     return (
         not table.unset
-        or is_workers(name, table)
+        or is_cores_each(name, table)
         or any(keys.default is not None or keys.default_rule is not None for keys in tables)
     )
 
 
-def _workers(definition: Definition) -> Iterator[str]:
-    """The default has one rank per core, so workers that are not set mean one worker."""
-    table = definition.parameters.get("workers")
-    if table is not None and is_workers("workers", table) and table.default not in (None, 1):
-        yield "parameters.workers.default: must be 1, since the default is one rank per core"
+def _cores_each(definition: Definition) -> Iterator[str]:
+    """The default has one rank per core, so threads or workers that are not set mean one."""
+    for name in CORES_EACH:
+        table = definition.parameters.get(name)
+        if table is None or not is_cores_each(name, table):
+            continue
+        if table.default not in (None, 1):
+            yield f"parameters.{name}.default: must be 1, since the default is one rank per core"
 
 
-def is_workers(name: str, keys: Keys) -> bool:
+def is_cores_each(name: str, keys: Keys) -> bool:
     """Whether a parameter is the number of cores of each process."""
-    return name == "workers" and keys.target in (None, "resource")
+    return name in CORES_EACH and keys.target in (None, "resource")
 
 
 _COMPARE: dict[str, Callable[[tuple[int, ...], tuple[int, ...]], bool]] = {

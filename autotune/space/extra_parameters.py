@@ -131,7 +131,8 @@ def _target(name: str, library: Library) -> ParameterKind:
     usual = default_kind(name)
     if usual == "resource":
         raise UsageError(
-            f"{name} is not a parameter of this space; use --ranks for the number of ranks"
+            f"{name} is not a parameter of this space; use --ranks for the number of ranks, or a "
+            "space that varies ranks and threads (--space hybrid)"
         )
     if usual != "mca" or name in library.params:
         return usual

@@ -23,12 +23,14 @@ ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resou
 
 ``mca`` / ``prte`` / ``pmix``: run-time parameters of Open MPI, PRRTE, OpenPMIx. ``placement``:
 map_by, bind_to, rank_by. ``env``: an environment variable. ``arg``: an option of the program.
-``resource``: ranks, processes or workers.
+``resource``: ranks, processes, threads or workers.
 """
 
 TARGETS: tuple[ParameterKind, ...] = ("mca", "prte", "pmix", "placement", "env", "arg", "resource")
 PLACEMENT = ("map_by", "bind_to", "rank_by")
-RESOURCES = ("ranks", "processes", "workers")
+RESOURCES = ("ranks", "processes", "threads", "workers")
+CORES_EACH = ("threads", "workers")
+"""Resources that say how many cores each process has; 1 if they are not set."""
 
 
 def default_kind(name: str) -> ParameterKind:

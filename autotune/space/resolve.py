@@ -22,7 +22,7 @@ from autotune.space.definition import (
     Definition,
     Keys,
     ParameterTable,
-    is_workers,
+    is_cores_each,
     matches,
     read_definition,
 )
@@ -218,7 +218,7 @@ def _parameter(
         name=item.name,
         levels=item.levels,
         target=keys.target or default_kind(item.name),
-        default=1 if is_workers(item.name, keys) else default_of(keys, info, facts),
+        default=1 if is_cores_each(item.name, keys) else default_of(keys, info, facts),
         unset=keys.unset,
         when=read(keys.when) if keys.when else None,
         implies=_implied(keys.implies, names),

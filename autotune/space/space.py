@@ -145,7 +145,7 @@ class Space:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """Which of ranks, processes and workers a setting decides."""
+        """Which of ranks, processes, threads and workers a setting decides."""
         names = {p.name for p in self if p.target == "resource"} | set(self.derived)
         return tuple(name for name in RESOURCES if name in names)
 

@@ -21,6 +21,7 @@ from autotune.study.confirmation import Confirmation
 from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
 from autotune.study.run_history import RunHistory
 from autotune.study.trial_store import Trial
+from autotune.study.tried_layouts import unseen_threads
 from autotune.wording import LOOKS_BETTER, ParameterNames, interval, percent, share
 
 SCHEMA = "autotune-result-1"
@@ -400,6 +401,7 @@ def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcom
         if proof.cut_short:
             words.append("the budget was spent before the last test of the confirmation")
     words += _failures(trials) + _rejections(history) + _inactive(trials)
+    words += unseen_threads(history)
     return list(dict.fromkeys(words))
 
 

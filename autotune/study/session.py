@@ -15,6 +15,7 @@ from autotune.study.events import Note, Waiting, Watcher, silent
 from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key
 from autotune.study.trial_store import history_of
+from autotune.targets.layout import replaced_words
 from autotune.targets.target import Target, limit_words
 from runner.cpus import cpu_list
 from runner.guard import wait_quiet
@@ -79,14 +80,16 @@ class Session:
                 )
             )
 
-    def _say_limit(self) -> None:
-        """Say how long a run may take, if the command line does not."""
+    def _say_terms(self) -> None:
+        """Say how long a run may take, if the command line does not; and whose threads count."""
         if self.target.timeout_s is None:
             self.watch(Note(limit_words(self.target, self.budget_s)))
+        if replaced := replaced_words(self.space):
+            self.watch(Note(replaced))
 
     def __enter__(self) -> Session:
         self.began = time.monotonic()
-        self._say_limit()
+        self._say_terms()
         self._lock.__enter__()
         waited = time.monotonic() - self.began
         self._say_reserved()

@@ -1,19 +1,14 @@
 """Targets: program, input, ranks, MPI and cluster; and a setting of a target as a launch.
 
 The second part is the request of a target, before anything was looked up.
-
-The last part is the layout: how many processes and workers are started on the cores. ``--ranks`` is
-the number of cores that every candidate may use (docs/design.md, "Names"). The default starts one
-process on each core; a setting may start fewer processes with several workers each.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import os
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +37,7 @@ from autotune.targets.launcher_line import (
     typed,
     without_parameters,
 )
+from autotune.targets.layout import Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
 from autotune.wording import parse_duration, seconds
 from runner.launch import Runner
@@ -145,7 +141,7 @@ class Target:
         A general name means the program's own form of that space (``App.spaces``).
 
         Raises UsageError for a space whose options the program does not understand, or whose
-        processes and workers do not fit into the target's ranks.
+        ranks, threads and workers do not fit into the target's ranks.
         """
         space = load_space(
             self.app.space(name or self.cluster.space(self.library)),
@@ -253,23 +249,27 @@ class Target:
     ) -> LaunchSpec:
         """The launch of ``setting``; ``timeout_s`` shortens the target's own limit.
 
-        Raises UsageError if its processes and workers do not fit into the target's ranks.
+        Raises UsageError if its ranks, threads and workers do not fit into the target's ranks.
         """
         groups = space.launched(setting) if space is not None else {}
         options = (*self._cluster_options(), *self.options, *self.surroundings.options)
         # Open MPI does not start if a parameter is given twice; the setting's value has precedence.
         options = without_parameters(options, groups.get("mca", {}))
-        processes, workers = layout(self.ranks, groups.get("resource", {}))
+        layout = Layout.of(self.ranks, groups.get("resource", {}))
         arguments = [w for text in groups.get("arg", {}).values() for w in shlex.split(text)]
         return LaunchSpec(
             program=(*self.program, *arguments),
-            ranks=processes,
+            ranks=layout.ranks,
+            threads=layout.threads,
             parameters={k: dict(v) for k, v in groups.items() if k not in NOT_PARAMETERS},
             placement=adapter_of(self.library).share_cores(
-                self.placement | groups.get("placement", {}), workers, options, self.oversubscribed
+                self.placement | groups.get("placement", {}),
+                layout.cores_each,
+                options,
+                self.oversubscribed,
             ),
             env=self.surroundings.env,
-            variables=groups.get("env", {}),
+            variables=thread_variables(space, layout) | groups.get("env", {}),
             one_machine=self.cluster.testbed is not None,
             launch_options=options,
             oversubscribe=self.oversubscribed,
@@ -474,51 +474,3 @@ def refuse_nested_launch() -> None:
                 "mpirun does not work.\nStart autotune without a launcher; it starts mpirun "
                 "itself."
             )
-
-
-def layout(cores: int, resources: Mapping[str, str]) -> tuple[int, int]:
-    """Processes to start and workers of each, from the resources of a setting.
-
-    Without ``processes`` (or ``ranks``) all cores are used. Raises :class:`UsageError` if there are
-    not enough cores or if they cannot be divided.
-    """
-    workers = _count("workers", resources.get("workers", "1"))
-    given = [resources[name] for name in ("processes", "ranks") if name in resources]
-    if not given and cores % workers:
-        raise UsageError(
-            f"workers={workers} does not divide the {cores} cores of --ranks {cores}; use "
-            "a divisor, or another --ranks"
-        )
-    processes = _count("processes", given[0]) if given else cores // workers
-    if processes * workers > cores:
-        raise UsageError(
-            f"{processes} processes with {workers} workers each need {processes * workers} cores, "
-            f"but --ranks {cores} allows {cores}"
-        )
-    return processes, workers
-
-
-def require_room(space: Space, cores: int) -> None:
-    """Refuse, before anything runs, a space with a layout that does not fit on the cores.
-
-    Raises UsageError with the levels.
-    """
-    parameters = [p for p in space if p.target == "resource"]
-    for combination in itertools.product(*(p.choices for p in parameters)):
-        pairs = zip(parameters, combination, strict=True)
-        setting = Setting({p.name: value for p, value in pairs if value is not None})
-        if not setting or space.broken(setting):
-            continue
-        try:
-            layout(cores, space.launched(setting).get("resource", {}))
-        except UsageError as problem:
-            raise UsageError(
-                f"space {space.name} allows {setting.key}: {problem}.\nAdd a constraint that "
-                'excludes it, or write levels = "divisors: ranks".'
-            ) from None
-
-
-def _count(name: str, text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise UsageError(f"{name}={text} is not a whole number of 1 or more")
-    return int(text)

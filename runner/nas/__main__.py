@@ -10,7 +10,9 @@ from runner.apps.common_mpi import run, single_threaded_blas  # noqa: E402
 
 single_threaded_blas()
 
+from runner.nas.common_options import thread_level  # noqa: E402
 from runner.nas.common_run import main  # noqa: E402
 
 if __name__ == "__main__":
-    run("nas", "single", lambda comm: main(comm, sys.argv[1:], _BEGIN))
+    words = sys.argv[1:]
+    run("nas", thread_level(words), lambda comm: main(comm, words, _BEGIN))

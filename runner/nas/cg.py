@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from runner.nas.cg_matrix import make_matrix
 from runner.nas.common_grid import log2_ranks
 from runner.nas.common_kernel import Check, Facts, Kernel, Stopwatch
 from runner.native.kernels import load, scalars
+from runner.native.openmp import ParallelRegion, Task
 
 INNER = 25
 TOLERANCE = 1e-10
@@ -80,10 +82,34 @@ class CG(Kernel):
         self._bind_products()
         self._bind_vectors()
 
+    def share(self, threads: int) -> None:
+        """Let this many OpenMP threads share the rows of each product; the sums keep their bits.
+
+        Raises :class:`runner.errors.RunnerError` without an OpenMP run-time.
+        """
+        if threads == 1:
+            return
+        matrix, kernels = self._matrix, load("runner.nas.cg_kernels")
+        # Each thread has as many entries of the matrix; rows differ in length.
+        shares = np.linspace(0, int(matrix.starts[self._rows]), threads + 1)[1:-1]
+        cuts = np.searchsorted(matrix.starts[: self._rows + 1], shares).tolist()
+        bounds = [0, *cuts, self._rows]
+
+        def product(vector: Vector) -> Callable[[], None]:
+            tasks: list[Task] = []
+            for first, end in pairwise(bounds):
+                starts, sizes = matrix.starts[first : end + 1], scalars([end - first, len(vector)])
+                rows = (starts, matrix.columns, matrix.values, vector, self._w[first:end], sizes)
+                tasks += [("multiply", rows)] if end > first else []
+            return ParallelRegion(kernels, tasks)
+
+        self._multiply_p, self._multiply_z = product(self._p), product(self._z)
+
     def _bind_products(self) -> None:
         problem = self._problem
         kernels = load("runner.nas.cg_kernels")
         matrix = make_matrix(problem.order, problem.nonzeros, problem.shift, self._block)
+        self._matrix = matrix
         sizes = scalars([self._rows, self._columns])
 
         def product(vector: Vector) -> Callable[[], None]:

@@ -11,6 +11,9 @@ from typing import Any
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_options import OptionParser, positive
 
+WITH_THREADS = ("cg",)
+"""The kernels that have OpenMP threads."""
+
 NAMES = ("is", "ep", "cg", "mg", "ft", "lu", "bt", "sp")
 
 
@@ -19,7 +22,7 @@ class Options:
     """The options of one run.
 
     ``module`` is the kernel's module, ``problem`` its parameters of the class, ``help`` the text to
-    print instead of running.
+    print instead of running. ``openmp``: the threads of a rank share its work.
     """
 
     kernel: str
@@ -28,6 +31,7 @@ class Options:
     problem: Any
     repetitions: int
     help: str | None
+    openmp: bool = False
 
 
 def build_parser() -> OptionParser:
@@ -39,7 +43,15 @@ def build_parser() -> OptionParser:
         help="problem class S, W, A or B (default S)")  # fmt: skip
     parser.add_argument("--repetitions", type=positive, default=1, metavar="K",
         help="run the timed part K times; the median counts")  # fmt: skip
+    able = ", ".join(WITH_THREADS)
+    parser.add_argument("--openmp", action="store_true",
+        help=f"OMP_NUM_THREADS threads share the work of a rank ({able})")  # fmt: skip
     return parser
+
+
+def thread_level(arguments: list[str]) -> str:
+    """The thread level that MPI must be started with, as mpi4py names it."""
+    return "funneled" if "--openmp" in arguments else "single"
 
 
 def parse(arguments: list[str]) -> Options:
@@ -55,8 +67,15 @@ def parse(arguments: list[str]) -> Options:
             f"--class {given.problem_class} is unknown to nas {given.kernel}; "
             f"there are {', '.join(problems)}"
         )
+    if given.openmp and given.kernel not in WITH_THREADS:
+        raise AppUsageError(
+            f"--openmp: kernel {given.kernel} has no threads; leave it out, or choose one of "
+            f"{', '.join(WITH_THREADS)}"
+        )
     problem = problems[given.problem_class]
-    return Options(given.kernel, module, given.problem_class, problem, given.repetitions, help=None)
+    return Options(
+        given.kernel, module, given.problem_class, problem, given.repetitions, None, given.openmp
+    )
 
 
 def _module(kernel: str | None) -> ModuleType:

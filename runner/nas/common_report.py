@@ -31,8 +31,10 @@ class Solved:
         return all(check.right for check in self.checks)
 
 
-def print_result(ranks: int, options: Options, facts: Facts, solved: Solved) -> None:
-    """Print the result of a run; for rank 0."""
+def print_result(
+    ranks: int, options: Options, facts: Facts, solved: Solved, threads: int = 1
+) -> None:
+    """Print the result of a run; for rank 0, which has this many threads."""
     lines = [
         "",
         f" NAS Parallel Benchmarks 3.4 (mpi4py, numba) -- {options.kernel.upper()} Benchmark",
@@ -49,7 +51,7 @@ def print_result(ranks: int, options: Options, facts: Facts, solved: Solved) -> 
             for n, seconds in enumerate(solved.seconds, start=1)
             if options.repetitions > 1
         ),
-        json_line(_json(ranks, options, facts, solved)),
+        json_line(_json(ranks, options, facts, solved, threads)),
     ]
     print("\n".join(lines), flush=True)
 
@@ -88,7 +90,9 @@ def _finite(value: float) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _json(ranks: int, options: Options, facts: Facts, solved: Solved) -> dict[str, Any]:
+def _json(
+    ranks: int, options: Options, facts: Facts, solved: Solved, threads: int
+) -> dict[str, Any]:
     total = sum(phase["mean"] for phase in solved.phases.values())
     result: dict[str, Any] = {
         "app": f"nas-{options.kernel}",
@@ -107,6 +111,8 @@ def _json(ranks: int, options: Options, facts: Facts, solved: Solved) -> dict[st
         "mpi_share": solved.phases["mpi"]["mean"] / total if total else 0.0,
         "startup_s": solved.startup_s,
     }
+    if options.openmp:
+        result["threads"] = threads
     if options.repetitions > 1:
         result["repetitions_s"] = solved.seconds
     return result

@@ -13,6 +13,7 @@ from runner.apps.common_report import phase_summary
 from runner.nas.common_kernel import Check, Kernel
 from runner.nas.common_options import Options, parse
 from runner.nas.common_report import Solved, print_result
+from runner.native.openmp import max_threads
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
@@ -26,12 +27,22 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         if comm.rank == 0:
             print(options.help, flush=True)
         return 0
-    build = options.module.build
-    kernel: Kernel = agree(comm, lambda: build(comm, options.problem))
+    kernel, threads = agree(comm, lambda: _built(comm, options))
     solved = _solve(comm, kernel, options, begin)
     if comm.rank == 0:
-        print_result(comm.size, options, kernel.facts, solved)
+        print_result(comm.size, options, kernel.facts, solved, threads)
     return int(comm.bcast(0 if solved.verified else 1))
+
+
+def _built(comm: Any, options: Options) -> tuple[Kernel, int]:
+    """The kernel, and the number of threads of this rank."""
+    assert options.module is not None
+    kernel = options.module.build(comm, options.problem)
+    if not options.openmp:
+        return kernel, 1
+    threads = max_threads()
+    kernel.share(threads)
+    return kernel, threads
 
 
 def _solve(comm: Any, kernel: Kernel, options: Options, begin: float) -> Solved:

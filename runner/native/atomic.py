@@ -256,5 +256,7 @@ call_word_2 = _made(_I, _I, _I, _I)(_calling(2, _WORD))
 """The same with a result of 64 bits."""
 call_word_3 = _made(_I, *[_I] * 4)(_calling(3, _WORD))
 call_nothing_2 = _made(_N, _I, _I, _I)(_calling(2, _VOID))
+call_nothing_4 = _made(_N, *[_I] * 5)(_calling(4, _VOID))
+call_nothing_6 = _made(_N, *[_I] * 7)(_calling(6, _VOID))
 call_varied_6 = _made(_I, *[_I] * 7)(_calling(6, _WORD, varied=True))
 """A C function with a variable number of arguments, such as ``syscall``."""

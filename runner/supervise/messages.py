@@ -59,6 +59,8 @@ class ExecRequest:
     """
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition; their load is not foreign."""
+    mark: str = ""
+    """Lines of standard error with this text are kept apart (``ExecResult.marked``); "": none."""
     judged_cpus: tuple[int, ...] | None = None
     """CPUs on which foreign load counts; None: all CPUs of the machine.
 
@@ -179,6 +181,8 @@ class ExecResult:
     """All expected ranks in order; None if some were not seen."""
     leftovers: tuple[Leftover, ...]
     """Processes that outlived the launcher of a run that was not stopped."""
+    marked: tuple[str, ...] = ()
+    """The different lines of standard error with the request's ``mark``; not in its text."""
     waits_for_input: bool = False
     """A rank was ended because it waited for standard input that could never come."""
 
@@ -217,6 +221,7 @@ def result_from_json(data: dict[str, Any]) -> ExecResult:
     data["after"] = CpuTimes(**data["after"])
     data["foreign"] = Foreign(**data["foreign"])
     data["culprits"] = tuple(Culprit(**c) for c in data["culprits"])
+    data["marked"] = tuple(data["marked"])
     data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
     data["matches"] = {
         name: PatternMatch(**{**m, "groups": tuple(m["groups"])})

@@ -51,16 +51,59 @@ class Tail:
         return printable(bytes(self._data[-self._limit :]) if self._limit else b"")
 
 
-class Capture:
-    """Keeps head, tail, patterns and last JSON line of standard output; both ends of the errors."""
+MOST_MARKED = 65_536
+"""Marked lines beyond this number are dropped."""
 
-    def __init__(self, patterns: dict[str, str], head_bytes: int, tail_bytes: int) -> None:
+
+class MarkedLines:
+    """Takes the lines that contain ``mark`` out of a stream and keeps the different ones.
+
+    Reports of many ranks would push a program's own message out of the part that is kept.
+    """
+
+    def __init__(self, mark: str) -> None:
+        self._mark = mark.encode()
+        self._carry = b""
+        self._found: dict[bytes, None] = {}
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        return tuple(printable(line) for line in self._found)
+
+    def rest(self, chunk: bytes, at_end: bool = False) -> bytes:
+        """The bytes of other lines, up to the last whole line unless ``at_end``."""
+        if not self._mark:
+            return chunk
+        data = self._carry + chunk
+        end = len(data) if at_end or len(data) > LINE_LIMIT else data.rfind(b"\n") + 1
+        whole, self._carry = data[:end], data[end:]
+        if self._mark not in whole:
+            return whole
+        others = []
+        for line in whole.splitlines(keepends=True):
+            if self._mark not in line:
+                others.append(line)
+            elif len(self._found) < MOST_MARKED:
+                self._found[line.strip()] = None
+        return b"".join(others)
+
+
+class Capture:
+    """Keeps head, tail, patterns and last JSON line of standard output; both ends of the errors.
+
+    Lines of the errors with the text ``mark`` are kept apart ("": none).
+    """
+
+    def __init__(
+        self, patterns: dict[str, str], head_bytes: int, tail_bytes: int, mark: str = ""
+    ) -> None:
         self.total_bytes = 0
         self._head = Head(head_bytes)
         self._stderr_head = Head(head_bytes)
         self._stdout = Tail(tail_bytes)
         self._stderr = Tail(tail_bytes)
         self._lines = LineScanner(patterns)
+        self._marked = MarkedLines(mark)
 
     def add_stdout(self, chunk: bytes) -> None:
         self.total_bytes += len(chunk)
@@ -69,13 +112,22 @@ class Capture:
         self._lines.add(chunk)
 
     def add_stderr(self, chunk: bytes) -> None:
+        self._add_error(self._marked.rest(chunk))
+
+    def _add_error(self, chunk: bytes) -> None:
         self.total_bytes += len(chunk)
         self._stderr_head.add(chunk)
         self._stderr.add(chunk)
 
     def close(self) -> None:
         """Handle the end of output: a last line without a newline counts too."""
+        self._add_error(self._marked.rest(b"", at_end=True))
         self._lines.close()
+
+    @property
+    def marked(self) -> tuple[str, ...]:
+        """The different lines of the errors with the mark."""
+        return self._marked.lines
 
     @property
     def matches(self) -> dict[str, PatternMatch]:

@@ -247,7 +247,9 @@ class Run:
     def __init__(self, request: ExecRequest, table: ProcessTable) -> None:
         self.request = request
         self._table = table
-        self._capture = Capture(request.patterns, request.head_bytes, request.tail_bytes)
+        self._capture = Capture(
+            request.patterns, request.head_bytes, request.tail_bytes, request.mark
+        )
         ready = request.ready_file
         self._watch = RankWatch(
             request.rank_env, request.env, request.ranks, ready, request.variables
@@ -424,6 +426,7 @@ class Run:
             json_line=self._capture.json_line,
             ranks=self._watch.result(),
             leftovers=self._leftovers,
+            marked=self._capture.marked,
             waits_for_input=self._waits_for_input,
             **self._capture.texts,
         )

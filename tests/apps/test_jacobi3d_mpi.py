@@ -17,7 +17,8 @@ APP = ("-m", "runner.apps.jacobi3d")
 KEYS = {
     "app", "variant", "input", "size", "iterations", "grid", "ranks", "block", "solver_s",
     "verified", "residual", "expected", "mflops", "phases", "startup_s",
-    "processes", "workers", "local_grid", "compute_s", "mpi_s", "buffering_s", "waiting_s",
+    "processes", "workers", "threads", "local_grid",
+    "compute_s", "mpi_s", "buffering_s", "waiting_s",
     "other_s", "end_s", "compute_cpu_s", "messages", "bytes", "rank_imbalance", "odf",
 }  # fmt: skip
 

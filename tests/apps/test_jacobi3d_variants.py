@@ -1,4 +1,4 @@
-"""The six variants of Jacobi3D under the real mpirun: bits, breakdown, refused options."""
+"""The variants of Jacobi3D under the real mpirun: bits, breakdown, refused options."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ ONE_WORKER = [
 ]
 TWO_WORKERS = [
     "threads --workers 2",
+    "openmp",
     "over --workers 2 --ranks-per-process 4",
     "barrier --workers 2 --ranks-per-process 5",
     "mate --workers 2 --ranks-per-process 6",
@@ -51,7 +52,8 @@ TIMES = ("compute_s", "mpi_s", "buffering_s", "waiting_s")
 
 def run_series(launch: Launch, processes: int, lines: list[str]) -> Any:
     """One job that runs all these option lines one after the other."""
-    return launch(processes, "-c", SERIES, json.dumps([line.split() for line in lines]))
+    words = json.dumps([line.split() for line in lines])
+    return launch(processes, "-c", SERIES, words, env={"OMP_NUM_THREADS": "3"})
 
 
 def results(done: Any) -> list[dict[str, Any]]:
@@ -75,6 +77,7 @@ def test_every_bit_as_in_a_serial_run(launch: Launch, processes: int, problems: 
     found = results(done)
     assert [r["variant"] for r in found] == [v.split()[0] for v in variants] * len(problems)
     assert all(r["verified"] is True for r in found)
+    assert {r["threads"] for r in found if r["variant"] == "openmp"} == {3}
     for result in found:
         check_breakdown(result)
     for first in range(0, len(found), len(variants)):
@@ -108,7 +111,7 @@ def check_messages(found: list[dict[str, Any]], processes: int) -> None:
             assert result["messages"] > flat["messages"]
         else:
             assert result["bytes"] == flat["bytes"]
-        if result["variant"] in ("overlap", "threads"):
+        if result["variant"] in ("overlap", "threads", "openmp"):
             assert result["messages"] == flat["messages"]
 
 
@@ -140,7 +143,7 @@ BROKEN = textwrap.dedent(
 
 
 def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch) -> None:
-    lines = ["mpi", "overlap", "threads", *(f"{v} --ranks-per-process 2" for v in MATED)]
+    lines = ["mpi", "overlap", "threads", "openmp", *(f"{v} --ranks-per-process 2" for v in MATED)]
     assert len(lines) == len(VARIANTS)
     lines += [f"{v} --ranks-per-process 2 --core python" for v in MATED]
     options = [f"--input tiny --verify full --variant {line}".split() for line in lines]
@@ -159,6 +162,13 @@ def test_compiled_regions_in_python_give_the_same_bits(launch: Launch, variant: 
     )
     assert done.code == 0, done.out + done.err
     assert "every bit as in the serial run" in done.out
+
+
+def test_with_one_thread_the_variant_openmp_is_flat_mpi(launch: Launch) -> None:
+    options = ["--input", "tiny", "--verify", "full", "--variant", "openmp"]
+    done = launch(2, *APP, *options, env={"OMP_NUM_THREADS": "1"})
+    assert done.code == 0, done.err
+    assert (done.result["verified"], done.result["threads"]) == (True, 1)
 
 
 def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:

@@ -56,6 +56,7 @@ from runner.mpi.openmpi_parameters import parse_ompi_info as parse_ompi_info
 from runner.mpi.openmpi_parameters import read_parameter_file
 from runner.outcome import metric_of
 from runner.supervise.output import LineScanner
+from runner.threads import MARK, read_back_threads, teams_of
 from runner.trace.counts import parse_counts as parse_counts
 from runner.trace.document import load_features
 from runner.types import LaunchSpec
@@ -119,6 +120,12 @@ def _header(text: str) -> object:
     """Read, and used as ``unpublish`` and ``published`` use it."""
     header = read_header(text)
     return header and (header.lines(), header.content.names, Path(header.backup or "x").name)
+
+
+def _teams(text: str) -> object:
+    teams = teams_of(text.splitlines())
+    asked = LaunchSpec(("p",), 2, threads=2, variables={"OMP_PROC_BIND": "close"})
+    return read_back_threads(asked, teams)
 
 
 def _output(text: str) -> object:
@@ -218,6 +225,7 @@ PARSERS: dict[str, Parser] = {
         damage=partial(damaged_within, "data: ", "\n"),
     ),
     "card": Parser(_file(lambda path: read_card(path.parent), "card.toml"), (CARD,)),
+    "threads": Parser(_teams, (f"{MARK} node1 4711 1 0 2 0-1\n{MARK} node1 4711 1 1 2 2,3\n",), ()),
     "output": Parser(_output, (OUTPUT,), ()),
     "complaint": Parser(_complaint, COMPLAINTS, ()),
     "parameter file": Parser(_file(read_parameter_file), ("# x\na = 1\nb=2\n",), ()),

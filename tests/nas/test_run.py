@@ -12,7 +12,7 @@ import pytest
 
 from autotune.config.app import load_app
 from runner.apps.common_errors import AppUsageError
-from runner.nas.common_options import NAMES, parse
+from runner.nas.common_options import NAMES, parse, thread_level
 from tests.apps.conftest import Launch
 
 KERNELS = ("is", "ep", "cg", "mg", "ft", "lu", "bt", "sp")
@@ -41,6 +41,21 @@ def test_lines_and_json_of_a_run(launch: Launch) -> None:
     assert re.search(r"Verification *= *SUCCESSFUL$", done.out, re.MULTILINE)
     assert len(re.findall(r"^ Repetition \d", done.out, re.MULTILINE)) == 3
     assert result["checks"][0]["value"] == pytest.approx(8.5971775078648, rel=1e-10)
+
+
+@pytest.mark.mpi
+def test_threads_of_cg_share_the_products_and_keep_every_bit(launch_app: Launch) -> None:
+    words = ("-m", "runner.nas", "cg", "--class", "S")
+    flat = launch_app(2, *words)
+    found = [
+        launch_app(2, *words, "--openmp", env={"OMP_NUM_THREADS": threads}).result
+        for threads in ("1", "3")
+    ]
+    assert set(found[0]) == KEYS | {"threads"}
+    assert [result["threads"] for result in found] == [1, 3]
+    for result in found:
+        assert result["verified"] is True
+        assert result["checks"] == flat.result["checks"]
 
 
 @pytest.mark.mpi
@@ -139,3 +154,11 @@ def test_every_class_is_an_input_of_its_app(kernel: str) -> None:
     assert list(app.inputs) == list(module.PROBLEMS) == ["S", "W", "A", "B"]
     assert KERNELS == NAMES
     assert app.program("A")[1:] == ("-m", "runner.nas", kernel, "--class", "A")
+
+
+def test_threads_are_for_kernels_that_have_them() -> None:
+    assert parse(["cg", "--openmp"]).openmp
+    assert thread_level(["cg", "--openmp"]) == "funneled"
+    assert thread_level(["cg"]) == "single"
+    with pytest.raises(AppUsageError, match="kernel ep has no threads"):
+        parse(["ep", "--openmp"])

@@ -20,7 +20,8 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.study.study_key import study_key
-from autotune.targets.target import Target, TargetRequest, layout, require_room
+from autotune.targets.layout import Layout, require_room
+from autotune.targets.target import Target, TargetRequest
 from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
 from runner.machine import describe_machine
@@ -161,17 +162,17 @@ def test_more_ranks_than_cores_are_not_bound() -> None:
 
 
 def test_layouts() -> None:
-    assert layout(8, {}) == (8, 1)
-    assert layout(8, {"workers": "4"}) == (2, 4)
-    assert layout(8, {"processes": "2", "workers": "2"}) == (2, 2)
-    assert layout(8, {"ranks": "3"}) == (3, 1)
+    assert Layout.of(8, {}) == Layout(8)
+    assert Layout.of(8, {"workers": "4"}) == Layout(2, workers=4)
+    assert Layout.of(8, {"processes": "2", "workers": "2"}) == Layout(2, workers=2)
+    assert Layout.of(8, {"ranks": "3"}) == Layout(3)
     for given_, words in [
         ({"workers": "3"}, "does not divide"),
         ({"processes": "4", "workers": "4"}, "need 16 cores"),
         ({"processes": "none"}, "whole number"),
     ]:
         with pytest.raises(UsageError, match=words):
-            layout(8, given_)
+            Layout.of(8, given_)
 
 
 def test_a_space_without_room_is_refused_at_once(tmp_path: Path) -> None:
@@ -224,7 +225,7 @@ def test_the_key_holds_the_cores_not_the_processes() -> None:
 def test_a_binding_to_several_cores_is_read_back(
     bindings: list[str], state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("runner.placement._threads_per_core", lambda: 1)
+    monkeypatch.setattr("runner.placement.threads_per_core", lambda: 1)
     found = read_back_placement({"map_by": "slot:PE=2", "bind_to": "core"}, bindings)
     assert found["bind_to"].state == state
 

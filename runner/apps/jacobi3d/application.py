@@ -59,7 +59,7 @@ def _solve(comm: Any, options: Options, layout: Layout, solver: Solver, begin: f
         verdicts.append(_verify(comm, options, solver, at_start))
     verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
     solver_s, middle, seconds = typical(comm, repetitions)
-    odf = layout.local_count / options.config.workers
+    odf = 1.0 if options.variant == "openmp" else layout.local_count / options.config.workers
     return Solved(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
 
 

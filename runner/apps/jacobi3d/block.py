@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from runner.apps.common_grid import Shape
 from runner.apps.jacobi3d.problem import DEPTH, WEIGHTS, initial_field
 from runner.native.kernels import Kernels, load, scalars
+from runner.native.openmp import ParallelRegion
 
 Call = Callable[[], None]
 Box = tuple[int, int, int, int, int, int]
@@ -38,7 +39,7 @@ class Block:
         # Written, not only reserved, so that the timed part touches no page for the first time.
         self.fields = (np.full(shape, 0.0), np.full(shape, 0.0))
         self.current = 0
-        self._step = self.stencil(self.whole)
+        self._step: tuple[Call, Call] = self.stencil(self.whole)
 
     @property
     def whole(self) -> Box:
@@ -70,6 +71,19 @@ class Block:
         """Update the whole block once; the ghosts of the newest field are then out of date."""
         self._step[self.current]()
         self.current = 1 - self.current
+
+    def share(self, boxes: Sequence[Box]) -> None:
+        """Let OpenMP threads update these boxes at the same time in each :meth:`step`.
+
+        Raises :class:`runner.errors.RunnerError` without an OpenMP run-time.
+        """
+        tables = [self.geometry(box) for box in boxes]
+        a, b = self.fields
+        first, second = (
+            ParallelRegion(self._kernels, [("stencil", (*fields, t, self.weights)) for t in tables])
+            for fields in ((a, b), (b, a))
+        )
+        self._step = first, second
 
     def square_sum(self) -> float:
         """Sum of the squares of the newest values."""

@@ -16,12 +16,20 @@ from runner.apps.jacobi3d.inputs import INPUTS
 MATED = ("over", "barrier", "mate")
 """The variants that run on the MATE runtime."""
 
-VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "mate")
+SHARED = ("threads", "openmp")
+"""The variants whose threads share the update of a process's block."""
+
+VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "openmp", "mate")
 DEFAULT_ITERATIONS = 100
 DEFAULT_BLOCK = 64
 
 _TILES = {"block_size", "ranks_per_process", "local_grid"}
-_USED = {"mpi": {"block_size"}, "overlap": _TILES, "threads": _TILES | {"workers", "affinity"}}
+_USED = {
+    "mpi": {"block_size"},
+    "openmp": {"block_size"},
+    "overlap": _TILES,
+    "threads": _TILES | {"workers", "affinity"},
+}
 """Switches of the runtime that also apply to the variants without it."""
 
 
@@ -40,7 +48,7 @@ class Options(MatedOptions):
         """The thread level that MPI must be started with, as mpi4py names it."""
         if self.variant in MATED:
             return self.config.thread_level
-        return "funneled" if self.variant == "threads" else "single"
+        return "funneled" if self.variant in SHARED else "single"
 
 
 def thread_level(arguments: list[str]) -> str:

@@ -10,7 +10,7 @@ from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Breakdown
 from runner.apps.common_report import json_line
-from runner.apps.jacobi3d.options import MATED, Options
+from runner.apps.jacobi3d.options import MATED, SHARED, Options
 from runner.apps.jacobi3d.problem import FLOPS_PER_CELL
 from runner.apps.jacobi3d.verify import Verdict
 
@@ -45,6 +45,7 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
         "ranks": ranks,
         "processes": processes,
         "workers": options.config.workers,
+        "threads": layout.local_count if options.variant in SHARED else 1,
         "local_grid": list(layout.local),
         "block": options.block,
         "solver_s": solved.solver_s,
@@ -72,4 +73,4 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
     print(json_line(result), flush=True)
 
 
-_WHOM = {"mpi": "ranks", "overlap": "ranks"}
+_WHOM = {"mpi": "ranks", "openmp": "ranks", "overlap": "ranks"}

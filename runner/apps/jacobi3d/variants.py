@@ -15,10 +15,12 @@ from runner.apps.jacobi3d.problem import DEPTH
 from runner.apps.jacobi3d.variant_barrier import WithBarrier
 from runner.apps.jacobi3d.variant_mate import WithDependencies
 from runner.apps.jacobi3d.variant_mpi import BasicMPI
+from runner.apps.jacobi3d.variant_openmp import WithOpenMP
 from runner.apps.jacobi3d.variant_over import OverDecomposed
 from runner.apps.jacobi3d.variant_overlap import Overlapped
 from runner.apps.jacobi3d.variant_threads import Threaded
 from runner.mate import affinity
+from runner.native.openmp import max_threads
 
 
 class Solver(Protocol):
@@ -31,7 +33,11 @@ class Solver(Protocol):
         """Update reset blocks and return the times. Collective."""
 
 
-_PLAIN: dict[str, Callable[..., Solver]] = {"mpi": BasicMPI, "overlap": Overlapped}
+_PLAIN: dict[str, Callable[..., Solver]] = {
+    "mpi": BasicMPI,
+    "openmp": WithOpenMP,
+    "overlap": Overlapped,
+}
 _MATED: dict[str, Callable[..., Solver]] = {
     "over": OverDecomposed,
     "barrier": WithBarrier,
@@ -43,6 +49,10 @@ def layout_of(comm: Any, options: Options) -> Layout:
     """The layout; raises :class:`runner.apps.common_errors.AppUsageError` if it does not fit."""
     config = options.config
     parts = config.ranks_per_process
+    if options.variant == "openmp":
+        # Whole planes: the memory of a thread is in one piece.
+        whole = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
+        return Layout(whole.size, whole.processes, (1, 1, max_threads()))
     return make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
 
 
@@ -58,21 +68,23 @@ def make_solver(
     if variant in MATED:
         mate.world(config)  # MPI runs already; this checks whether it granted the thread level
         return _MATED[variant](comm, layout, options.block, config)
+    if variant == "openmp":
+        _require_funneled(variant)
     if variant != "threads":
         return _PLAIN[variant](comm, layout, options.block)
-    _require_funneled()
+    _require_funneled(variant)
     affinity.check_affinity(config.workers, masks[number], config.affinity)
     cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
     return Threaded(comm, layout, options.block, cpus)
 
 
-def _require_funneled() -> None:
+def _require_funneled(variant: str) -> None:
     from mpi4py import MPI
 
     if MPI.Query_thread() < MPI.THREAD_FUNNELED:
         raise AppError(
-            "--variant threads needs the MPI thread level 'funneled', which this MPI library does "
-            "not grant; choose another variant"
+            f"--variant {variant} needs the MPI thread level 'funneled', which this MPI library "
+            "does not grant; choose another variant"
         )
 
 

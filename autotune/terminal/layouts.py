@@ -1,0 +1,56 @@
+"""Terminal output of the layouts that a study has tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from autotune.space.parameter import RESOURCES
+from autotune.study.tried_layouts import TriedLayout
+from autotune.terminal.render import console, table
+from autotune.wording import beginning, seconds
+
+_ROOM = 34
+"""Columns of the rest of a setting at 80 columns, with the figures beside it."""
+
+
+def print_layouts(rows: Sequence[TriedLayout]) -> None:
+    """Print a line for each layout, the Pareto-optimal ones marked."""
+    out = console()
+    out.print()
+    if not rows:
+        out.print("no layout has a valid run beside the default", markup=False)
+        return
+    each = [name for name in ("threads", "workers") if any(_number(r, name) > 1 for r in rows)]
+    each = each or ["threads"]
+    lines = [
+        [
+            str(row.layout.ranks),
+            *(str(_number(row, name)) for name in each),
+            str(row.layout.cores),
+            seconds(row.time_s),
+            seconds(row.core_seconds),
+            str(row.runs),
+            "*" if row.pareto else "",
+            _others(row),
+        ]
+        for row in rows
+    ]
+    columns = [*(f">{n}" for n in ("ranks", *each, "cores", "time", "core-s", "runs")), "*"]
+    out.print(
+        table(
+            "layouts by the median of all their runs (no comparison); * no other layout is as\n"
+            "fast with as few core-seconds",
+            [*columns, "with"],
+            lines,
+        )
+    )
+
+
+def _number(row: TriedLayout, name: str) -> int:
+    return int(getattr(row.layout, name))
+
+
+def _others(row: TriedLayout) -> str:
+    """What the setting has besides its layout."""
+    rest = row.setting.without(*RESOURCES)
+    return beginning(rest.key, _ROOM) if rest else "-"
