@@ -445,7 +445,8 @@ def join(parts: list[Space]) -> Space:
             derived={**first.derived, **other.derived},
             arguments=first.arguments + other.arguments,
             requires=first.requires | other.requires,
-            starts=first.starts + other.starts,
+            # The added space is the more special one.
+            starts=other.starts + first.starts,
         )
     return first
 

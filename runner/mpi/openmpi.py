@@ -328,7 +328,7 @@ class OpenMPI(Adapter):
         log = read_ucx_log(scratch) if _reads_files(spec) else None
         read_back |= ucx_variables(spec.variables, log, carrier(shown) == "ucx")
         transport = transport_of(shown, log, _one_node(spec))
-        read_back |= {TRANSPORT: transport} if transport.effective else {}
+        read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
         mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(scratch)
         return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
 
