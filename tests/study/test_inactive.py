@@ -1,0 +1,63 @@
+"""What the default's transport says of the parameters of a space, and how a search uses it."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.strategies import DEFAULTS
+from autotune.strategies._codec import Codec
+from autotune.study.inactive import TransportFacts
+from runner.mpi.base import TRANSPORT
+from runner.types import ReadBack, RunRecord
+from tests.space.libraries import NEW
+
+FACTS = {"ranks": 4, "cores": 2, "nodes": 1}
+EAGER = "btl_sm_eager_limit"
+
+
+def record(transport: str, family: str = "openmpi") -> RunRecord:
+    back = {TRANSPORT: ReadBack("in force", "", transport)} if transport else {}
+    return RunRecord("ok", read_back=back, mpi_name=family)
+
+
+@pytest.fixture
+def space() -> Space:
+    return load_space("openmpi", NEW, FACTS)
+
+
+@pytest.mark.parametrize(
+    ("transport", "defaults"),
+    [("ob1: sm", {"pml": "ob1"}), ("ucx: sysv/memory", {"pml": "ucx"}), ("cm: ofi", {}), ("", {})],
+)
+def test_the_choice_has_the_value_that_a_run_showed(
+    space: Space, transport: str, defaults: dict[str, str]
+) -> None:
+    found = TransportFacts.of(space, [record(""), record(transport)])
+    assert (found.defaults, found.idle) == (defaults, {})
+
+
+def test_without_a_choice_the_parameters_of_others_are_idle(space: Space) -> None:
+    fixed = space.without({"pml": "your launcher line sets it"})
+    found = TransportFacts.of(fixed, [record("ucx")])
+    assert found.defaults == {}
+    assert {EAGER, "smsc"} <= set(found.idle)
+    assert not {"UCX_RNDV_THRESH", "pml_ucx_progress_iterations", "map_by"} & set(found.idle)
+
+
+def test_other_libraries_say_nothing(space: Space) -> None:
+    for family in ("mpich", "", "no such family"):
+        found = TransportFacts.of(space, [record("ucx", family)])
+        assert (found.defaults, found.idle) == ({}, {})
+
+
+def test_strategies_learn_the_default_from_a_trial(space: Space) -> None:
+    codec = Codec(space)
+    chosen = Setting({"pml": "ucx", "UCX_RNDV_THRESH": 4096})
+    assert codec.settle(chosen) == chosen
+    assert codec.leave_out({DEFAULTS: {"pml": "ucx"}}, DEFAULT)
+    assert not codec.leave_out({DEFAULTS: {"pml": "ucx"}}, DEFAULT)
+    assert codec.settle(chosen) == Setting({"UCX_RNDV_THRESH": 4096})
+    assert codec.settle(Setting({EAGER: 1024})) == DEFAULT
+    other = Setting({"pml": "ob1", EAGER: 1024})
+    assert codec.settle(other) == other
