@@ -110,7 +110,7 @@ def test_what_starts_at_once_and_fails_is_told(cli: Cli, work: Path) -> None:
         ("nosuch_thing=3", 1, "not known to this MPI"),
         ("btl_tcp_link=2", 2, "did you mean btl_tcp_links"),
         ("mca_base_component_path=/tmp", 2, "refused"),
-        ("UCX_TLS=sm", 0, "UCX_TLS=sm: not observable"),
+        ("UCX_TLS=sm", 0, "UCX_TLS=sm has no effect here: UCX carries no messages here"),
     ],
 )
 def test_what_is_said_of_a_name(
