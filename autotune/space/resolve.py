@@ -348,7 +348,9 @@ def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -
         return _number(read_value(given) if isinstance(given, str) else given, info)
     if info is None:
         return None
-    return info.default if info.type == "string" else _number(info.default, info)
+    if info.type == "string":
+        return info.default or None  # An empty text means that the library chooses.
+    return _number(info.default, info)
 
 
 def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:

@@ -145,7 +145,7 @@ default = "slot"
 
 def test_what_unset_means(tmp_path: Path) -> None:
     space = load(tmp_path, DEFAULTS, NEW, {"ranks": 4, "cores": 2})
-    assert [parameter.default for parameter in space] == [1, -1, "", 131072, "slot"]
+    assert [parameter.default for parameter in space] == [1, -1, None, 131072, "slot"]
     assert space["map_by"].target == "placement"
     assert space["mpi_yield_when_idle"].choices == (None, 0)
     space = load(tmp_path, DEFAULTS, NEW, {"ranks": 2, "cores": 2})
