@@ -146,6 +146,13 @@ def test_random_settings_are_valid_and_launchable(library: Library, facts: dict[
         assert set(space.launched(setting)) <= {"mca", "placement", "env"}
 
 
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+@pytest.mark.parametrize("first", ["openmpi", "openmpi-pml", "openmpi-ucx"])
+def test_tcp_can_be_added_to_each(library: Library, first: str) -> None:
+    space = load_space(f"{first}+openmpi-tcp", library, dict(CLUSTER))
+    assert {"pml", "UCX_TCP_NODELAY"} <= set(space.names)
+
+
 def test_null_is_for_one_node_only() -> None:
     assert len(load_space("null", NEW, dict(ONE_NODE))) >= 5
     away = load_space("null", NEW, dict(CLUSTER))
