@@ -121,9 +121,14 @@ def short_setting(values: Mapping[str, object]) -> str:
     return ", ".join(f"{k}={v}" for k, v in values.items()) or "default"
 
 
+def key_parts(key: str) -> list[str]:
+    """The ``name=value`` texts of a setting's key; a comma inside quotes does not end a value."""
+    return _KEY_PART.findall(key)
+
+
 def beginning(key: str, room: int) -> str:
     """The first parameters of a setting that fit into ``room`` columns; the others are counted."""
-    parts = key.split(",")
+    parts = key_parts(key)
     for count in range(len(parts), 0, -1):
         more = f" and {len(parts) - count} more" if count < len(parts) else ""
         said = " ".join(parts[:count]) + more
@@ -165,8 +170,8 @@ class ParameterNames:
         """The name of the setting with this key; an unknown setting is spelled out or counted."""
         if key in self._names:
             return self._names[key]
-        parts = key.count(",") + 1
-        return f"a setting of {parts} parameters" if parts > FEW else key.replace(",", ", ")
+        parts = key_parts(key)
+        return f"a setting of {len(parts)} parameters" if len(parts) > FEW else ", ".join(parts)
 
     def within(self, words: str) -> str:
         """The sentence with the settings' names in place of their keys."""
@@ -175,6 +180,7 @@ class ParameterNames:
         return words
 
 
+_KEY_PART = re.compile(r"(?:\"(?:[^\"\\]|\\.)*\"|[^,\"])+")
 _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h)?\s*")
 _UNIT = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, None: 1.0}
 

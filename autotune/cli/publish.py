@@ -21,6 +21,7 @@ from autotune.publish.source import PublicationSource, read_source
 from autotune.publish.tune_file import gain_words
 from autotune.store import Store
 from autotune.terminal.render import console, error_console, hanging, table, write_json
+from autotune.wording import key_parts
 from runner.lock import MachineLock
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
@@ -151,7 +152,7 @@ def _write(proposal: PublicationSource, done: list[Published], json_out: str) ->
 def _print(proposal: PublicationSource, done: list[Published], force: bool) -> None:
     out = console()
     seen = proposal.evidence
-    out.print(f"{seen.source}: {seen.setting.replace(',', ', ')}", markup=False)
+    out.print(f"{seen.source}: {', '.join(key_parts(seen.setting))}", markup=False)
     out.print(f"gain over the default: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
     for doubt in proposal.doubts if force else ():
         out.print(f"note: {doubt}", markup=False)

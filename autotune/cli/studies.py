@@ -21,7 +21,7 @@ from autotune.study.result import Result, damaged_result
 from autotune.study.run_history import DEFAULT_KEY
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table, write_json
-from autotune.wording import UNGUARDED, beginning, percent, seconds
+from autotune.wording import UNGUARDED, beginning, key_parts, percent, seconds
 
 ROOM = 54
 """Columns of a setting in a list at 80 columns, with the figures beside it."""
@@ -110,7 +110,7 @@ def show(
     reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)
     rows = [
         [
-            b.key.replace(",", " ") if whole else beginning(b.key, ROOM),
+            " ".join(key_parts(b.key)) if whole else beginning(b.key, ROOM),
             seconds(b.median_s),
             "-" if reference is None else percent(reference / b.median_s - 1),
             str(b.runs),

@@ -21,7 +21,7 @@ from autotune.errors import WorkError
 from autotune.names import is_file_name, names_path
 from autotune.publish.content import Content, Evidence, comment_text
 from autotune.publish.tune_file import gain_words
-from autotune.wording import UNGUARDED
+from autotune.wording import UNGUARDED, key_parts
 
 SCHEMA = 1
 _DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)
@@ -91,7 +91,7 @@ class Header:
             f"evidence: {seen.source}, {seen.runs} runs of {', '.join(seen.programs)}, {seen.date}",
             f"gain over the default: {gain_words(seen.gain, seen.gain_ci)}",
             *renewal_lines(seen.renewed),
-            f"setting: {seen.setting}",
+            f"setting: {' '.join(key_parts(seen.setting))}".replace('"', ""),
             f"probe: {self.probe}",
             f"undo: autotune unpublish FILE, or by hand: {by_hand}",
         ]

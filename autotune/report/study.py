@@ -16,6 +16,7 @@ from autotune.wording import (
     ParameterNames,
     interval,
     interval_or_range,
+    key_parts,
     percent,
     seconds,
     spelled,
@@ -121,7 +122,7 @@ def _tables(
         title = "Proof against the default" if result.guard else "Against the default, unproven"
         made.append(PageTable(title, columns, rows))
     done = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
-    seen = tuple((t.key.replace(",", " "), f"{t.estimate:.3f}", t.state) for t in done[:SHOWN])
+    seen = tuple((" ".join(key_parts(t.key)), f"{t.estimate:.3f}", t.state) for t in done[:SHOWN])
     if seen:
         title = "Fastest settings of the search (time / time of the default; this is not a proof)"
         made.append(PageTable(title, ("setting", ">time ratio", "state"), seen))

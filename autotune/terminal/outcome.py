@@ -17,6 +17,7 @@ from autotune.wording import (
     WHY_UNGUARDED,
     ParameterNames,
     interval_or_range,
+    key_parts,
     percent,
     seconds,
     verdict_words,
@@ -107,7 +108,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
         [
             name,
             *([title[name.lower()]] if title else []),
-            key.replace(",", " "),
+            " ".join(key_parts(key)),
             seconds(data[f"{name.lower()}_median_s"]),
         ]
         for name, key in (("A", a), ("B", b))

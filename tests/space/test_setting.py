@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
+from autotune.wording import key_parts
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.\-]{0,8}", fullmatch=True)
 values = st.one_of(
@@ -27,6 +28,14 @@ def test_the_key_reads_back(values: dict[str, object]) -> None:
     setting = Setting(values)
     assert Setting.parse(setting.key) == setting
     assert Setting.parse(setting.key).key == setting.key
+
+
+@given(given_values)
+def test_a_key_is_cut_between_parameters_only(values: dict[str, object]) -> None:
+    setting = Setting(values)
+    parts = key_parts(setting.key)
+    assert ",".join(parts) == setting.key
+    assert len(parts) == max(len(setting), 1)
 
 
 @given(given_values)
