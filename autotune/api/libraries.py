@@ -26,9 +26,8 @@ from autotune.study.events import Note, Watcher
 from autotune.study.second_library import SecondLibrary
 from autotune.targets.launcher_line import foreign_build, parse_launcher_line, same_library
 from autotune.targets.target import Say, Target, TargetRequest
+from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter, find_library
-
-_MPI4PY = "MPI4PY_LIBMPI"
 
 
 def library_targets(
@@ -81,7 +80,7 @@ def _with_program(request: TargetRequest, path: str) -> TargetRequest:
 
 def _with_own_library(target: Target) -> Target:
     """The target, with mpi4py loading the launcher's library whatever the environment names."""
-    inherited = {name: value for name, value in os.environ.items() if name != _MPI4PY}
+    inherited = {name: value for name, value in os.environ.items() if name != PYTHON_LIBRARY}
     around = target.surroundings
     own = adapter(target.library).python_variables(inherited)
     return replace(target, surroundings=replace(around, env=around.env | own))

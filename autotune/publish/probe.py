@@ -21,6 +21,7 @@ from autotune.targets.launcher_line import without_parameters
 from autotune.wording import count
 from runner.launch import Runner
 from runner.machine import describe_machine
+from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
@@ -244,5 +245,5 @@ def _moved(library: Library, loading: Loading) -> Library:
 
 def _own_library(library: Library) -> dict[str, str]:
     """Variables with which mpi4py loads the launcher's library instead of this Python's."""
-    others = {name: value for name, value in os.environ.items() if name != "MPI4PY_LIBMPI"}
+    others = {name: value for name, value in os.environ.items() if name != PYTHON_LIBRARY}
     return adapter(library).python_variables(others)

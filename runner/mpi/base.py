@@ -32,6 +32,8 @@ class Probe:
     """What a part of the library that does not write to standard error said of its failure."""
 
 
+PYTHON_LIBRARY = "MPI4PY_LIBMPI"
+"""The variable that names the library for mpi4py to load."""
 TRANSPORT = "transport"
 """Name under which the read-back of a run has the transport in force."""
 
@@ -224,8 +226,8 @@ class Adapter(ABC):
     def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """Variables that make mpi4py load the library of this launcher and no other.
 
-        The process has the variables ``inherited``. The answer is empty if the variables are not
-        known.
+        The process has the variables ``inherited``; a library that these name stays. The answer is
+        empty if the variables are not known.
         """
         return {}
 

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 from runner import files
 from runner.files import trusted
-from runner.mpi.base import Adapter, Probe
+from runner.mpi.base import PYTHON_LIBRARY, Adapter, Probe
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -64,7 +64,7 @@ def python_variables(library: Library, inherited: dict[str, str]) -> dict[str, s
     own = shared_library(library)
     if own is None:
         return {}
-    made = {"MPI4PY_LIBMPI": inherited.get("MPI4PY_LIBMPI", str(own))}
+    made = {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(own))}
     if not (own.parent / ABI_NAME).exists() and (folder := _folder_with_link(own)) is not None:
         before = inherited.get("LD_LIBRARY_PATH")
         made["LD_LIBRARY_PATH"] = f"{before}:{folder}" if before else str(folder)

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
-from runner.mpi.base import TRANSPORT, Adapter, Probe
+from runner.mpi.base import PYTHON_LIBRARY, TRANSPORT, Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
@@ -40,6 +40,7 @@ from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 SHOW_FILE = "mca-params.txt"
+SHOW_PARAMETER = "mpi_show_mca_params_file"
 _SIZE = re.compile(r"\(out of a total of (\d+)\)")
 _ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
@@ -162,7 +163,7 @@ class OpenMPI(Adapter):
         words += self.rank_environment(forwarded)
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
-            words += ["--mca", "mpi_show_mca_params_file", str(scratch / SHOW_FILE)]
+            words += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
         return [*words, *self.program(spec)]
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
@@ -233,6 +234,8 @@ class OpenMPI(Adapter):
             if self.prrte:
                 env["HOME"] = "/nonexistent"
         env |= self.identify_environment
+        # Without it, mpi4py would load the library beside its Python, whatever the launcher is.
+        env |= self.python_variables(env)
         env.update(spec.env)
         # The launcher hands its own prefixes down by itself, to all nodes.
         env |= {k: v for k, v in spec.variables.items() if k.startswith(_ENV_PREFIXES)}
@@ -297,7 +300,7 @@ class OpenMPI(Adapter):
         found = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
         # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
         found = found or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
-        return {"MPI4PY_LIBMPI": str(found[0])} if found else {}
+        return {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(found[0]))} if found else {}
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have
@@ -361,7 +364,13 @@ class OpenMPI(Adapter):
         return ReadBack("inactive", value, source=why) if why else ReadBack("unknown", value)
 
     def _mismatch(self, shown: dict[str, tuple[str, str]], spec: LaunchSpec) -> str | None:
-        """The ranks' library, if its system parameter file is not the launcher's; else None."""
+        """How the ranks' library differs from the launcher's; None if it does not."""
+        registered = {n for n in shown if n.startswith("mpi_")}
+        unknown = sorted(registered - self.library.params.keys())
+        if unknown and SHOW_PARAMETER in self.library.params:
+            # The list is whole. The file below says nothing if the launcher was moved (a wheel):
+            # it then moves the places of any Open MPI that it starts.
+            return f"it has the parameter {unknown[0]}, which {self.library.version} does not have"
         info = self.library.params.get("mca_base_param_files")
         if info is None or spec.clean_env or "mca_base_param_files" not in shown:
             return None

@@ -10,7 +10,8 @@ import pytest
 from autotune.api.target import find_target
 from autotune.store import Store
 from autotune.targets.target import TargetRequest
-from tests.cli.conftest import HELLO, Cli
+from runner.mpi.base import PYTHON_LIBRARY
+from tests.cli.conftest import Cli
 from tests.mpis import built, library_named
 
 pytestmark = pytest.mark.mpi
@@ -69,16 +70,32 @@ def test_a_program_of_another_mpi_is_told(cli: Cli, work: Path) -> None:
     assert "selects the library it is linked with" in said
 
 
+VERSION = (
+    "from mpi4py import MPI; v = MPI.Get_library_version().split(',')[0]; "
+    "MPI.COMM_WORLD.rank or open('version', 'w').write(v)"
+)
+
+
+def test_mpi4py_loads_the_library_of_the_launcher(
+    cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(PYTHON_LIBRARY, raising=False)
+    library, other = library_named("openmpi-4.1"), library_named("openmpi-5")
+    run = ("run", "-n", "2", "--no-guard", "--store", "r.db", "--mpi")
+    for each in (library, other):
+        done = cli(*run, each.launcher, "--", sys.executable, "-c", VERSION)
+        assert done.code == 0, done.text
+        assert each.version in Path("version").read_text()
+
+
 def test_what_to_do_where_mpi4py_loads_another_mpi(
     cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The wheel's mpi4py loads the wheel's Open MPI, whoever starts it."""
-    library = library_named("openmpi-4.1")
-    monkeypatch.delenv("MPI4PY_LIBMPI", raising=False)
-    if Path(library.bin).resolve() == Path(sys.executable).parent.resolve():
-        pytest.skip("no openmpi-4.1 on PATH: only that of this Python")
+    library, other = library_named("openmpi-4.1"), library_named("openmpi-5")
+    named = Path(other.bin).resolve().parent / "lib" / "libmpi.so.40"
+    monkeypatch.setenv(PYTHON_LIBRARY, str(named))
     words = ("run", "-n", "2", "--no-guard", "--store", "r.db", "--mpi", library.launcher)
-    done = cli(*words, "--", sys.executable, "-c", HELLO)
+    done = cli(*words, "--", sys.executable, "-c", VERSION)
     assert done.code == 1
     said = " ".join(done.out.split())
     assert "inside the ranks is not the launcher's" in said

@@ -9,7 +9,7 @@ import pytest
 
 from runner.cpus import cpus_of
 from runner.mpi.library import Library, ParamInfo
-from runner.mpi.openmpi import SHOW_FILE, OpenMPI, parse_shown
+from runner.mpi.openmpi import SHOW_FILE, SHOW_PARAMETER, OpenMPI, parse_shown
 from runner.placement import read_back_cpus, read_back_placement
 from runner.types import LaunchSpec, RunRecord, record_from_json, spec_from_json, to_json
 
@@ -216,6 +216,21 @@ def test_another_library_inside_the_ranks_is_noticed(tmp_path: Path) -> None:
     probe = openmpi("5.0.11").probe(spec(), tmp_path)
     assert probe.library_mismatch is not None
     assert "/usr/etc" in probe.library_mismatch
+
+
+def test_a_moved_library_is_known_by_its_parameters(tmp_path: Path) -> None:
+    """Its parameter file is below the launcher's place, so only the names tell."""
+    (tmp_path / SHOW_FILE).write_text(SHOWN + "mpi_ft_enable=true (default)\n")
+    library = openmpi("4.1.8").library
+    whole = library.params | {
+        name: ParamInfo(name, "string", "") for name in (SHOW_PARAMETER, "mpi_yield_when_idle")
+    }
+    adapter = OpenMPI(dataclasses.replace(library, params=whole))
+    said = adapter.probe(spec(), tmp_path).library_mismatch
+    assert said == "it has the parameter mpi_ft_enable, which 4.1.8 does not have"
+    known = whole | {"mpi_ft_enable": ParamInfo("mpi_ft_enable", "bool", "true")}
+    same = OpenMPI(dataclasses.replace(library, params=known))
+    assert same.probe(spec(), tmp_path).library_mismatch is None
 
 
 def test_no_file_means_no_mpi(tmp_path: Path) -> None:
