@@ -15,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from runner.mate.config import Config
 from runner.mate.context import advance, here
-from runner.mate.errors import Deadlock, MateError
 from runner.mate.graph import Graph
 from runner.mate.log import Event, EventLog, Lapse
 from runner.mate.native_clock import NativeClock
+from runner.mate.native_failure import deadlock, native_failure
 from runner.mate.native_messages import NativeMessages
 from runner.mate.native_part import NativeNode, NativePart
+from runner.mate.native_sharing import Shareable, check_sharing
+from runner.mate.native_sleepers import NativeSleepers, NoSleepers
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
 from runner.mate.timers import WorkerTimes
 from runner.mate.transport import Poller, Transport
@@ -35,12 +37,7 @@ from runner.native.words import (
     FAIL,
     FINISH,
     LAPSE,
-    LOG_FULL,
     MPI_FAILED,
-    NO_COPY,
-    NO_MEMORY,
-    NO_RANK,
-    NO_TAG,
     POLL,
     RAISED,
     RAN_TO_END,
@@ -48,39 +45,15 @@ from runner.native.words import (
     REQUEST,
     RESUME,
     START,
-    TRUNCATED,
     WORKER,
     YIELDED,
 )
 
 if TYPE_CHECKING:
-    from runner.mate.compiled import Block, CompiledGraph
+    from runner.mate.compiled import Block
     from runner.mate.messages import MessageLayer
 
-_SLEEPING = CORE.sleeping >> 3
 _EVENTS = {START: "start", BODY: "body", REQUEST: "request", FINISH: "finish"}
-
-
-class NativeSleepers:
-    """The workers that sleep."""
-
-    __slots__ = ("_count",)
-
-    def __init__(self, core: Core) -> None:
-        self._count = core.memory.words[_SLEEPING : _SLEEPING + 1]
-
-    @property
-    def asleep(self) -> int:
-        return self._count[0]
-
-
-class NoSleepers:
-    """Those of a process with one worker: it is awake when Python code asks."""
-
-    __slots__ = ("asleep",)
-
-    def __init__(self) -> None:
-        self.asleep = 0
 
 
 class NativeScheduler:
@@ -337,32 +310,17 @@ class NativeScheduler:
                 if region.compiled:
                     part.record.compiled(region.index, block.entry(region.index), block.address)
         if self._arena is not None and (block, block.loaded) != part.shared:
-            self._share(part, graph, block, self._arena)
+            self._share(part, graph.for_guests(block), block, self._arena)
             part.shared = block, block.loaded
         return block
 
-    def _share(self, part: NativePart, graph: CompiledGraph, block: Block, arena: Arena) -> None:
-        """Let guests run what they can of the part.
-
-        Raises :class:`MateError` if that is nothing, or if they could not reach an array.
-        """
-        found = graph.for_guests(block)
-        for region, (number, uses) in found.items():
-            if array := block.outside(uses, arena):
-                raise MateError(
-                    f"--steal node: {array}, which region {part.graph.regions[region].name} of "
-                    f"graph {part.graph.name} uses, does not lie in the arena: make it with "
-                    "arena.zeros or arena.copy, or use --steal process"
-                )
+    def _share(self, part: NativePart, found: Shareable, block: Block, arena: Arena) -> None:
+        """Let guests run what they can of the part."""
+        check_sharing(part.graph, found, block, arena)
+        for region, (number, _) in found.items():
             with self.lock:
                 room = self.core.learn(number, block.entry(region))
             part.record.share(region, number if room else 0)
-        if not found:
-            raise MateError(
-                f"--steal node: graph {part.graph.name} has no region that another process could "
-                "run, which is compiled, starts no messages and calls no C function of the state: "
-                "use --steal process"
-            )
 
     @types.coroutine
     def drain(self, task: Task) -> Generator[None, None, None]:
@@ -389,7 +347,7 @@ class NativeScheduler:
             elif kind == COPY:
                 self._messages.copy(a, b)
             elif kind == DEADLOCK:
-                self._deadlock()
+                self._fail(None, deadlock(self.tasks))
             elif kind == FAIL:
                 self._failed(b)
         except BaseException as error:
@@ -474,58 +432,16 @@ class NativeScheduler:
         with self.lock:
             self.fail(task, error)
 
-    def _deadlock(self) -> None:
-        lines = [
-            f"  rank {t.rank}: {t.blocker.describe() if t.blocker else 'waits'}"
-            for t in self.tasks
-            if t.state != ENDED
-        ]
-        self._fail(
-            None,
-            Deadlock(
-                "deadlock: no message is under way that could wake one of the waiting ranks\n"
-                + "\n".join(lines)
-            ),
-        )
-
     def _failed(self, code: int) -> None:
         """An error that compiled code has found."""
         core = self.core
         address = core.word(CORE.failed_rank)
         task = self.tasks[core.ranks.index(address)] if address else None
         words = [core.word(field) for field in (CORE.failed_a, CORE.failed_b, CORE.failed_c)]
-        self._fail(task, self._explained(code, task, *words))
-
-    def _explained(self, code: int, task: Task | None, a: int, b: int, c: int) -> MateError:
-        rank = f"rank {task.rank}" if task else "a rank"
-        verb = "receive from" if b else "send to"
-        size = self.core.word(CORE.size)
-        if code == NO_RANK:
-            return MateError(
-                f"{rank} wants to {verb} rank {a}; expected a rank from 0 to {size - 1} "
-                "(wildcards are not supported)"
-            )
-        if code == NO_TAG:
-            return MateError(
-                f"{rank}: tag {a} is not possible: tags go from 0 to "
-                f"{self.core.word(CORE.tag_top)} (wildcards are not supported)"
-            )
-        if code == TRUNCATED:
-            return MateError(
-                f"rank {c >> 32}: send to {rank} (tag {c & 0xFFFFFFFF}) of {a} bytes, but it "
-                f"receives into {b} bytes: message truncated"
-            )
         if code == MPI_FAILED:
-            return self._transport.refused(a, self.core.under_way())
-        if code == LOG_FULL:
-            return MateError(f"the event log has room for {a} events: run fewer iterations")
-        if code == NO_COPY:
-            return MateError(
-                f"{rank}: one side of a message within the process has an MPI datatype, the other "
-                "side is a compiled region: use a contiguous array, or messages through MPI"
-            )
-        assert code == NO_MEMORY
-        return MateError(f"there is no memory for {a} bytes of messages under way")
+            self._fail(task, self._transport.refused(words[0], core.under_way()))
+        else:
+            self._fail(task, native_failure(core, code, task, *words))
 
     # The threads of the workers.
 

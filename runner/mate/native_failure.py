@@ -1,0 +1,54 @@
+"""Words for the errors that compiled code finds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from runner.mate.errors import Deadlock, MateError
+from runner.mate.task import ENDED, Task
+from runner.native.core import Core
+from runner.native.words import CORE, LOG_FULL, NO_COPY, NO_MEMORY, NO_RANK, NO_TAG, TRUNCATED
+
+
+def native_failure(core: Core, code: int, task: Task | None, a: int, b: int, c: int) -> MateError:
+    """The error with this code and its three words (:mod:`runner.native.words`); not MPI's own."""
+    rank = f"rank {task.rank}" if task else "a rank"
+    verb = "receive from" if b else "send to"
+    size = core.word(CORE.size)
+    if code == NO_RANK:
+        return MateError(
+            f"{rank} wants to {verb} rank {a}; expected a rank from 0 to {size - 1} "
+            "(wildcards are not supported)"
+        )
+    if code == NO_TAG:
+        return MateError(
+            f"{rank}: tag {a} is not possible: tags go from 0 to {core.word(CORE.tag_top)} "
+            "(wildcards are not supported)"
+        )
+    if code == TRUNCATED:
+        return MateError(
+            f"rank {c >> 32}: send to {rank} (tag {c & 0xFFFFFFFF}) of {a} bytes, but it "
+            f"receives into {b} bytes: message truncated"
+        )
+    if code == LOG_FULL:
+        return MateError(f"the event log has room for {a} events: run fewer iterations")
+    if code == NO_COPY:
+        return MateError(
+            f"{rank}: one side of a message within the process has an MPI datatype, the other "
+            "side is a compiled region: use a contiguous array, or messages through MPI"
+        )
+    assert code == NO_MEMORY
+    return MateError(f"there is no memory for {a} bytes of messages under way")
+
+
+def deadlock(tasks: Iterable[Task]) -> Deadlock:
+    """The error for ranks that wait although nothing can wake them."""
+    lines = [
+        f"  rank {t.rank}: {t.blocker.describe() if t.blocker else 'waits'}"
+        for t in tasks
+        if t.state != ENDED
+    ]
+    return Deadlock(
+        "deadlock: no message is under way that could wake one of the waiting ranks\n"
+        + "\n".join(lines)
+    )
