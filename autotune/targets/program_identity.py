@@ -274,6 +274,12 @@ def _parse(path: Path, changed: int, size: int) -> ast.Module | None:
         return None
 
 
+def interpreter(program: Sequence[str]) -> Path | None:
+    """The Python interpreter that a command starts, with its folder; None if it starts another."""
+    found = shutil.which(program[0]) if _PYTHON.fullmatch(Path(program[0]).name) else None
+    return None if found is None else Path(found).absolute()
+
+
 def _is_script(argv: Sequence[str], at: int, path: Path) -> bool:
     try:
         if not path.is_file():

@@ -39,10 +39,11 @@ from autotune.targets.launcher_line import (
 )
 from autotune.targets.layout import Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
+from autotune.targets.program_identity import interpreter
 from autotune.wording import parse_duration, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.mpi.base import Adapter
+from runner.mpi.base import PYTHON_LIBRARY, Adapter
 from runner.mpi.discover import adapter as adapter_of
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
@@ -315,6 +316,11 @@ class Target:
         if spec.stdin is not None and adapter.forwards_input:
             behind = f" < {shlex.quote(spec.stdin)}"
             spec = dataclasses.replace(spec, stdin=None)
+        if (python := interpreter(self.program)) and python.parent != Path(adapter.library.bin):
+            # Launches of autotune have it anyway; without it mpi4py loads another library.
+            found = adapter.python_variables(os.environ)
+            named = {name: found[name] for name in found if name == PYTHON_LIBRARY}
+            spec = dataclasses.replace(spec, variables=named | spec.variables)
         return shlex.join(typed(adapter.command(spec, Path()), adapter.library.launcher)) + behind
 
 

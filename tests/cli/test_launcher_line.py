@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 
 from autotune.api.target import find_target
+from autotune.space import DEFAULT
 from autotune.store import Store
 from autotune.targets.target import TargetRequest
 from runner.mpi.base import PYTHON_LIBRARY
+from runner.mpi.discover import adapter
 from tests.cli.conftest import Cli
 from tests.mpis import built, library_named
 
@@ -100,3 +102,17 @@ def test_what_to_do_where_mpi4py_loads_another_mpi(
     said = " ".join(done.out.split())
     assert "inside the ranks is not the launcher's" in said
     assert "mpi4py loads the one that MPI4PY_LIBMPI names" in said
+
+
+def test_the_printed_line_gives_mpi4py_the_library(
+    work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it, a user who copies the line gets the library beside Python."""
+    monkeypatch.delenv(PYTHON_LIBRARY, raising=False)
+    python, other = sys.executable, library_named("openmpi-4.1")
+    own = Path(other.bin).resolve() == Path(python).parent.resolve()
+    for program, named in ((python, not own), ("true", False)):
+        words = TargetRequest([program], None, None, 2, "local", other.launcher, None, None, None)
+        target = find_target(words)
+        line = target.mpirun_line(adapter(other), None, DEFAULT)
+        assert (f"-x {PYTHON_LIBRARY}=" in line) == named
