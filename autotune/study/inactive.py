@@ -2,9 +2,10 @@
 
 The default's first run shows the transport in force. It decides which parameters can act.
 
-The warm-up run of a search counts the program's calls. Parameters of a collective that the program
-never calls are not tuned. If a program's calls cannot be counted (it is linked statically, or there
-is no compiler), all parameters are tuned.
+The warm-up run of a search counts the program's calls; only those of its timed part, if the program
+marks it with MPI_Pcontrol. Parameters of a collective that the program does not call there are not
+tuned. If a program's calls cannot be counted (it is linked statically, or there is no compiler),
+all parameters are tuned.
 """
 
 from __future__ import annotations
