@@ -157,6 +157,24 @@ class Adapter(ABC):
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
         """The values in force in the program; called once, after the run has ended."""
 
+    def report_marks(self, spec: LaunchSpec) -> tuple[str, ...]:
+        """Texts in the lines of standard error that :meth:`command` makes the library write.
+
+        These lines are kept apart from the program's.
+        """
+        return ()
+
+    def read_report(
+        self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
+    ) -> dict[str, ReadBack]:
+        """What the lines with those texts say of parameters that :meth:`probe` read back."""
+        return {}
+
+    @classmethod
+    def operations_of(cls, parameter: str) -> tuple[str, ...]:
+        """The collectives in which a parameter can act; empty if it is not about collectives."""
+        return ()
+
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""

@@ -19,6 +19,13 @@ from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
 from runner.mpi.base import TRANSPORT, Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
+from runner.mpi.openmpi_collectives import (
+    MARKS,
+    collective_parameters,
+    log_options,
+    operations_of,
+    parse_selection,
+)
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
     parameter_files,
@@ -160,6 +167,7 @@ class OpenMPI(Adapter):
         if spec.read_back:
             forwarded = logging_ucx(spec, scratch, _reads_files(spec)) | forwarded
         words += self.rank_environment(forwarded)
+        words += log_options(spec, _one_node(spec))
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
             words += ["--mca", "mpi_show_mca_params_file", str(scratch / SHOW_FILE)]
@@ -310,7 +318,7 @@ class OpenMPI(Adapter):
         except FileNotFoundError:
             return Probe(initialised=False, complaint=ucx_complaint(scratch))
         size, shown = parse_shown(text)
-        options = (*_yielding(spec), *spec.launch_options)
+        options = (*_yielding(spec), *log_options(spec, _one_node(spec)), *spec.launch_options)
         ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
         inherited = {
             name: f"{value} ({_place(source)})"
@@ -331,6 +339,19 @@ class OpenMPI(Adapter):
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
         mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(scratch)
         return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
+
+    def report_marks(self, spec: LaunchSpec) -> tuple[str, ...]:
+        return MARKS if log_options(spec, _one_node(spec)) else ()
+
+    def read_report(
+        self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
+    ) -> dict[str, ReadBack]:
+        selection = parse_selection(lines)
+        return {} if selection is None else collective_parameters(read_back, selection)
+
+    @classmethod
+    def operations_of(cls, parameter: str) -> tuple[str, ...]:
+        return operations_of(parameter)
 
     def _synonym(self, name: str, ours: dict[str, str]) -> bool:
         info = self.library.params.get(name)
