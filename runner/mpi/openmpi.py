@@ -24,7 +24,7 @@ from runner.mpi.openmpi_collectives import (
     collective_parameters,
     log_options,
     operations_of,
-    parse_selection,
+    parse_component_log,
 )
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
@@ -346,7 +346,7 @@ class OpenMPI(Adapter):
     def read_report(
         self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
     ) -> dict[str, ReadBack]:
-        selection = parse_selection(lines)
+        selection = parse_component_log(lines)
         return {} if selection is None else collective_parameters(read_back, selection)
 
     @classmethod

@@ -50,7 +50,7 @@ _CHOSEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Selection:
+class CollectiveComponents:
     """The components of a run: those enabled for a communicator, and the others that were tried.
 
     Both map the component to its priority.
@@ -96,7 +96,7 @@ def log_options(spec: LaunchSpec, one_node: bool) -> tuple[str, ...]:
     return ("--mca", _VERBOSE, _LEVEL)
 
 
-def parse_selection(lines: Iterable[str]) -> Selection | None:
+def parse_component_log(lines: Iterable[str]) -> CollectiveComponents | None:
     """What the log says; None if no line is part of it."""
     enabled: dict[str, int] = {}
     disabled: dict[str, int] = {}
@@ -104,11 +104,11 @@ def parse_selection(lines: Iterable[str]) -> Selection | None:
         if found := _CHOSEN.search(line):
             kind = enabled if found[3] == "Enabled" else disabled
             kind[found[1]] = max(int(found[2]), kind.get(found[1], 0))
-    return Selection(enabled, disabled) if enabled or disabled else None
+    return CollectiveComponents(enabled, disabled) if enabled or disabled else None
 
 
 def collective_parameters(
-    read_back: Mapping[str, ReadBack], selection: Selection
+    read_back: Mapping[str, ReadBack], selection: CollectiveComponents
 ) -> dict[str, ReadBack]:
     """The parameters of components, with the component that serves their collectives.
 

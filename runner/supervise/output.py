@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from runner.supervise.messages import JSON_LIMIT, LINE_LIMIT, PatternMatch
@@ -61,7 +61,7 @@ class MarkedLines:
     Reports of many ranks would push a program's own message out of the part that is kept.
     """
 
-    def __init__(self, marks: Sequence[str]) -> None:
+    def __init__(self, marks: tuple[str, ...]) -> None:
         self._marks = tuple(mark.encode() for mark in marks)
         self._carry = b""
         self._found: dict[bytes, None] = {}
@@ -102,7 +102,7 @@ class Capture:
         patterns: dict[str, str],
         head_bytes: int,
         tail_bytes: int,
-        marks: Sequence[str] = (),
+        marks: tuple[str, ...] = (),
     ) -> None:
         self.total_bytes = 0
         self._head = Head(head_bytes)

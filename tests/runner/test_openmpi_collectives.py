@@ -11,11 +11,11 @@ from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.openmpi_collectives import (
-    Selection,
+    CollectiveComponents,
     collective_parameters,
     log_options,
     operations_of,
-    parse_selection,
+    parse_component_log,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord
 from tests.mpis import built, library_named
@@ -33,12 +33,12 @@ DYNAMIC = {"coll_tuned_use_dynamic_rules": "1"}
 
 
 def test_the_log_names_what_was_enabled_and_what_was_not() -> None:
-    found = parse_selection(LOG.splitlines())
-    assert found == Selection({"basic": 10, "tuned": 30, "sm": 40}, {"adapt": 0})
+    found = parse_component_log(LOG.splitlines())
+    assert found == CollectiveComponents({"basic": 10, "tuned": 30, "sm": 40}, {"adapt": 0})
     assert found is not None
     assert [found.server(o) for o in ("bcast", "alltoall", "nothing")] == ["sm", "tuned", ""]
-    assert parse_selection(["[vm:1] something else"]) is None
-    assert Selection({"sm": 40, "adapt": 40}).server("bcast") == ""
+    assert parse_component_log(["[vm:1] something else"]) is None
+    assert CollectiveComponents({"sm": 40, "adapt": 40}).server("bcast") == ""
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_parameters_of_a_component_that_serves_nothing_are_inactive() -> None:
         *("coll_tuned_alltoall_algorithm", "btl_sm_eager_limit"),
     ]
     asked = {name: ReadBack("in force", "1", "1", "command line") for name in names}
-    selection = parse_selection(LOG.splitlines())
+    selection = parse_component_log(LOG.splitlines())
     assert selection is not None
     found = collective_parameters(asked, selection)
     assert {name: (back.state, back.source) for name, back in found.items()} == {
