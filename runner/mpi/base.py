@@ -191,6 +191,17 @@ class Adapter(ABC):
         """
         return {}
 
+    def collective_components(self) -> list[str]:
+        """The installed components that serve collectives, with their priority; [] if unknown.
+
+        The first one serves a collective if it has it, then the next one.
+        """
+        return []
+
+    def outranked(self) -> dict[str, str]:
+        """Parameters of components below the one that serves all collectives, with the reason."""
+        return {}
+
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         """The file that the library writes shortly before MPI_Init ends; None if there is none."""
         return None

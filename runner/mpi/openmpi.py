@@ -22,8 +22,10 @@ from runner.mpi.library import POLICIES, Library, placement_of, same_value
 from runner.mpi.openmpi_collectives import (
     MARKS,
     collective_parameters,
+    component_priorities,
     log_options,
     operations_of,
+    outranked,
     parse_component_log,
 )
 from runner.mpi.openmpi_parameters import (
@@ -348,6 +350,13 @@ class OpenMPI(Adapter):
     ) -> dict[str, ReadBack]:
         selection = parse_component_log(lines)
         return {} if selection is None else collective_parameters(read_back, selection)
+
+    def collective_components(self) -> list[str]:
+        found = component_priorities(self.library.params)
+        return [f"{c} {p}{' (between nodes)' if c == 'han' else ''}" for c, p in found.items()]
+
+    def outranked(self) -> dict[str, str]:
+        return outranked(self.library.params)
 
     @classmethod
     def operations_of(cls, parameter: str) -> tuple[str, ...]:

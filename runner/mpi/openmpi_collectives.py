@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from runner.mpi.library import ParamInfo
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 MARKS = ("] coll:base:comm_select: ", "; disqualifying myself")
@@ -81,6 +82,31 @@ def operations_of(parameter: str) -> tuple[str, ...]:
     named = (o for o in _OPERATIONS if found[2] == o or found[2].startswith(f"{o}_"))
     one = next(named, None)
     return (one,) if one else SERVES[found[1]]
+
+
+def component_priorities(params: Mapping[str, ParamInfo]) -> dict[str, int]:
+    """The installed components by priority, the highest first."""
+    found = {}
+    for component in SERVES:
+        info = params.get(f"coll_{component}_priority")
+        if info is not None and re.fullmatch("[0-9]{1,9}", info.default):
+            found[component] = int(info.default)
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def outranked(params: Mapping[str, ParamInfo]) -> dict[str, str]:
+    """Parameters that do nothing because coll/tuned has the higher priority, each with the reason.
+
+    The parameters that choose a component are none of them.
+    """
+    priorities = component_priorities(params)
+    tuned = priorities.get(_TUNED, 0)
+    low = {c: p for c, p in priorities.items() if c != _TUNED and p <= tuned}
+    return {
+        name: f"coll/{c} has priority {low[c]}, coll/{_TUNED} {tuned}"
+        for name in params
+        if (c := component_of(name)) in low and not _CHOOSES.fullmatch(name)
+    }
 
 
 def log_options(spec: LaunchSpec, one_node: bool) -> tuple[str, ...]:

@@ -9,12 +9,14 @@ import pytest
 
 from runner.launch import Runner
 from runner.mpi.discover import adapter
-from runner.mpi.library import Library
+from runner.mpi.library import Library, ParamInfo
 from runner.mpi.openmpi_collectives import (
     CollectiveComponents,
     collective_parameters,
+    component_priorities,
     log_options,
     operations_of,
+    outranked,
     parse_component_log,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord
@@ -76,6 +78,19 @@ def test_parameters_of_a_component_that_serves_nothing_are_inactive() -> None:
         "coll_tuned_bcast_algorithm": ("inactive", "coll/sm serves bcast here"),
         "coll_tuned_alltoall_algorithm": ("in force", "coll/tuned serves alltoall"),
     }
+
+
+def test_parameters_below_coll_tuned_do_nothing() -> None:
+    listed = {"tuned": "30", "han": "35", "sm": "0", "ucc": "10"}
+    params = {
+        name: ParamInfo(name, "int", default)
+        for c, default in listed.items()
+        for name in (f"coll_{c}_priority", f"coll_{c}_np", f"coll_{c}_enable")
+    }
+    assert set(outranked(params)) == {"coll_sm_np", "coll_ucc_np"}
+    assert outranked(params)["coll_sm_np"] == "coll/sm has priority 0, coll/tuned 30"
+    assert [*component_priorities(params)] == ["han", "tuned", "ucc", "sm"]
+    assert outranked({}) == {}
 
 
 def test_the_log_is_asked_for_only_where_components_are_chosen(
