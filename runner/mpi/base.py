@@ -34,6 +34,8 @@ class Probe:
 
 TRANSPORT = "transport"
 """Name under which the read-back of a run has the transport in force."""
+SERVED_BY = "collectives"
+"""Name under which the read-back of a run has the components that serve collectives, if seen."""
 
 
 class Adapter(ABC):

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
-from runner.mpi.base import TRANSPORT, Adapter, Probe
+from runner.mpi.base import SERVED_BY, TRANSPORT, Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
 from runner.mpi.openmpi_collectives import (
     MARKS,
@@ -348,8 +348,11 @@ class OpenMPI(Adapter):
     def read_report(
         self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
     ) -> dict[str, ReadBack]:
-        selection = parse_component_log(lines)
-        return {} if selection is None else collective_parameters(read_back, selection)
+        components = parse_component_log(lines)
+        if components is None:
+            return {}
+        served = ReadBack("in force", "", components.words, "the library's log of its choice")
+        return {**collective_parameters(read_back, components), SERVED_BY: served}
 
     def collective_components(self) -> list[str]:
         found = component_priorities(self.library.params)

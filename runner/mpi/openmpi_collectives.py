@@ -67,6 +67,17 @@ class CollectiveComponents:
         equal = [c for c, p in self.enabled.items() if p == best and operation in SERVES.get(c, ())]
         return equal[0] if len(equal) == 1 else ""
 
+    @property
+    def words(self) -> str:
+        """Who serves what, such as ``sm: bcast, reduce; tuned: the others``."""
+        served: dict[str, list[str]] = {}
+        for operation in SERVES[_TUNED]:
+            served.setdefault(self.server(operation), []).append(operation)
+        served.pop("", None)
+        parts = [f"{c}: {', '.join(found)}" for c, found in served.items() if c != _TUNED]
+        parts += [f"{_TUNED}: {'the others' if parts else 'all'}"] if _TUNED in served else []
+        return "; ".join(parts)
+
 
 def component_of(parameter: str) -> str:
     """The component that a parameter belongs to; "" if it is none that serves collectives."""
@@ -134,7 +145,7 @@ def parse_component_log(lines: Iterable[str]) -> CollectiveComponents | None:
 
 
 def collective_parameters(
-    read_back: Mapping[str, ReadBack], selection: CollectiveComponents
+    read_back: Mapping[str, ReadBack], components: CollectiveComponents
 ) -> dict[str, ReadBack]:
     """The parameters of components, with the component that serves their collectives.
 
@@ -145,11 +156,11 @@ def collective_parameters(
         component = component_of(name)
         if not component or back.state != "in force":
             continue
-        servers = {o: selection.server(o) for o in operations_of(name)}
+        servers = {o: components.server(o) for o in operations_of(name)}
         mine = [o for o, server in servers.items() if server == component]
         why = f"coll/{component} serves {', '.join(mine)}"
         state = "in force"
-        if component not in selection.enabled:
+        if component not in components.enabled:
             state, why = "inactive", f"the library selected coll/{component} for no communicator"
         elif not mine and all(servers.values()):
             others = sorted({f"coll/{server}" for server in servers.values()})

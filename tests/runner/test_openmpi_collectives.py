@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runner.launch import Runner
+from runner.mpi.base import SERVED_BY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library, ParamInfo
 from runner.mpi.openmpi_collectives import (
@@ -40,6 +41,8 @@ def test_the_log_names_what_was_enabled_and_what_was_not() -> None:
     assert found is not None
     assert [found.server(o) for o in ("bcast", "alltoall", "nothing")] == ["sm", "tuned", ""]
     assert parse_component_log(["[vm:1] something else"]) is None
+    assert found.words == "sm: allreduce, barrier, bcast, reduce; tuned: the others"
+    assert CollectiveComponents({"tuned": 30, "basic": 10}).words == "tuned: all"
     assert CollectiveComponents({"sm": 40, "adapt": 40}).server("bcast") == ""
 
 
@@ -67,9 +70,9 @@ def test_parameters_of_a_component_that_serves_nothing_are_inactive() -> None:
         *("coll_tuned_alltoall_algorithm", "btl_sm_eager_limit"),
     ]
     asked = {name: ReadBack("in force", "1", "1", "command line") for name in names}
-    selection = parse_component_log(LOG.splitlines())
-    assert selection is not None
-    found = collective_parameters(asked, selection)
+    components = parse_component_log(LOG.splitlines())
+    assert components is not None
+    found = collective_parameters(asked, components)
     assert {name: (back.state, back.source) for name, back in found.items()} == {
         "coll_sm_priority": ("in force", "coll/sm serves allreduce, barrier, bcast, reduce"),
         "coll_adapt_priority": (
@@ -137,6 +140,7 @@ def test_a_run_shows_the_component_in_force(runner: Runner, tmp_path: Path) -> N
     assert states["coll_sm_priority"] == states["coll_tuned_use_dynamic_rules"] == "in force"
     assert states["coll_tuned_bcast_algorithm"] == "inactive"
     assert record.read_back["coll_sm_priority"].source.startswith("coll/sm serves allreduce")
+    assert record.read_back[SERVED_BY].effective.startswith("sm: allreduce, barrier")
     # The log is none of the program's output, and the level none of the user's settings.
     assert "comm_select" not in record.stderr_tail
     assert "coll_base_verbose" not in {**record.inherited, **states}
