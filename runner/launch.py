@@ -179,7 +179,7 @@ class Runner:
             raise
 
     def _request(self, spec: LaunchSpec, place: Path) -> ExecRequest:
-        mark = MARK if asks(spec) else ""
+        marks = ((MARK,) if asks(spec) else ()) + self.adapter.report_marks(spec)
         spec = with_report(spec)
         return ExecRequest(
             argv=tuple(self.adapter.command(spec, place)),
@@ -192,7 +192,7 @@ class Runner:
             variables=tuple(spec.variables | spec.expected_variables),
             ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
-            mark=mark,
+            marks=marks,
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
         )
 
@@ -237,6 +237,7 @@ class Runner:
                 spec.variables | spec.expected_variables, result.ranks or ()
             )
             | probe.read_back
+            | self.adapter.read_report(probe.read_back, result.marked)
             | read_back_threads(spec, teams)
             | read_back_placement(spec.placement, bindings, partly=binds_threads(spec))
             | self._cpus_read_back(result, bindings),

@@ -191,7 +191,8 @@ def _measured(library: Library, cluster: str) -> list[DoctorFinding]:
         began = startup(library, options, runs=5)
     except (AutotuneError, RunnerError) as problem:
         return [DoctorFinding(BAD, "start-up", str(problem), "see the launcher's own message")]
-    return [_startup(began, options), *_transport(began, library), _noise(began), _load(began)]
+    found = [_startup(began, options), *_transport(began, library), *_collectives(library)]
+    return [*found, _noise(began), _load(began)]
 
 
 def _transport(began: Startup, library: Library) -> list[DoctorFinding]:
@@ -207,6 +208,14 @@ def _transport(began: Startup, library: Library) -> list[DoctorFinding]:
         words += f"; also installed: {', '.join(f'{chooses}={one}' for one in others)}"
     data = {"in_force": began.transport, "installed": installed, "idle": sorted(idle)}
     return [DoctorFinding(GOOD, "transport", words, data=data)]
+
+
+def _collectives(library: Library) -> list[DoctorFinding]:
+    """The components that can serve collectives."""
+    components = adapter(library).collective_components()
+    words = f"components by priority: {', '.join(components)}"
+    data = {"components": components}
+    return [DoctorFinding(GOOD, "collectives", words, data=data)] if components else []
 
 
 def _startup(began: Startup, options: tuple[str, ...]) -> DoctorFinding:

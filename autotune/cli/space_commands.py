@@ -14,7 +14,7 @@ from autotune.files import write_text
 from autotune.space import Parameter, Space, load_space
 from autotune.space.check import check_file
 from autotune.space.definition import KIND
-from autotune.space.discover import as_toml, discover, idle_parameters
+from autotune.space.discover import as_toml, discover, idle_parameters, outranked_parameters
 from autotune.targets.startup import transport_in_force
 from autotune.terminal.render import console, table, write_json
 from runner.machine import describe_machine
@@ -157,7 +157,8 @@ def discover_parameters(
         "" if everything else transport_in_force(library, load_cluster(cluster).options(library))
     )
     idle = idle_parameters(listed, library, transport)
-    found = [info for info in listed if info.name not in idle]
+    below = {} if everything else outranked_parameters(listed, library)
+    found = [info for info in listed if info.name not in idle | below]
     if json_out:
         write_json([vars(info) for info in found], json_out)
     elif out:
@@ -181,6 +182,12 @@ def discover_parameters(
             console().print(
                 f"{len(idle)} parameters are left out: they cannot act, because the messages go "
                 f"by {transport} (--all lists them)",
+                markup=False,
+            )
+        if below:
+            console().print(
+                f"{len(below)} parameters of components of collectives are left out: another one "
+                f"has a higher priority (--all lists them)",
                 markup=False,
             )
 

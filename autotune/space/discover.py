@@ -41,6 +41,12 @@ def idle_parameters(infos: Iterable[ParamInfo], library: Library, transport: str
     return adapter(library).idle_under((info.name for info in infos), transport)
 
 
+def outranked_parameters(infos: Iterable[ParamInfo], library: Library) -> dict[str, str]:
+    """Those parameters whose component serves no collective by default, each with the reason."""
+    below = adapter(library).outranked()
+    return {info.name: below[info.name] for info in infos if info.name in below}
+
+
 def _matches(name: str, pattern: str | None) -> bool:
     if pattern is None:
         return True

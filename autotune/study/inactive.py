@@ -2,9 +2,10 @@
 
 The default's first run shows the transport in force. It decides which parameters can act.
 
-The warm-up run of a search counts the program's calls. Parameters of a collective that the program
-never calls are not tuned. If a program's calls cannot be counted (it is linked statically, or there
-is no compiler), all parameters are tuned.
+The warm-up run of a search counts the program's calls; only those of its timed part, if the program
+marks it with MPI_Pcontrol. Parameters of a collective that the program does not call there are not
+tuned. If a program's calls cannot be counted (it is linked statically, or there is no compiler),
+all parameters are tuned.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from autotune.space import Setting, Space, Value
 from autotune.space.parameter import operation_of
 from autotune.study.run_history import WARMUP, RunHistory
-from runner.mpi.base import TRANSPORT
+from runner.mpi.base import TRANSPORT, Adapter
 from runner.mpi.discover import families
 from runner.types import ReadBack, RunRecord
 
@@ -77,13 +78,12 @@ def needs_call_counts(space: Space) -> bool:
 
 def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
     """Parameters of collectives that no counted warm-up called; empty if nothing was counted."""
-    counted = [
-        e.record.extra[CALLS] for e in history.entries if _is_counted(e.kind, e.record.extra)
-    ]
-    if not counted:
+    counted = [e.record for e in history.entries if _is_counted(e.kind, e.record.extra)]
+    called = {name for r in counted for name, count in r.extra[CALLS].items() if count}
+    if not called:
         return frozenset()
-    called = {name for calls in counted for name, count in calls.items() if count}
-    return frozenset(_about(space, called)) if called else frozenset()
+    kind = families().get(counted[-1].mpi_name)
+    return frozenset(p.name for p in space if _is_unused(p.name, called, kind))
 
 
 @dataclass(frozen=True)
@@ -117,8 +117,13 @@ def _is_counted(kind: str, extra: dict[str, object]) -> bool:
     return kind == WARMUP and isinstance(extra.get(CALLS), dict)
 
 
-def _about(space: Space, called: set[str]) -> Iterable[str]:
-    for parameter in space:
-        operation = operation_of(parameter.name)
-        if operation and operation not in called:
-            yield parameter.name
+def _is_unused(name: str, called: set[str], kind: type[Adapter] | None) -> bool:
+    """Whether a parameter is about collectives none of which was called.
+
+    A component's priority is about all collectives that the component serves.
+    """
+    if operation := operation_of(name):
+        return operation not in called
+    served = kind.operations_of(name) if kind else ()
+    # allgatherv is counted as allgather.
+    return bool(served) and not any(o.startswith(c) for o in served for c in called)

@@ -36,6 +36,8 @@ PYTHON_LIBRARY = "MPI4PY_LIBMPI"
 """The variable that names the library for mpi4py to load."""
 TRANSPORT = "transport"
 """Name under which the read-back of a run has the transport in force."""
+SERVED_BY = "collectives"
+"""Name under which the read-back of a run has the components that serve collectives, if seen."""
 
 
 class Adapter(ABC):
@@ -159,6 +161,24 @@ class Adapter(ABC):
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
         """The values in force in the program; called once, after the run has ended."""
 
+    def report_marks(self, spec: LaunchSpec) -> tuple[str, ...]:
+        """Texts in the lines of standard error that :meth:`command` makes the library write.
+
+        These lines are kept apart from the program's.
+        """
+        return ()
+
+    def read_report(
+        self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
+    ) -> dict[str, ReadBack]:
+        """What the lines with those texts say of parameters that :meth:`probe` read back."""
+        return {}
+
+    @classmethod
+    def operations_of(cls, parameter: str) -> tuple[str, ...]:
+        """The collectives in which a parameter can act; empty if it is not about collectives."""
+        return ()
+
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
@@ -173,6 +193,17 @@ class Adapter(ABC):
 
         ``transport`` is what a run read back as :data:`TRANSPORT`.
         """
+        return {}
+
+    def collective_components(self) -> list[str]:
+        """The installed components that serve collectives, with their priority; [] if unknown.
+
+        The first one serves a collective if it has it, then the next one.
+        """
+        return []
+
+    def outranked(self) -> dict[str, str]:
+        """Parameters of components below the one that serves all collectives, with the reason."""
         return {}
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:

@@ -17,8 +17,17 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
-from runner.mpi.base import PYTHON_LIBRARY, TRANSPORT, Adapter, Probe
+from runner.mpi.base import PYTHON_LIBRARY, SERVED_BY, TRANSPORT, Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
+from runner.mpi.openmpi_collectives import (
+    MARKS,
+    collective_parameters,
+    component_priorities,
+    log_options,
+    operations_of,
+    outranked,
+    parse_component_log,
+)
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
     parameter_files,
@@ -161,6 +170,7 @@ class OpenMPI(Adapter):
         if spec.read_back:
             forwarded = logging_ucx(spec, scratch, _reads_files(spec)) | forwarded
         words += self.rank_environment(forwarded)
+        words += log_options(spec, _one_node(spec))
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
             words += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
@@ -313,7 +323,7 @@ class OpenMPI(Adapter):
         except FileNotFoundError:
             return Probe(initialised=False, complaint=ucx_complaint(scratch))
         size, shown = parse_shown(text)
-        options = (*_yielding(spec), *spec.launch_options)
+        options = (*_yielding(spec), *log_options(spec, _one_node(spec)), *spec.launch_options)
         ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
         inherited = {
             name: f"{value} ({_place(source)})"
@@ -334,6 +344,29 @@ class OpenMPI(Adapter):
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
         mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(scratch)
         return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
+
+    def report_marks(self, spec: LaunchSpec) -> tuple[str, ...]:
+        return MARKS if log_options(spec, _one_node(spec)) else ()
+
+    def read_report(
+        self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
+    ) -> dict[str, ReadBack]:
+        components = parse_component_log(lines)
+        if components is None:
+            return {}
+        served = ReadBack("in force", "", components.words, "the library's log of its choice")
+        return {**collective_parameters(read_back, components), SERVED_BY: served}
+
+    def collective_components(self) -> list[str]:
+        found = component_priorities(self.library.params)
+        return [f"{c} {p}{' (between nodes)' if c == 'han' else ''}" for c, p in found.items()]
+
+    def outranked(self) -> dict[str, str]:
+        return outranked(self.library.params)
+
+    @classmethod
+    def operations_of(cls, parameter: str) -> tuple[str, ...]:
+        return operations_of(parameter)
 
     def _synonym(self, name: str, ours: dict[str, str]) -> bool:
         info = self.library.params.get(name)

@@ -10,6 +10,7 @@ import numpy as np
 
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import phase_summary
+from runner.apps.common_timed_part import TimedPart
 from runner.nas.common_kernel import Check, Kernel
 from runner.nas.common_options import Options, parse
 from runner.nas.common_report import Solved, print_result
@@ -54,13 +55,11 @@ def _solve(comm: Any, kernel: Kernel, options: Options, begin: float) -> Solved:
         kernel.prepare()
         startup_s = startup_s or _slowest(comm, perf_counter() - begin)
         mpi_before = kernel.mpi.seconds
-        comm.Barrier()
-        start = perf_counter()
-        kernel.solve()
-        elapsed = perf_counter() - start
+        with TimedPart(comm) as timed:
+            kernel.solve()
         mpi = kernel.mpi.seconds - mpi_before
-        phases.append({"compute": elapsed - mpi, "mpi": mpi})
-        seconds.append(_slowest(comm, elapsed))
+        phases.append({"compute": timed.seconds - mpi, "mpi": mpi})
+        seconds.append(_slowest(comm, timed.seconds))
         checks.append(kernel.checks())
     wrong = (c for c in checks if not all(check.right for check in c))
     solver_s = statistics.median_low(seconds)

@@ -59,8 +59,8 @@ class ExecRequest:
     """
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition; their load is not foreign."""
-    mark: str = ""
-    """Lines of standard error with this text are kept apart (``ExecResult.marked``); "": none."""
+    marks: tuple[str, ...] = ()
+    """Lines of standard error with one of these texts are kept apart (``ExecResult.marked``)."""
     judged_cpus: tuple[int, ...] | None = None
     """CPUs on which foreign load counts; None: all CPUs of the machine.
 
@@ -182,7 +182,7 @@ class ExecResult:
     leftovers: tuple[Leftover, ...]
     """Processes that outlived the launcher of a run that was not stopped."""
     marked: tuple[str, ...] = ()
-    """The different lines of standard error with the request's ``mark``; not in its text."""
+    """The different lines of standard error with the request's ``marks``; not in its text."""
     waits_for_input: bool = False
     """A rank was ended because it waited for standard input that could never come."""
 
@@ -203,7 +203,7 @@ def request_to_json(request: ExecRequest) -> dict[str, Any]:
 
 def request_from_json(data: dict[str, Any]) -> ExecRequest:
     """Inverse of :func:`request_to_json`."""
-    for key in ("argv", "rank_env", "variables", "own_pids"):
+    for key in ("argv", "rank_env", "variables", "own_pids", "marks"):
         data[key] = tuple(data[key])
     if data["judged_cpus"] is not None:
         data["judged_cpus"] = tuple(data["judged_cpus"])

@@ -56,13 +56,13 @@ MOST_MARKED = 65_536
 
 
 class MarkedLines:
-    """Takes the lines that contain ``mark`` out of a stream and keeps the different ones.
+    """Takes the lines that contain one of ``marks`` out of a stream and keeps the different ones.
 
     Reports of many ranks would push a program's own message out of the part that is kept.
     """
 
-    def __init__(self, mark: str) -> None:
-        self._mark = mark.encode()
+    def __init__(self, marks: tuple[str, ...]) -> None:
+        self._marks = tuple(mark.encode() for mark in marks)
         self._carry = b""
         self._found: dict[bytes, None] = {}
 
@@ -72,30 +72,37 @@ class MarkedLines:
 
     def rest(self, chunk: bytes, at_end: bool = False) -> bytes:
         """The bytes of other lines, up to the last whole line unless ``at_end``."""
-        if not self._mark:
+        if not self._marks:
             return chunk
         data = self._carry + chunk
         end = len(data) if at_end or len(data) > LINE_LIMIT else data.rfind(b"\n") + 1
         whole, self._carry = data[:end], data[end:]
-        if self._mark not in whole:
+        if not self._is_marked(whole):
             return whole
         others = []
         for line in whole.splitlines(keepends=True):
-            if self._mark not in line:
+            if not self._is_marked(line):
                 others.append(line)
             elif len(self._found) < MOST_MARKED:
                 self._found[line.strip()] = None
         return b"".join(others)
 
+    def _is_marked(self, data: bytes) -> bool:
+        return any(mark in data for mark in self._marks)
+
 
 class Capture:
     """Keeps head, tail, patterns and last JSON line of standard output; both ends of the errors.
 
-    Lines of the errors with the text ``mark`` are kept apart ("": none).
+    Lines of the errors with one of the texts ``marks`` are kept apart.
     """
 
     def __init__(
-        self, patterns: dict[str, str], head_bytes: int, tail_bytes: int, mark: str = ""
+        self,
+        patterns: dict[str, str],
+        head_bytes: int,
+        tail_bytes: int,
+        marks: tuple[str, ...] = (),
     ) -> None:
         self.total_bytes = 0
         self._head = Head(head_bytes)
@@ -103,7 +110,7 @@ class Capture:
         self._stdout = Tail(tail_bytes)
         self._stderr = Tail(tail_bytes)
         self._lines = LineScanner(patterns)
-        self._marked = MarkedLines(mark)
+        self._marked = MarkedLines(marks)
 
     def add_stdout(self, chunk: bytes) -> None:
         self.total_bytes += len(chunk)
@@ -126,7 +133,7 @@ class Capture:
 
     @property
     def marked(self) -> tuple[str, ...]:
-        """The different lines of the errors with the mark."""
+        """The different lines of the errors with a mark."""
         return self._marked.lines
 
     @property

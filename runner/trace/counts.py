@@ -35,7 +35,8 @@ class RankCounts:
     """All counts of one rank.
 
     ``to`` maps a receiver (world rank) to (messages, bytes). ``outside`` counts messages to
-    processes outside MPI_COMM_WORLD.
+    processes outside MPI_COMM_WORLD. ``timed`` maps operations to the calls between
+    ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)``; it is empty if the program marks no timed part.
     """
 
     rank: int
@@ -47,6 +48,7 @@ class RankCounts:
     p2p_sizes: list[int] = field(default_factory=lambda: [0] * SIZE_BINS)
     coll_sizes: list[int] = field(default_factory=lambda: [0] * SIZE_BINS)
     to: dict[int, tuple[int, int]] = field(default_factory=dict)
+    timed: dict[str, int] = field(default_factory=dict)
 
     @property
     def messages(self) -> int:
@@ -99,12 +101,16 @@ def _counts(lines: list[str]) -> RankCounts:
     single: dict[str, str] = {}
     ops: dict[str, OpCounts] = {}
     to: dict[int, tuple[int, int]] = {}
+    timed: dict[str, int] = {}
     for line in lines:
         key, _, rest = line.partition(" ")
         if key == "op":
             name, *words = rest.split()
             calls, nonblocking, size, comm_sizes, ns = map(int, words)
             ops[name] = OpCounts(calls, nonblocking, size, comm_sizes, ns)
+        elif key == "timed":
+            name, count = rest.split()
+            timed[name] = int(count)
         elif key == "to":
             rank, messages, size = map(int, rest.split())
             to[rank] = (messages, size)
@@ -122,6 +128,7 @@ def _counts(lines: list[str]) -> RankCounts:
         p2p_sizes=_sizes(single["p2p_sizes"]),
         coll_sizes=_sizes(single["coll_sizes"]),
         to=to,
+        timed=timed,
     )
 
 

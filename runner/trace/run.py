@@ -74,9 +74,11 @@ def trace(
 
 
 def run_counted(runner: Runner, spec: LaunchSpec) -> tuple[RunRecord, dict[str, int] | None]:
-    """One run, and how often all ranks together called each operation.
+    """One run, and how often all ranks together called each operation in what is timed.
 
-    The calls are None if the program cannot be counted; then it was run without counting.
+    That is the part between ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)`` if the program marks it and
+    prints its own figure, else the whole run. The calls are None if the program cannot be counted;
+    then it was run without counting.
     """
     program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
     try:
@@ -94,8 +96,9 @@ def run_counted(runner: Runner, spec: LaunchSpec) -> tuple[RunRecord, dict[str, 
         return runner.run(spec), None
     calls: dict[str, int] = {}
     for rank in ranks:
-        for name, counts in rank.ops.items():
-            calls[name] = calls.get(name, 0) + counts.calls + counts.nonblocking
+        whole = {name: counts.calls + counts.nonblocking for name, counts in rank.ops.items()}
+        for name, count in (rank.timed if rank.timed and spec.metric else whole).items():
+            calls[name] = calls.get(name, 0) + count
     return record, calls or None
 
 

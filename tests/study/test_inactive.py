@@ -7,8 +7,10 @@ import pytest
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.strategies import DEFAULTS
 from autotune.strategies._codec import Codec
-from autotune.study.inactive import TransportFacts
+from autotune.study.inactive import CALLS, TransportFacts, unused_parameters
+from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from runner.mpi.base import TRANSPORT
+from runner.mpi.library import Library
 from runner.types import ReadBack, RunRecord
 from tests.space.libraries import NEW
 
@@ -61,3 +63,19 @@ def test_strategies_learn_the_default_from_a_trial(space: Space) -> None:
     assert codec.settle(Setting({EAGER: 1024})) == DEFAULT
     other = Setting({"pml": "ob1", EAGER: 1024})
     assert codec.settle(other) == other
+
+
+def counted(calls: dict[str, int], family: str = "openmpi") -> RunHistory:
+    warm = RunRecord("ok", extra={CALLS: calls}, mpi_name=family)
+    return RunHistory.of([HistoryEntry(0, "default", WARMUP, warm)])
+
+
+def test_a_component_without_any_of_its_collectives_is_unused(open_mpi: Library) -> None:
+    space = load_space("openmpi-collectives", open_mpi, FACTS)
+    others = unused_parameters(space, counted({"send": 9, "allreduce": 0, "alltoall": 4}))
+    assert {"coll_sm_priority", "coll_adapt_priority", "coll_sm_tree_degree"} <= others
+    assert "coll_tuned_alltoallv_algorithm" not in others
+    shared = unused_parameters(space, counted({"send": 9, "allreduce": 5}))
+    assert {"coll_adapt_priority", "coll_adapt_bcast_algorithm"} <= shared
+    assert not {"coll_sm_priority", "coll_sm_tree_degree", EAGER} & shared
+    assert unused_parameters(space, counted({"send": 0})) == frozenset()

@@ -70,9 +70,12 @@ static void collectives(void)
     MPI_Barrier(comm);
     MPI_Ibarrier(comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Pcontrol(1);
     MPI_Bcast(one, 4, MPI_DOUBLE, 0, comm);
+    MPI_Pcontrol(2); /* flushes the buffers of a profiling library */
     MPI_Ibcast(one, 2, MPI_DOUBLE, 0, comm, &request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
+    MPI_Pcontrol(0);
     MPI_Scatter(all, 2, MPI_DOUBLE, one, 2, MPI_DOUBLE, 0, comm);
     if (rank)
         MPI_Scatterv(NULL, NULL, NULL, MPI_DATATYPE_NULL, one, counts[rank], MPI_DOUBLE, 0, comm);
@@ -162,7 +165,9 @@ int main(int count, char **words)
     collectives();
     neighbourhood();
     threads();
+    MPI_Pcontrol(1);
     persistent();
+    MPI_Pcontrol(-1);
     one_sided();
     if (fork() == 0)
         exit(0);

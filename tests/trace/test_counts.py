@@ -29,6 +29,14 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert (op.calls, op.nonblocking, op.bytes, op.comm_sizes, op.ns) == (1, 2, 3, 4, 5)
 
 
+def test_the_timed_part(tmp_path: Path) -> None:
+    path = tmp_path / "rank-0"
+    path.write_text(text())
+    assert parse_counts(path).timed == {}
+    path.write_text(text().replace("p2p_sizes", "timed scan 1\ntimed send 0\np2p_sizes"))
+    assert parse_counts(path).timed == {"scan": 1, "send": 0}
+
+
 @pytest.mark.parametrize("lines", [0, 1, 5, -1])
 def test_a_rank_without_finalize(tmp_path: Path, lines: int) -> None:
     path = tmp_path / "rank-0"

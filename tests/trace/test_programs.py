@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from autotune.space.parameter import COLLECTIVES
+from runner.launch import Runner
+from runner.mpi.library import Library
 from runner.trace import COUNT_NAMES
 from runner.trace.compute import feature_values
-from runner.trace.run import Traced
+from runner.trace.run import Traced, run_counted
+from runner.types import LaunchSpec
 from tests.trace.conftest import TraceRun
 
 pytestmark = pytest.mark.mpi
@@ -56,6 +60,27 @@ def test_is_exchanges_its_keys(traced: TraceRun, mpicc: str) -> None:
         assert rank.ops["alltoall"].calls == 22
         assert rank.ops["alltoall"].bytes == 11 * (2 * 4 + 65536 // 2 * 4)
     assert counts_of(first) == counts_of(second)
+
+
+def test_the_solvers_call_these_collectives_in_their_timed_part(
+    runner: Runner, library: Library, mpicc: str
+) -> None:
+    def called(*program: str, metric: str | None) -> set[str]:
+        launch = LaunchSpec(
+            (sys.executable, "-m", *program), 2, oversubscribe=True, timeout_s=60, metric=metric,
+            placement={"bind_to": "none"},
+        )  # fmt: skip
+        record, calls = run_counted(runner, launch)
+        assert record.valid
+        assert calls
+        return {name for name, count in calls.items() if count} & {*COLLECTIVES, "barrier"}
+
+    jacobi = ("runner.apps.jacobi3d", "--input", "tiny")
+    # Its results are collected by allgather, after a barrier that begins the timed part.
+    assert called(*jacobi, metric=None) >= {"allgather", "barrier"}
+    assert called(*jacobi, metric="json:solver_s") == set()
+    kernel = ("runner.nas", "is", "--class", "S")
+    assert called(*kernel, metric="json:solver_s") == {"allreduce", "alltoall"}
 
 
 def test_jacobi3d_sends_what_it_says(traced: TraceRun, mpicc: str) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from runner.apps.cannon.matrices import Layout, Matrix
 from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_timed_part import TimedPart
 from runner.native import blas, library
 
 
@@ -61,17 +62,15 @@ class Flat:
     def solve(self, iterations: int) -> Timed:
         """Add this number of products to C, after a barrier."""
         meter = Meter()
-        self._comm.Barrier()
-        begin = perf_counter()
-        for _ in range(iterations * self._layout.blocks):
-            if self._overlapped:
-                requests = self._start(meter)
-                meter.run(self._multiply)
-                self._finish(requests, meter)
-            else:
-                meter.run(self._multiply)
-                self._finish(self._start(meter), meter)
-        elapsed = perf_counter() - begin
+        with TimedPart(self._comm) as timed:
+            for _ in range(iterations * self._layout.blocks):
+                if self._overlapped:
+                    requests = self._start(meter)
+                    meter.run(self._multiply)
+                    self._finish(requests, meter)
+                else:
+                    meter.run(self._multiply)
+                    self._finish(self._start(meter), meter)
         steps = iterations * self._layout.blocks
         sent = [
             x
@@ -79,7 +78,7 @@ class Flat:
             if there != self._comm.rank
         ]
         return Timed(
-            elapsed,
+            timed.seconds,
             [meter],
             [meter.compute],
             steps * len(sent),

@@ -13,6 +13,7 @@ from runner.apps.cloverleaf3d.block import Block, Fields
 from runner.apps.cloverleaf3d.problem import EXCHANGES
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_timed_part import TimedPart
 
 Call = Callable[[], None]
 
@@ -62,12 +63,10 @@ class Flat:
         self._block.reset()
         meter = Meter()
         self._messages = self._bytes = 0
-        self._comm.Barrier()
-        begin = perf_counter()
-        for _ in range(steps):
-            self._step(meter)
-        elapsed = perf_counter() - begin
-        return Timed(elapsed, [meter], [meter.compute], self._messages, self._bytes)
+        with TimedPart(self._comm) as timed:
+            for _ in range(steps):
+                self._step(meter)
+        return Timed(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
 
     def _step(self, meter: Meter) -> None:
         for phase, stages in enumerate(self._stages):

@@ -6,6 +6,7 @@ from time import perf_counter
 from typing import Any
 
 from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_timed_part import TimedPart
 from runner.apps.flowcart.cycle import COUNT, EXCHANGED
 from runner.apps.flowcart.domain import Domain
 from runner.apps.flowcart.mesh import Mesh
@@ -44,15 +45,13 @@ class Flat:
             self._exchange(stage, Meter())
         meter = Meter()
         self._messages = self._bytes = 0
-        self._comm.Barrier()
-        begin = perf_counter()
-        for _ in range(cycles):
-            for stage in range(COUNT):
-                for call in self._stages[stage]:
-                    meter.run(call)
-                self._exchange(stage, meter)
-        elapsed = perf_counter() - begin
-        return Timed(elapsed, [meter], [meter.compute], self._messages, self._bytes)
+        with TimedPart(self._comm) as timed:
+            for _ in range(cycles):
+                for stage in range(COUNT):
+                    for call in self._stages[stage]:
+                        meter.run(call)
+                    self._exchange(stage, meter)
+        return Timed(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
 
     def _exchange(self, stage: int, meter: Meter) -> None:
         """Fill the ghosts that the next stage reads."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_timed_part import TimedPart
 from runner.apps.jacobi3d.block import Block
 from runner.apps.jacobi3d.halo import Halo
 
@@ -26,13 +26,11 @@ class BasicMPI:
         # The ghosts already hold these values; the exchange opens the connections before the clock
         # starts.
         self._halo.exchange(Meter())
-        self._comm.Barrier()
-        begin = perf_counter()
-        for _ in range(iterations):
-            self._iterate(meter)
-        elapsed = perf_counter() - begin
+        with TimedPart(self._comm) as timed:
+            for _ in range(iterations):
+                self._iterate(meter)
         sent = iterations * self._halo.messages, iterations * self._halo.bytes
-        return Timed(elapsed, [meter], [meter.compute], *sent)
+        return Timed(timed.seconds, [meter], [meter.compute], *sent)
 
     def _iterate(self, meter: Meter) -> None:
         meter.run(self._block.step)

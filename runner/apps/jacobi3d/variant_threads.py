@@ -6,11 +6,11 @@ All workers compute, then the first one exchanges the faces while the others wai
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import Any
 
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_timed_part import TimedPart
 from runner.apps.jacobi3d.block import Block
 from runner.apps.jacobi3d.faces import cut
 from runner.apps.jacobi3d.halo import Halo
@@ -34,17 +34,13 @@ class Threaded:
         meters = [Meter() for _ in self._tasks]
         block, halo = self._block, self._halo
         halo.exchange(Meter())
-        with Team(self._tasks, self._cpus, meters) as team:
-            self._comm.Barrier()
-            begin = perf_counter()
+        with Team(self._tasks, self._cpus, meters) as team, TimedPart(self._comm) as timed:
             for _ in range(iterations):
                 team.step(block.current)
                 block.current = 1 - block.current
                 halo.exchange(meters[0])
-            end = perf_counter()
-        elapsed = end - begin
         for meter in meters[1:]:
             # The time that the first worker communicates, and the wait for slower workers.
-            meter.waiting = elapsed - meter.compute
+            meter.waiting = timed.seconds - meter.compute
         sent = iterations * halo.messages, iterations * halo.bytes
-        return Timed(elapsed, meters, [m.compute for m in meters], *sent)
+        return Timed(timed.seconds, meters, [m.compute for m in meters], *sent)

@@ -21,6 +21,8 @@ static struct {
 } self = {.file = -1};
 
 static struct counts *all;
+static int marked; /* whether the program called MPI_Pcontrol */
+int trace_timed = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct counts *ours __attribute__((tls_model("initial-exec")));
 
@@ -140,7 +142,23 @@ void trace_start(struct counts *mine, MPI_Request request)
         return;
     }
     mine->op[what.op].calls++;
+    mine->op[what.op].timed += (uint64_t)trace_timed;
     count_collective(mine, what.op, what.comm_size, what.bytes, 1);
+}
+
+void trace_mark(int level)
+{
+    if (!self.active || level > 1)
+        return;
+    pthread_mutex_lock(&lock);
+    /* Counting is on from the start, but the first mark tells that this was not the timed part. */
+    if (level == 1 && !marked)
+        for (struct counts *part = all; part; part = part->next)
+            for (int op = 0; op < OPS; op++)
+                part->op[op].timed = 0;
+    marked = 1;
+    trace_timed = level == 1;
+    pthread_mutex_unlock(&lock);
 }
 
 void trace_begin(void)
@@ -176,6 +194,7 @@ static struct counts *summed(void)
             total->op[op].bytes += part->op[op].bytes;
             total->op[op].comm_sizes += part->op[op].comm_sizes;
             total->op[op].ns += part->op[op].ns;
+            total->op[op].timed += part->op[op].timed;
         }
         for (int at = 0; at < TRACE_BINS; at++) {
             total->p2p_sizes[at] += part->p2p_sizes[at];
@@ -213,6 +232,8 @@ static void write_counts(FILE *out, const struct counts *total, uint64_t wall)
             (unsigned long long)total->op[op].calls, (unsigned long long)total->op[op].nonblocking,
             (unsigned long long)total->op[op].bytes, (unsigned long long)total->op[op].comm_sizes,
             (unsigned long long)total->op[op].ns);
+    for (int op = 0; marked && op < OPS; op++)
+        fprintf(out, "timed %s %llu\n", names[op], (unsigned long long)total->op[op].timed);
     write_sizes(out, "p2p_sizes", total->p2p_sizes);
     write_sizes(out, "coll_sizes", total->coll_sizes);
     for (int rank = 0; rank < self.size; rank++)

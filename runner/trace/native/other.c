@@ -1,4 +1,4 @@
-/* Start and end, communicators, and one-sided communication. */
+/* Start and end, the timed part, communicators, and one-sided communication. */
 
 #include "wrap.h"
 
@@ -31,6 +31,15 @@ int MPI_Finalize(void)
     return real();
 }
 int PMPI_Finalize(void) __attribute__((alias("MPI_Finalize")));
+
+int MPI_Pcontrol(const int level, ...)
+{
+    static int (*real)(const int, ...);
+    real = (int (*)(const int, ...))trace_real("PMPI_Pcontrol");
+    trace_mark(level);
+    return real(level);
+}
+int PMPI_Pcontrol(const int level, ...) __attribute__((alias("MPI_Pcontrol")));
 
 TIMED(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), OP_OTHER)
 TIMED(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made),

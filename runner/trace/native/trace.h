@@ -30,8 +30,9 @@ enum trace_op {
     OPS
 };
 
+/* timed: the calls while MPI_Pcontrol had counting on. */
 struct op_counts {
-    uint64_t calls, nonblocking, bytes, comm_sizes, ns;
+    uint64_t calls, nonblocking, bytes, comm_sizes, ns, timed;
 };
 
 /* A communicator as far as counting needs it.  world: rank there -> rank in MPI_COMM_WORLD, or -1
@@ -72,6 +73,12 @@ void *trace_real(const char *name);
    followed by one trace_leave. */
 struct counts *trace_enter(void);
 
+/* Whether the program is in its timed part; 1 in a program that marks none. */
+extern int trace_timed;
+
+/* What MPI_Pcontrol says: 1 begins the timed part, 0 or less ends it. */
+void trace_mark(int level);
+
 static inline uint64_t trace_now(void)
 {
     struct timespec now;
@@ -83,6 +90,7 @@ static inline void trace_leave(struct counts *mine, enum trace_op op, uint64_t b
 {
     mine->op[op].ns += trace_now() - began;
     mine->op[op].calls++;
+    mine->op[op].timed += (uint64_t)trace_timed;
     mine->depth--;
 }
 

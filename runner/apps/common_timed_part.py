@@ -1,0 +1,32 @@
+"""The timed part of a program: what its figure covers.
+
+It is marked by MPI_Pcontrol, the standard's call for profiling libraries, so that calls of MPI in
+it can be told from those before and after it (:func:`runner.trace.run.run_counted`).
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+
+class TimedPart:
+    """A ``with`` block that begins with a barrier; ``seconds`` are then its time on this rank."""
+
+    def __init__(self, comm: Any) -> None:
+        self.seconds = 0.0
+        self._comm = comm
+        self._begin = 0.0
+
+    def __enter__(self) -> TimedPart:
+        from mpi4py import MPI
+
+        self._mark = MPI.Pcontrol
+        self._comm.Barrier()
+        self._mark(1)
+        self._begin = perf_counter()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds = perf_counter() - self._begin
+        self._mark(0)

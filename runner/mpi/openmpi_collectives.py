@@ -1,0 +1,171 @@
+"""The components of Open MPI that serve collectives, and what the library's log says of them.
+
+Of the components that are enabled for a communicator the one with the highest priority serves a
+collective, among those that have it. With ``coll_base_verbose=9`` each rank writes one line for
+each candidate of each communicator to standard error; the supervisor keeps these lines apart.
+
+The log is asked for only if a launch names the priority of a component, and only within one node.
+Between nodes coll/han writes a line for each call at this level, which would be measured with the
+program. No level names the algorithms of coll/tuned.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from runner.mpi.library import ParamInfo
+from runner.types import LIBRARY, LaunchSpec, ReadBack
+
+MARKS = ("] coll:base:comm_select: ", "; disqualifying myself")
+"""Texts in the lines of the log."""
+_VERBOSE, _LEVEL = "coll_base_verbose", "9"
+_SHARED = ("allreduce", "barrier", "bcast", "reduce")
+_TUNED = "tuned"
+SERVES: Mapping[str, tuple[str, ...]] = {
+    _TUNED: (
+        *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast"),
+        *("exscan", "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scan"),
+        "scatter",
+    ),
+    "adapt": ("bcast", "reduce"),
+    "sm": _SHARED,
+    "xhc": _SHARED,
+    "han": ("allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter"),
+    "acoll": ("allgather", "allreduce", "alltoall", "barrier", "bcast", "gather", "reduce"),
+    "ucc": (
+        *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast"),
+        *("gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scatter"),
+    ),
+}
+"""The collectives of each component that takes parameters (those of 4.1, 5.0 and 6.0)."""
+_PARAMETER = re.compile(rf"coll_({'|'.join(SERVES)})_(?:use_(?:simple_)?)?(\w+)")
+_CHOOSES = re.compile(rf"coll_({'|'.join(SERVES)})_(priority|enable)")
+"""Names of the parameters that choose a component."""
+_OPERATIONS = sorted(SERVES[_TUNED], key=len, reverse=True)
+_CHOSEN = re.compile(
+    r"coll:base:comm_select: selecting +(\w{1,40}), priority +([0-9]{1,9}), (Enabled|Disabled)"
+)
+
+
+@dataclass(frozen=True)
+class CollectiveComponents:
+    """The components of a run: those enabled for a communicator, and the others that were tried.
+
+    Both map the component to its priority.
+    """
+
+    enabled: dict[str, int] = field(default_factory=dict)
+    disabled: dict[str, int] = field(default_factory=dict)
+
+    def server(self, operation: str) -> str:
+        """The component that serves a collective; "" if two have the same priority, or none."""
+        able = {p: c for c, p in self.enabled.items() if operation in SERVES.get(c, ())}
+        best = max(able, default=-1)
+        equal = [c for c, p in self.enabled.items() if p == best and operation in SERVES.get(c, ())]
+        return equal[0] if len(equal) == 1 else ""
+
+    @property
+    def words(self) -> str:
+        """Who serves what, such as ``sm: bcast, reduce; tuned: the others``."""
+        served: dict[str, list[str]] = {}
+        for operation in SERVES[_TUNED]:
+            served.setdefault(self.server(operation), []).append(operation)
+        served.pop("", None)
+        parts = [f"{c}: {', '.join(found)}" for c, found in served.items() if c != _TUNED]
+        parts += [f"{_TUNED}: {'the others' if parts else 'all'}"] if _TUNED in served else []
+        return "; ".join(parts)
+
+
+def component_of(parameter: str) -> str:
+    """The component that a parameter belongs to; "" if it is none that serves collectives."""
+    found = _PARAMETER.fullmatch(parameter)
+    return found[1] if found else ""
+
+
+def operations_of(parameter: str) -> tuple[str, ...]:
+    """The collectives in which a parameter can act; empty if it is not about collectives."""
+    found = _PARAMETER.fullmatch(parameter)
+    if found is None:
+        return ()
+    named = (o for o in _OPERATIONS if found[2] == o or found[2].startswith(f"{o}_"))
+    one = next(named, None)
+    return (one,) if one else SERVES[found[1]]
+
+
+def component_priorities(params: Mapping[str, ParamInfo]) -> dict[str, int]:
+    """The installed components by priority, the highest first."""
+    found = {}
+    for component in SERVES:
+        info = params.get(f"coll_{component}_priority")
+        if info is not None and re.fullmatch("[0-9]{1,9}", info.default):
+            found[component] = int(info.default)
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def outranked(params: Mapping[str, ParamInfo]) -> dict[str, str]:
+    """Parameters that do nothing because coll/tuned has the higher priority, each with the reason.
+
+    The parameters that choose a component are none of them.
+    """
+    priorities = component_priorities(params)
+    tuned = priorities.get(_TUNED, 0)
+    low = {c: p for c, p in priorities.items() if c != _TUNED and p <= tuned}
+    return {
+        name: f"coll/{c} has priority {low[c]}, coll/{_TUNED} {tuned}"
+        for name in params
+        if (c := component_of(name)) in low and not _CHOOSES.fullmatch(name)
+    }
+
+
+def log_options(spec: LaunchSpec, one_node: bool) -> tuple[str, ...]:
+    """Words of the command line that ask for the log.
+
+    Empty if the launch does not choose components, or if the user has set the level.
+    """
+    names = {*spec.of(LIBRARY), *spec.expected, *spec.launch_options}
+    chooses = any(map(_CHOOSES.fullmatch, names))
+    told = _VERBOSE in names or f"OMPI_MCA_{_VERBOSE}" in {**os.environ, **spec.env}
+    if told or not (spec.read_back and one_node and spec.ranks > 1 and chooses):
+        return ()
+    return ("--mca", _VERBOSE, _LEVEL)
+
+
+def parse_component_log(lines: Iterable[str]) -> CollectiveComponents | None:
+    """What the log says; None if no line is part of it."""
+    enabled: dict[str, int] = {}
+    disabled: dict[str, int] = {}
+    for line in lines:
+        if found := _CHOSEN.search(line):
+            kind = enabled if found[3] == "Enabled" else disabled
+            kind[found[1]] = max(int(found[2]), kind.get(found[1], 0))
+    return CollectiveComponents(enabled, disabled) if enabled or disabled else None
+
+
+def collective_parameters(
+    read_back: Mapping[str, ReadBack], components: CollectiveComponents
+) -> dict[str, ReadBack]:
+    """The parameters of components, with the component that serves their collectives.
+
+    A parameter whose value is in force is ``inactive`` if its component serves none of them.
+    """
+    found = {}
+    for name, back in read_back.items():
+        component = component_of(name)
+        if not component or back.state != "in force":
+            continue
+        servers = {o: components.server(o) for o in operations_of(name)}
+        mine = [o for o, server in servers.items() if server == component]
+        why = f"coll/{component} serves {', '.join(mine)}"
+        state = "in force"
+        if component not in components.enabled:
+            state, why = "inactive", f"the library selected coll/{component} for no communicator"
+        elif not mine and all(servers.values()):
+            others = sorted({f"coll/{server}" for server in servers.values()})
+            state, why = "inactive", f"{', '.join(others)} serves {', '.join(servers)} here"
+        elif not mine:
+            continue
+        found[name] = ReadBack(state, back.requested, back.effective, why)  # type: ignore[arg-type]
+    return found
