@@ -3,6 +3,7 @@
     python -m benchmarks.search                            functions, our own strategies
     python -m benchmarks.search --dataset NAME --split report --peers
     python -m benchmarks.search --synthetic                the ten-parameter function
+    python -m benchmarks.search families                   three families of noisy landscapes
 
 docs/strategies.md says how strategies are scored and how peers are installed.
 """
@@ -20,6 +21,7 @@ from pathlib import Path
 from autotune.datasets import load
 from autotune.errors import UsageError
 from benchmarks.common import report, run_benchmark
+from benchmarks.search import family_table
 from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.contestants import TRACED, Rules, take_part
 from benchmarks.search.landscapes import Case, fixed, grid, recorded, wide
@@ -37,6 +39,8 @@ REPORTED = 100
 
 def main() -> int:
     """Print the tables; returns exit code 2 for a wrong argument."""
+    if sys.argv[1:2] == ["families"]:
+        return family_table.main(sys.argv[2:])
     given = _arguments().parse_args()
     logging.disable(logging.WARNING)  # Peers print a message for every trial.
     names = [*given.strategies, *(peer_names() if given.peers else ())]

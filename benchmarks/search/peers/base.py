@@ -9,8 +9,9 @@ from typing import ClassVar
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies import Observation, OptionValue, Proposal, Strategy
 from autotune.strategies._codec import Codes
+from autotune.strategies.base import Observation, Proposal, Strategy
+from autotune.strategies.options import OptionValue
 
 LOSS = 10.0
 """The loss that a peer gets for a setting that fails, as a ratio to the default."""
@@ -19,6 +20,7 @@ _REPEATS = 100
 
 _PEERS = {
     "optuna-tpe": ("optuna_peer", "OptunaTPE"),
+    "optuna-tpe:matched": ("optuna_peer", "MatchedOptunaTPE"),
     "optuna-nsga2": ("optuna_peer", "OptunaNSGA2"),
     "smac3": ("smac_peer", "SMAC3"),
     "opentuner": ("opentuner_peer", "OpenTuner"),
@@ -91,11 +93,15 @@ def peer_names() -> tuple[str, ...]:
     return tuple(_PEERS)
 
 
+def peer_module(name: str) -> str:
+    """The module of a peer's adapter."""
+    return f"benchmarks.search.peers.{_PEERS[name][0]}"
+
+
 def find_peer(name: str) -> type[Peer]:
     """The adapter; raises :class:`UsageError` with the reason if its tool cannot be imported."""
-    module, kind = _PEERS[name]
     try:
-        found: type[Peer] = getattr(import_module(f"benchmarks.search.peers.{module}"), kind)
+        found: type[Peer] = getattr(import_module(peer_module(name)), _PEERS[name][1])
     except Exception as error:  # Another package may raise anything when imported.
         raise UsageError(f"peer {name} is left out: {type(error).__name__}: {error}") from error
     return found

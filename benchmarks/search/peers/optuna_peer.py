@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler, NSGAIISampler, TPESampler
 
 from autotune.strategies._codec import Codes
@@ -39,6 +41,22 @@ class OptunaTPE(_Optuna):
 
     def sampler(self) -> BaseSampler:
         return TPESampler(seed=self.seed)
+
+
+class MatchedOptunaTPE(_Optuna):
+    """TPESampler for a small budget: five start-up trials, the default among them, multivariate."""
+
+    name = "optuna-tpe:matched"
+
+    def prepare(self) -> None:
+        super().prepare()
+        self._study.enqueue_trial(dict.fromkeys(self._distributions, 0))
+        self.draw()
+        self.report((0,) * len(self.sizes), 1.0)
+
+    def sampler(self) -> BaseSampler:
+        warnings.simplefilter("ignore", ExperimentalWarning)  # On "multivariate".
+        return TPESampler(seed=self.seed, n_startup_trials=5, multivariate=True, group=False)
 
 
 class OptunaNSGA2(_Optuna):

@@ -1,0 +1,95 @@
+"""The digest of the code of a contestant, by which its stored results are found again."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import platform
+import sys
+from functools import cache
+from importlib.metadata import packages_distributions, version
+from pathlib import Path
+
+from autotune.strategies import find
+from benchmarks.search.peers import peer_module, peer_names
+
+ROOT = Path(__file__).parents[2]
+_OURS = ("autotune", "runner", "benchmarks")
+
+
+def contestant_module(name: str) -> str:
+    """The module of a contestant (``NAME``, ``NAME:PRESET``, ``NAME+traced``, or a peer).
+
+    Raises UsageError for a wrong name.
+    """
+    if name in peer_names():
+        return peer_module(name)
+    return find(name.partition("+")[0].partition(":")[0]).__module__
+
+
+@cache
+def code_digest(module: str) -> str:
+    """Digest of a module of this project and of all that it imports, directly or not.
+
+    Of modules of this project the text counts, of packages from elsewhere the version, and Python's
+    own. The ``__init__`` of a package counts only where something is imported from the package
+    itself, so a change of one strategy is none of another.
+    """
+    sources, packages = _imported(module)
+    state = hashlib.sha256(platform.python_version().encode())
+    for path in sorted(sources):
+        state.update(f"{path.relative_to(ROOT)} ".encode())
+        state.update(hashlib.sha256(path.read_bytes()).digest())
+    for package in sorted(packages):
+        state.update(f"{package} {_versions(package)} ".encode())
+    return state.hexdigest()[:16]
+
+
+def _imported(module: str) -> tuple[set[Path], set[str]]:
+    """Files of this project, and top-level names of packages from elsewhere."""
+    sources: set[Path] = set()
+    packages: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        top = name.partition(".")[0]
+        if top not in _OURS:
+            packages.update({top} - sys.stdlib_module_names)
+            continue
+        path = _source(name)
+        if path is not None and path not in sources:
+            sources.add(path)
+            waiting += _names(path)
+    return sources, packages
+
+
+def _names(path: Path) -> list[str]:
+    """The modules that a file may import; of ``from a import b`` both ``a`` and ``a.b``.
+
+    ``a`` is left out where ``a.b`` is a module of this project.
+    """
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            parts = [f"{node.module}.{alias.name}" for alias in node.names]
+            modules = [part for part in parts if _source(part)]
+            found += modules if len(modules) == len(parts) else [node.module, *modules]
+    return found
+
+
+def _source(module: str) -> Path | None:
+    """The file of a module of this project; None if it is none."""
+    place = ROOT.joinpath(*module.split("."))
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return next((path for path in files if path.is_file()), None)
+
+
+def _versions(package: str) -> list[str]:
+    return sorted(version(name) for name in set(_distributions().get(package, ())))
+
+
+@cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(packages_distributions())
