@@ -6,36 +6,40 @@ import ast
 import hashlib
 import platform
 import sys
+from collections.abc import Sequence
 from functools import cache
-from importlib.metadata import packages_distributions, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
 from autotune.strategies import find
-from benchmarks.search.peers import peer_module, peer_names
+from benchmarks.search.peers import is_peer, peer_module
 
 ROOT = Path(__file__).parents[2]
 _OURS = ("autotune", "runner", "benchmarks")
+_DISTRIBUTIONS = {"sklearn": "scikit-learn"}
+"""Packages whose distribution has another name."""
 
 
 def contestant_module(name: str) -> str:
-    """The module of a contestant (``NAME``, ``NAME:PRESET``, ``NAME+traced``, or a peer).
+    """The module of a contestant: ours, with or without a preset and a suffix, or a peer.
 
     Raises UsageError for a wrong name.
     """
-    if name in peer_names():
+    if is_peer(name):
         return peer_module(name)
     return find(name.partition("+")[0].partition(":")[0]).__module__
 
 
 @cache
-def code_digest(module: str) -> str:
-    """Digest of a module of this project and of all that it imports, directly or not.
+def code_digest(*modules: str, without: str = "") -> str:
+    """Digest of modules of this project and of all that they import, directly or not.
 
     Of modules of this project the text counts, of packages from elsewhere the version, and Python's
     own. The ``__init__`` of a package counts only where something is imported from the package
     itself, so a change of one strategy is none of another.
+    Modules of the package ``without`` are left out, with what only they import.
     """
-    sources, packages = _imported(module)
+    sources, packages = _imported(modules, without)
     state = hashlib.sha256(platform.python_version().encode())
     for path in sorted(sources):
         state.update(f"{path.relative_to(ROOT)} ".encode())
@@ -45,13 +49,15 @@ def code_digest(module: str) -> str:
     return state.hexdigest()[:16]
 
 
-def _imported(module: str) -> tuple[set[Path], set[str]]:
+def _imported(modules: Sequence[str], without: str) -> tuple[set[Path], set[str]]:
     """Files of this project, and top-level names of packages from elsewhere."""
     sources: set[Path] = set()
     packages: set[str] = set()
-    waiting = [module]
+    waiting = list(modules)
     while waiting:
         name = waiting.pop()
+        if without and f"{name}.".startswith(f"{without}."):
+            continue
         top = name.partition(".")[0]
         if top not in _OURS:
             packages.update({top} - sys.stdlib_module_names)
@@ -87,7 +93,11 @@ def _source(module: str) -> Path | None:
 
 
 def _versions(package: str) -> list[str]:
-    return sorted(version(name) for name in set(_distributions().get(package, ())))
+    """Versions of what is installed of a package; a look at every distribution takes seconds."""
+    try:
+        return [version(_DISTRIBUTIONS.get(package, package))]
+    except PackageNotFoundError:
+        return sorted(version(name) for name in set(_distributions().get(package, ())))
 
 
 @cache

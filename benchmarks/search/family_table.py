@@ -34,8 +34,8 @@ from runner import files
 from runner.files import write_atomically
 
 MARKS = (10, 15, 25, 45, 100)
-PEER = "optuna-tpe:matched"
-STRATEGIES = ("auto", "ga", "ga:thesis", "random", PEER)
+PEER = "optuna-tpe:unordered"
+STRATEGIES = ("auto", "ga", "ga:thesis", "random", "optuna-tpe:matched", PEER)
 _DECISIVE = (15, 45)
 _WORST = -1.0
 _CODE = ("families", "direct_search")
@@ -98,7 +98,7 @@ def _shares(name: str, family: str, held_out: bool, jobs: int) -> np.ndarray:
 def _play(search: Search) -> list[dict[str, object]]:
     name, family, number, held_out, seed = search
     land = landscape(family, number, held_out=held_out)
-    strategy = maker(name)(land.space, seed, ())
+    strategy = maker(name)(land.space, seed, (), MARKS[-1])
     return [dict(setting) for setting in named_settings(land, strategy, seed, MARKS)]
 
 

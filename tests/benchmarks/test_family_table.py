@@ -62,7 +62,7 @@ def test_without_a_favourite_the_best_run_is_named() -> None:
 
 def test_a_matched_peer_knows_the_default_and_does_not_try_it() -> None:
     land = landscape("harsh", 2)
-    peer = find_peer("optuna-tpe:matched")(land.space, seed=0)
+    peer = find_peer("optuna-tpe:unordered")(land.space, seed=0)
     for number in range(12):
         proposal = peer.ask()
         assert proposal is not None
