@@ -105,16 +105,16 @@ def _play(search: Search) -> list[dict[str, object]]:
 def _table(family: str, shares: dict[str, np.ndarray], against: str, held_out: bool) -> str:
     lines = [f"{family}{', held out' if held_out else ''}: share of the true gain, per cent"]
     title = "".join(f"{mark:>5}" for mark in MARKS)
-    marks = " ".join(f"{f'at {mark} (95 %)':>17}" for mark in _DECISIVE)
-    lines.append(f"{'runs':19}{title} {marks}")
+    marks = " ".join(f"{f'at {mark} (95 %)':>16}" for mark in _DECISIVE)
+    lines.append(f"{'runs':21}{title} {marks}")
     for name, own in shares.items():
-        line = f"{name:19}" + "".join(f"{100 * s:5.0f}" for s in own.mean(axis=(0, 1)))
+        line = f"{name:21}" + "".join(f"{100 * s:5.0f}" for s in own.mean(axis=(0, 1)))
         if name != against:
             for mark in _DECISIVE:
                 differences = (own - shares[against])[:, :, MARKS.index(mark)]
                 seen = Apart.of(differences.tolist())
                 low, high = (100 * bound for bound in seen.elsewhere)
-                line += f" {f'{100 * seen.mean:+.0f} ({low:+.0f}..{high:+.0f})':>17}"
+                line += f" {f'{100 * seen.mean:+.0f} ({low:+.0f}..{high:+.0f})':>16}"
         lines.append(line)
     lines.append(f"On the right: less {against}, the interval over {LANDSCAPES} landscapes.")
     return "\n".join(lines)

@@ -15,7 +15,7 @@ from benchmarks.search.contestants import Rules, compete, maker, search
 from benchmarks.search.families import landscape
 from benchmarks.search.landscapes import fixed, grid
 from benchmarks.search.peers import Peer, find_peer, peer_names
-from benchmarks.search.replayed_search import at_budgets, proposals_within
+from benchmarks.search.replayed_search import at_budgets, follow, proposals_within
 from benchmarks.search.tables import figures, pairs
 
 
@@ -99,7 +99,10 @@ def test_a_budgeted_peer_searches_anew_for_each_number_of_runs() -> None:
     assert course.at(10) == DEFAULT
     assert len(course.at(25)) == 1
     # Runs of the default and the warm-up are search runs, but no trials.
-    assert proposals_within(land, 0, 10) < 10
+    like_auto = follow(land, maker("random+no-repeats")(land.space, 5, (), 25), 5, 25)
+    assert proposals_within(land, 5, 25) == len(like_auto.own_s) < 25
+    repeating = follow(land, maker("random")(land.space, 5, (), 25), 5, 25)
+    assert len(repeating.own_s) < len(like_auto.own_s)
     matched = search(
         lambda space, seed, priors, trials: _Told(space, seed=seed, trials=trials), land, 0, 15
     )
