@@ -23,7 +23,7 @@ from pathlib import Path
 from autotune.datasets import load
 from autotune.datasets.card import CARD
 from autotune.errors import UsageError
-from benchmarks.common import ROOT, report, run_benchmark
+from benchmarks.common import ROOT, commit, report, run_benchmark
 from benchmarks.search import family_table
 from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.contestants import TRACED, Rules, take_part
@@ -63,6 +63,8 @@ def main() -> int:
     except KeyboardInterrupt:
         print("interrupted; the same command goes on with who is left", file=sys.stderr)
         return 130
+    if given.fair:
+        print(f"commit {commit() or 'unknown'}\n")
     known = {s.name: figures(s, cases, given.runs) for s in standings}
     apart = pairs(standings, cases, given.runs)
     print(printed(known, apart, standings[0].name, references(cases)))
