@@ -64,7 +64,7 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
         "benchmark": name,
         "date": f"{datetime.date.today()}",
         "machine": f"{machine.cpu_model}, {machine.cores} cores",
-        "commit": _commit() or "unknown",
+        "commit": commit() or "unknown",
         "command": " ".join(["python -m", _module(), *sys.argv[1:]]),
         **figures,
     }
@@ -77,11 +77,14 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
         Path(out).write_text(json.dumps(data, indent=2) + "\n")
 
 
-def _commit() -> str:
-    """The short name of the commit; empty without git or outside a repository."""
+def commit() -> str:
+    """The short name of the commit, with ``-dirty`` if a file differs from it.
+
+    Empty without git or outside a repository.
+    """
     try:
         return subprocess.run(
-            ["git", "rev-parse", "--short", "HEAD"],
+            ["git", "describe", "--always", "--dirty", "--exclude=*"],
             capture_output=True,
             text=True,
             check=False,

@@ -2,7 +2,9 @@
 
     python -m benchmarks.search                            functions, our own strategies
     python -m benchmarks.search --dataset NAME --split report --peers
+    python -m benchmarks.search --fair                     all grids, peers also matched
     python -m benchmarks.search --synthetic                the ten-parameter function
+    python -m benchmarks.search families                   three families of noisy landscapes
 
 docs/strategies.md says how strategies are scored and how peers are installed.
 """
@@ -11,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import math
 import os
 import sys
 from contextlib import redirect_stdout
@@ -18,12 +21,14 @@ from io import StringIO
 from pathlib import Path
 
 from autotune.datasets import load
+from autotune.datasets.card import CARD
 from autotune.errors import UsageError
-from benchmarks.common import report, run_benchmark
+from benchmarks.common import ROOT, commit, report, run_benchmark
+from benchmarks.search import family_table
 from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.contestants import TRACED, Rules, take_part
-from benchmarks.search.landscapes import Case, fixed, grid, recorded, wide
-from benchmarks.search.peers import peer_names
+from benchmarks.search.landscapes import Case, fixed, grid, recordings, wide
+from benchmarks.search.peers import MATCHED, peer_names
 from benchmarks.search.picture import draw
 from benchmarks.search.predicted import predicted_settings
 from benchmarks.search.replayed_search import MARKS
@@ -31,30 +36,37 @@ from benchmarks.search.synthetic import gaps
 from benchmarks.search.tables import figures, pairs, printed, references
 
 OURS = ("auto", "ga", "ga:thesis", "random")
+FAIR = ("auto", "auto+no-favourite", "ga", "ga:thesis", "random", "random+no-repeats")
+PROOFS = 300
+"""Whole studies of a contestant on null landscapes, at least, that ``--fair`` makes."""
 REPORTED = 100
 """First number of the functions for the report; those from 0 on served to design strategies."""
 
 
 def main() -> int:
     """Print the tables; returns exit code 2 for a wrong argument."""
+    if sys.argv[1:2] == ["families"]:
+        return family_table.main(sys.argv[2:])
     given = _arguments().parse_args()
     logging.disable(logging.WARNING)  # Peers print a message for every trial.
-    names = [*given.strategies, *(peer_names() if given.peers else ())]
+    names = _names(given)
     if given.traced:
         names.insert(1, f"auto{TRACED}")
     try:
         if given.synthetic:
             return gaps(names, given.seeds, given.json)
         cases = _cases(given)
-        standings, absent = take_part(names, cases, _rules(given))
+        standings, absent = take_part(names, cases, _rules(given, cases))
     except UsageError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted; the same command goes on with who is left", file=sys.stderr)
         return 130
+    if given.fair:
+        print(f"commit {commit() or 'unknown'}\n")
     known = {s.name: figures(s, cases, given.runs) for s in standings}
-    apart = pairs(standings, cases)
+    apart = pairs(standings, cases, given.runs)
     print(printed(known, apart, standings[0].name, references(cases)))
     for name, reason in absent.items():
         print(f"{name}: {reason}")
@@ -62,26 +74,38 @@ def main() -> int:
         print("pictures:", *draw(standings, given.runs, Path(given.picture)))
     if given.json:
         lands = [case.name for case in cases]
-        ahead = {name: seen.to_json() for name, seen in apart.items()}
+        ahead = {
+            name: {mark: at.to_json() for mark, at in seen.items()} for name, seen in apart.items()
+        }
         data = {"landscapes": lands, "contestants": known, "pairs": ahead, "absent": absent}
         with redirect_stdout(StringIO()):  # The tables above show the same figures.
             report("search", {**data, "load": os.getloadavg()[0], "seeds": given.seeds}, given.json)
     return 0
 
 
+def _names(given: argparse.Namespace) -> list[str]:
+    """The contestants; of a fair comparison each peer as it comes and matched."""
+    given.strategies = given.strategies or list(FAIR if given.fair else OURS)
+    peers = list(peer_names()) if given.peers or given.fair else []
+    if given.fair:
+        peers = [name for peer in peers for name in (peer, f"{peer}{MATCHED}")]
+    return [*given.strategies, *peers]
+
+
 def _cases(given: argparse.Namespace) -> list[Case]:
+    if given.fair and not given.dataset:
+        folders = sorted(card.parent for card in (ROOT / "datasets").glob(f"*/{CARD}"))
+        given.dataset = [f"{folder}" for folder in folders if load(folder).kind == "grid"]
     if given.dataset:
         foresee = predicted_settings(given.traced) if given.traced else None
-        found = recorded(given.dataset, given.split, foresee)
-        blurred = [case for case in found if case.blurred]
+        found = recordings(given.dataset, given.split, foresee)
         if given.blurred:
-            if not blurred:
+            if not found.blurred:
                 raise UsageError("--blurred: the noise of none of these landscapes hides its gain")
-            return blurred
-        if blurred:
-            names = ", ".join(case.name for case in blurred)
-            print(f"left out (--blurred), noisier than half of their gain: {names}\n")
-        return [case for case in found if not case.blurred]
+            return found.blurred
+        for name, reason in found.reasons.items():
+            print(f"left out: {name}\n  {reason}")
+        return found.clear
     if given.blurred:
         raise UsageError("--blurred: name recordings with --dataset; functions are never left out")
     first = REPORTED if given.split in (None, "report") else 0
@@ -95,16 +119,17 @@ def _cases(given: argparse.Namespace) -> list[Case]:
     return found
 
 
-def _rules(given: argparse.Namespace) -> Rules:
+def _rules(given: argparse.Namespace, cases: list[Case]) -> Rules:
     """Searches and runs of every contestant; stored results are valid for equal rules."""
-    follows_from = {
-        key: value
-        for key, value in vars(given).items()
-        if key not in ("strategies", "peers", "jobs", "json", "picture", "anew")
-    }
-    recordings = [load(name).folder for name in [*(given.dataset or ()), *(given.traced or ())]]
-    kept = Checkpoint.of(recordings, follows_from, given.anew)
-    return Rules(given.seeds, given.runs, given.proofs, given.jobs, kept)
+    proofs = given.proofs
+    if proofs is None:
+        nulls = sum(case.null for case in cases)
+        proofs = math.ceil(PROOFS / max(nulls, 1)) if given.fair else 10
+    size = {"seeds": given.seeds, "runs": given.runs, "proofs": proofs}
+    follows_from = {**size, "traced": given.traced, "cases": [case.name for case in cases]}
+    folders = [load(name).folder for name in [*(given.dataset or ()), *(given.traced or ())]]
+    kept = Checkpoint.of(folders, follows_from, given.anew)
+    return Rules(given.seeds, given.runs, proofs, given.jobs, kept)
 
 
 def _positive(text: str) -> int:
@@ -130,13 +155,20 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument(
         "--blurred", action="store_true", help="only the recorded grids left out for their noise"
     )
-    parser.add_argument("--strategies", nargs="+", default=list(OURS), metavar="NAME[:PRESET]")
+    parser.add_argument(
+        "--strategies", nargs="+", metavar="NAME[:PRESET]", help=f"default: {' '.join(OURS)}"
+    )
+    parser.add_argument(
+        "--fair",
+        action="store_true",
+        help=f"all grids of datasets/, each peer also matched, {PROOFS} proofs",
+    )
     parser.add_argument("--peers", action="store_true", help="the peers that are installed, too")
     parser.add_argument("--synthetic", action="store_true", help="the ten-parameter function")
     parser.add_argument("--seeds", type=_positive, default=50)
     parser.add_argument("--runs", type=_positive, default=MARKS[-1], help="search runs")
     parser.add_argument(
-        "--proofs", type=int, default=10, help="whole studies per null landscape, --seeds at most"
+        "--proofs", type=int, help="whole studies per null landscape, --seeds at most; default: 10"
     )
     parser.add_argument("--landscapes", type=_positive, default=10, help="how many functions")
     parser.add_argument("--wide", action="store_true", help="functions of 25 parameters, too")

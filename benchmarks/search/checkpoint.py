@@ -1,7 +1,9 @@
 """Stored results of contestants, so that an interrupted benchmark continues with the others.
 
-There is one file per contestant. The name of their folder is a hash of all that the figures follow
-from: the code of the tuner and of this benchmark, the recordings, and the rules.
+There is one file per contestant, in a folder per benchmark. The name of the folder is a hash of
+what is common to all contestants: the rules, the recordings, and the code of the study, of the
+landscapes and of the runner. The name of the file has the digest of the contestant's own code and
+of the versions of the packages that it imports.
 """
 
 from __future__ import annotations
@@ -13,15 +15,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.space import Setting
+from benchmarks.search.code_digest import code_digest, contestant_module
 from runner import files
 from runner.files import write_atomically
 
-ROOT = Path(__file__).parents[2]
-CODE = (
-    *(f"autotune/{layer}" for layer in ("space", "stats", "strategies", "study")),
-    *("autotune/datasets", "autotune/prediction", "benchmarks"),
+_COMMON = tuple(
+    f"benchmarks.search.{module}" for module in ("contestants", "landscapes", "predicted")
 )
-"""The code that decides in a search, and the code of its landscapes."""
+_OWN = "autotune.strategies"
+"""The package that is part of the contestants' own code."""
 
 Figures = tuple[list[tuple[int, float, Setting]], list[float], int | None]
 """A course without its landscape: named settings, own seconds, where it stopped."""
@@ -40,9 +42,9 @@ class Checkpoint:
     def of(cls, recordings: Iterable[Path], rules: object, anew: bool = False) -> Checkpoint:
         """The place of results with this code, these recordings and ``rules``."""
         state = hashlib.sha256(json.dumps(rules, sort_keys=True).encode())
-        code = [path for place in CODE for path in (ROOT / place).rglob("*.py")]
+        state.update(code_digest(*_COMMON, without=_OWN).encode())
         data = [path for folder in recordings for path in folder.rglob("*") if path.is_file()]
-        for path in [*sorted(code), *sorted(data)]:
+        for path in sorted(data):
             state.update(f"{path.name} ".encode() + hashlib.sha256(path.read_bytes()).digest())
         return cls(files.cache("benchmarks", "search", state.hexdigest()[:16]), anew)
 
@@ -61,7 +63,8 @@ class Checkpoint:
         write_atomically(path, json.dumps([_row(*turn) for turn in played]))
 
     def _path(self, name: str) -> Path:
-        return self.folder / f"{name.replace(':', '-')}.json"
+        own = code_digest(contestant_module(name))
+        return self.folder / f"{name.replace(':', '-')}-{own}.json"
 
 
 def _row(figures: Figures, false: bool) -> list[object]:

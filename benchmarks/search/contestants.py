@@ -12,21 +12,35 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from autotune.errors import UsageError
 from autotune.space import Setting, Space
-from autotune.strategies import Strategy, create, resolve_options
+from autotune.strategies import Strategy, find, resolve_options
 from benchmarks.search.checkpoint import Checkpoint, Figures
-from benchmarks.search.landscapes import Case
-from benchmarks.search.peers import find_peer, peer_names
-from benchmarks.search.replayed_search import ReplayedSearch, follow, prove
+from benchmarks.search.landscapes import Case, Land
+from benchmarks.search.peers import MATCHED, Peer, find_peer, is_peer
+from benchmarks.search.replayed_search import (
+    ReplayedSearch,
+    at_budgets,
+    follow,
+    proposals_within,
+    prove,
+)
 
 SLOW_MS = 20.0
 """Milliseconds per trial above which a peer gets 10 seeds and 50 runs, and no null landscapes."""
 SLOW_SEEDS, SLOW_RUNS = 10, 50
 PROOF_TRIALS = 25
 
-Make = Callable[[Space, int, Sequence[Setting]], Strategy]
+Make = Callable[[Space, int, Sequence[Setting], int], Strategy]
+"""Makes a strategy from a space, a seed, a warm start, and the number of trials it will have."""
 TRACED = "+traced"
 """Suffix of a contestant's name: it has a warm start from a prediction by one traced run."""
+VARIANTS: dict[str, dict[str, object]] = {
+    "+no-favourite": {"favourite": Strategy.favourite},
+    "+no-repeats": {"repeats": False},
+}
+"""Other suffixes, and what they replace: the strategy's own estimates name no setting; the study
+does not run a setting again at once that looks best."""
 
 
 @dataclass
@@ -53,20 +67,45 @@ class Standing:
 def maker(name: str) -> Make:
     """A function that makes a contestant: a peer, or ours by its name.
 
-    Our names are ``NAME``, ``NAME:PRESET`` or ``NAME+traced``. Raises UsageError for a wrong name,
-    or a peer that is not installed.
+    Our names are ``NAME`` or ``NAME:PRESET``, with one of the suffixes or none; those of peers
+    ``NAME`` or ``NAME:matched``. Raises UsageError for a wrong name, or a peer that is not
+    installed.
     """
-    if name in peer_names():
-        kind = find_peer(name)
-        return lambda space, seed, priors: kind(space, seed=seed)
-    traced = name.endswith(TRACED)
-    base, _, preset = name.removesuffix(TRACED).partition(":")
+    if is_peer(name):
+        peer, matched = find_peer(name), name.endswith(MATCHED)
+        return lambda space, seed, priors, trials: peer(
+            space, seed=seed, trials=trials if matched else None
+        )
+    whole, plus, suffix = name.partition("+")
+    base, _, preset = whole.partition(":")
     options = resolve_options(base, {}, preset or None)
+    kind, traced = find(base), plus + suffix == TRACED
+    if plus and not traced:
+        if plus + suffix not in VARIANTS:
+            known = ", ".join([TRACED, *VARIANTS])
+            raise UsageError(f"contestant {name!r}: expected one of the suffixes {known}, or none")
+        kind = type(kind.__name__, (kind,), VARIANTS[plus + suffix])
 
-    def make(space: Space, seed: int, priors: Sequence[Setting]) -> Strategy:
-        return create(base, space, seed=seed, options=options, priors=priors if traced else ())
+    def make(space: Space, seed: int, priors: Sequence[Setting], trials: int) -> Strategy:
+        return kind(space, seed=seed, options=options, priors=priors if traced else ())
 
     return make
+
+
+def search(make: Make, land: Land, seed: int, runs: int) -> ReplayedSearch:
+    """The course of a contestant, which is told how many trials so many runs hold.
+
+    If it would search otherwise with another number of trials, it makes a search of its own for
+    each number of runs that is reported.
+    """
+
+    def told(budget: int) -> Strategy:
+        return make(land.space, seed, land.priors, proposals_within(land, seed, budget))
+
+    strategy = told(runs)
+    if isinstance(strategy, Peer) and strategy.trials is not None and strategy.budgeted:
+        return at_budgets(land, told, seed, runs)
+    return follow(land, strategy, seed, runs)
 
 
 Turn = tuple[str, Case, int, int, bool]
@@ -93,9 +132,8 @@ def compete(name: str, cases: Sequence[Case], rules: Rules) -> Standing:
     make = maker(name)
     seeds, runs = rules.seeds, rules.runs
     standing = Standing(name)
-    if name in peer_names():
-        land = cases[0].land(0)
-        trial = follow(land, make(land.space, 0, ()), 0, runs)
+    if is_peer(name):
+        trial = search(make, cases[0].land(0), 0, min(runs, SLOW_RUNS))
         standing.slow = 1e3 * float(np.mean(trial.own_s or [0.0])) > SLOW_MS
     if standing.slow:
         cases = [case for case in cases if not case.null]
@@ -130,7 +168,7 @@ def take_part(
         try:
             standings.append(compete(name, cases, rules))
         except Exception as error:  # The hours of the others must not be lost.
-            if name not in peer_names():
+            if not is_peer(name):
                 raise
             absent[name] = f"{type(error).__name__}: {error}"
     return standings, absent
@@ -163,10 +201,10 @@ def _played(
 def _play(number: int) -> tuple[Figures, bool]:
     name, case, seed, runs, proved = _turns[number]
     make, land = maker(name), case.land(seed)
-    course = follow(land, make(land.space, seed, land.priors), seed, runs)
+    course = search(make, land, seed, runs)
     false = False
     if proved:
-        fresh = make(land.space, seed, land.priors)
+        fresh = make(land.space, seed, land.priors, PROOF_TRIALS)
         false = prove(land, fresh, seed, PROOF_TRIALS) is not None
     return (course.named, course.own_s, course.ended), false
 

@@ -58,6 +58,14 @@ class Land:
         ratio = self.truth(setting)
         return (1 / ratio - 1 if math.isfinite(ratio) else -1.0) / (1 / self.best - 1)
 
+    @property
+    def oracle(self) -> float:
+        """The share of the setting that looks best when all runs that can be drawn are known.
+
+        1 for a function, whose truth is known.
+        """
+        return 1.0 if math.isnan(self.seen) else (1 / self.seen - 1) / (1 / self.best - 1)
+
     def performance(self, setting: Setting) -> float:
         """T_OPUB / T; 0 for a setting that does not run."""
         return self.best / self.truth(setting)
@@ -69,7 +77,8 @@ class Case:
 
     ``quality`` says how well it was recorded: runs per point, and the negative noise of one run.
     ``blurred``: there is a gain, but the held-out runs of the settings that look faster than the
-    default scatter by more than half of it, so that a share of it would be noise.
+    default scatter by more than half of it, so that a share of it would be noise. ``split`` is the
+    plan's: strategies were designed on the cells of ``design``.
     """
 
     name: str
@@ -77,6 +86,7 @@ class Case:
     land: Callable[[int], Land]
     quality: tuple[float, float] = (math.inf, 0.0)
     blurred: bool = False
+    split: str = "report"
 
 
 def fixed(land: Land) -> Case:
@@ -84,19 +94,49 @@ def fixed(land: Land) -> Case:
     return Case(land.name, land.null, lambda seed: land)
 
 
-def recorded(
-    places: Sequence[str], split: str | None = None, foresee: Foresee | None = None
-) -> list[Case]:
-    """The complete cells of datasets (names or folders), or those of one split of them.
+@dataclass(frozen=True)
+class Recordings:
+    """The recorded cells that take part, and the reason for each other one.
 
-    If several datasets have a cell, the recording with the most runs per point counts; of equal
-    ones, the less noisy. Raises UsageError for a dataset that cannot be read or has no such cell.
+    The rule was fixed before the cells were measured that it is applied to from now on, and looks
+    at recordings only, never at a search. A cell takes part if it is complete. If several datasets
+    have a cell, the recording with the most runs per point counts; of equal ones, the less noisy.
+    A landscape whose noise hides its gain (``blurred``) stands apart. There is no other reason.
+    """
+
+    cases: list[Case]
+    excluded: dict[str, str]
+
+    @property
+    def blurred(self) -> list[Case]:
+        return [case for case in self.cases if case.blurred]
+
+    @property
+    def clear(self) -> list[Case]:
+        return [case for case in self.cases if not case.blurred]
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """Why each recording that is not among the ``clear`` ones is left out, by its name."""
+        hidden = "its noise is more than half of its gain"
+        return self.excluded | {case.name: hidden for case in self.blurred}
+
+
+def recordings(
+    places: Sequence[str], split: str | None = None, foresee: Foresee | None = None
+) -> Recordings:
+    """The cells of datasets (names or folders), or those of one split of them.
+
+    Raises UsageError for a dataset that cannot be read or has no complete cell.
     """
     found: dict[str, Case] = {}
+    excluded: dict[str, str] = {}
     for place in places:
         dataset = load(place)
         cells = [c for c in dataset.cells if split in (None, c.split)]
-        lands = [(c, land) for c in cells if (land := Landscape(dataset, c.key)).complete]
+        every = [(c, Landscape(dataset, c.key)) for c in cells]
+        excluded |= {land.name: "it is not complete" for _, land in every if not land.complete}
+        lands = [(c, land) for c, land in every if land.complete]
         if not lands:
             raise UsageError(
                 f"dataset {place} has no complete cell"
@@ -105,13 +145,18 @@ def recorded(
             )
         for cell, landscape in lands:
             priors = foresee(dataset, cell, landscape.space) if foresee else ()
-            case = _recorded_case(landscape, priors)
-            if cell.key not in found or case.quality > found[cell.key].quality:
+            case = _recorded_case(landscape, priors, cell.split)
+            other = found.get(cell.key)
+            better = other is None or case.quality > other.quality
+            if better:
                 found[cell.key] = case
-    return list(found.values())
+            if other is not None:
+                kept, left = (case, other) if better else (other, case)
+                excluded[left.name] = f"{kept.name} has more runs a point or less noise"
+    return Recordings(list(found.values()), excluded)
 
 
-def _recorded_case(whole: Landscape, priors: tuple[Setting, ...]) -> Case:
+def _recorded_case(whole: Landscape, priors: tuple[Setting, ...], split: str) -> Case:
     null = whole.null or whole.best.ratio >= 1.0
     flat = whole.levelled() if null else None
     counts = [len(whole.draws(s)) for s in whole.settings]
@@ -137,7 +182,7 @@ def _recorded_case(whole: Landscape, priors: tuple[Setting, ...]) -> Case:
         )
 
     quality = (float(statistics.median(counts)), -whole.noise)
-    return Case(whole.name, null, land, quality, not null and _blurred(whole))
+    return Case(whole.name, null, land, quality, not null and _blurred(whole), split)
 
 
 def _blurred(whole: Landscape) -> bool:

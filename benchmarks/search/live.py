@@ -29,7 +29,7 @@ from autotune.store import Store
 from autotune.study.budget import SearchPlan
 from autotune.study.events import TrialEnded
 from autotune.study.search import SearchPhase
-from autotune.study.selection import Race, race_evidence, with_favourite
+from autotune.study.selection import Race, race_evidence
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
@@ -37,6 +37,7 @@ from autotune.targets.target import Target, TargetRequest
 from benchmarks.common import report, run_benchmark, table
 from benchmarks.search.contestants import maker
 from benchmarks.search.limited import Limited
+from benchmarks.search.naming import named_setting
 from benchmarks.search.peers import peer_names
 
 PROGRAMS = ("micro:pingpong-4k:2", "nas-is:W:4", "jacobi3d:halo:2")
@@ -70,14 +71,11 @@ def search(
 
         def note(event: Any = None) -> None:
             if event is None or isinstance(event, TrialEnded):
-                known = race_evidence(history.entries, trial_store.trials).finalists(
-                    1, plan.min_gain
-                )
-                hopeful = with_favourite(known, running.favourite)
-                named = hopeful[0] if hopeful else DEFAULT
+                known = race_evidence(history.entries, trial_store.trials)
+                named = named_setting(strategy, known, running.favourite, plan.min_gain)
                 course.named.append((history.search_runs, history.launched_s, named))
 
-        strategy = maker(name)(space, given.seed, ())
+        strategy = maker(name)(space, given.seed, (), given.runs)
         limited = Limited(strategy, given.runs, lambda: history.search_runs)
         running = SearchPhase(session.evaluator, trial_store, limited, space, plan, note)  # type: ignore[arg-type]
         running.run()

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation, Proposal, Strategy
+from autotune.strategies.random_search import RandomSearch
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, TrialEnded
 from autotune.study.pipeline import run_procedure
 from autotune.study.search import SearchPhase
-from autotune.study.selection import Race, race_evidence, with_favourite
+from autotune.study.selection import Race, race_evidence
 from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
 from benchmarks.search.landscapes import Land
 from benchmarks.search.limited import Limited
+from benchmarks.search.naming import named_setting
 
 MARKS = (10, 15, 25, 45, 100, 150)
 _BEYOND = 100.0
@@ -87,7 +90,10 @@ class Timed(Limited):
 
 
 def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSearch:
-    """Search ``land`` for so many search runs, with the plan that studies have by default."""
+    """Search ``land`` for so many search runs, with the plan that studies have by default.
+
+    A matched peer names its own recommendation, any other contestant what a study would prove.
+    """
     course = ReplayedSearch(land)
     evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([31, seed]))
     trial_store = MemoryTrialStore()
@@ -96,8 +102,7 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSear
     def note(event: Event | None = None) -> None:
         if event is None or isinstance(event, TrialEnded):
             known = race_evidence(evaluator.history.entries, trial_store.trials)
-            hopeful = with_favourite(known.finalists(1, plan.min_gain), search.favourite)
-            named = hopeful[0] if hopeful else DEFAULT
+            named = named_setting(strategy, known, search.favourite, plan.min_gain)
             own = sum(course.own_s)
             course.named.append(
                 (evaluator.history.search_runs, evaluator.history.launched_s + own, named)
@@ -110,6 +115,27 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSear
         Race(search).run()
         note()
     return course
+
+
+def at_budgets(land: Land, told: Callable[[int], Strategy], seed: int, runs: int) -> ReplayedSearch:
+    """One search for each number of runs in :data:`MARKS`, by a strategy that was told of it.
+
+    The course has what each names at its end; its seconds are those of this search alone.
+    """
+    course = ReplayedSearch(land)
+    for budget in (mark for mark in MARKS if mark <= runs):
+        one = follow(land, told(budget), seed, budget)
+        seconds = max((s for _, s, _ in one.named), default=0.0)
+        course.named.append((budget, seconds, one.at(budget)))
+        course.own_s += one.own_s
+    return course
+
+
+def proposals_within(land: Land, seed: int, runs: int) -> int:
+    """How many settings are tried within so many search runs, if none is run twice at once."""
+    strategy = RandomSearch(land.space, seed=seed)
+    strategy.repeats = False
+    return max(len(follow(land, strategy, seed, runs).own_s), 1)
 
 
 def prove(land: Land, strategy: Strategy, seed: int, trials: int) -> Setting | None:

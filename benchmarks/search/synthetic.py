@@ -14,7 +14,7 @@ from autotune.strategies import Observation
 from benchmarks.common import report
 from benchmarks.search.contestants import Make, maker
 from benchmarks.search.landscapes import Land, additive
-from benchmarks.search.peers import peer_names
+from benchmarks.search.peers import is_peer
 
 MARKS = (50, 100, 200)
 FUNCTION = 12
@@ -34,7 +34,7 @@ def gaps(names: Sequence[str], seeds: int, json: str | None) -> int:
         try:
             make = maker(name)
         except UsageError as error:
-            if name not in peer_names():
+            if not is_peer(name):
                 raise
             print(f"{name:14} {error}")
             continue
@@ -48,7 +48,7 @@ def gaps(names: Sequence[str], seeds: int, json: str | None) -> int:
 
 
 def _course(land: Land, make: Make, seed: int) -> list[float]:
-    strategy = make(land.space, seed, ())
+    strategy = make(land.space, seed, (), MARKS[-1])
     best, named = 1.0, DEFAULT
     found = []
     for number in range(MARKS[-1]):

@@ -17,9 +17,13 @@ from benchmarks.search.landscapes import Case
 from benchmarks.search.replayed_search import MARKS
 
 DECISIVE = 15
-"""Number of search runs at which strategies are compared in pairs."""
+"""Number of search runs at which shares by landscape are shown."""
+COMPARED = (10, 15, 25, 45)
+"""Numbers of search runs at which strategies are compared in pairs."""
 NEAR = 0.97
 """Performance ratio from which on a setting counts as as good as the best."""
+_NAME, _LEAD = 22, 28
+"""Widths of a contestant's name and of a lead with its interval."""
 HALVES = 10
 """Number of seeds over which the references are averaged; each holds out other runs."""
 
@@ -32,6 +36,7 @@ def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, A
     ended = [c.ended for c in gaining if c.ended is not None]
     return {
         "share": {m: _spread([c.land.share(c.at(m)) for c in gaining]) for m in marks},
+        "relative": {m: _relative(standing, cases, m) for m in marks},
         "by_landscape": {
             case.name: float(np.mean([c.land.share(c.at(DECISIVE)) for c in courses]))
             for case in cases
@@ -58,7 +63,7 @@ def figures(standing: Standing, cases: Sequence[Case], runs: int) -> dict[str, A
 
 @dataclass(frozen=True)
 class Apart:
-    """Share of one strategy less that of another at 15 runs, as the mean over landscapes.
+    """Share of one strategy less that of another, as the mean over landscapes.
 
     ``here`` is its 95 % interval over searches on these landscapes. ``elsewhere`` is its 95 %
     interval over landscapes, as if these were a sample of others. A pair is one seed on one
@@ -86,42 +91,67 @@ class Apart:
         return {"mean": self.mean, "here": self.here, "elsewhere": self.elsewhere}
 
 
-def pairs(standings: Sequence[Standing], cases: Sequence[Case]) -> dict[str, Apart]:
-    """The first strategy's lead over each other, on landscapes and seeds that both searched."""
+def pairs(
+    standings: Sequence[Standing], cases: Sequence[Case], runs: int
+) -> dict[str, dict[int, Apart]]:
+    """The first strategy's lead over each other after each number of runs in :data:`COMPARED`.
+
+    Counted are landscapes and seeds that both searched.
+    """
     first, found = standings[0], {}
     for other in standings[1:]:
         shared = [c.name for c in cases if not c.null and c.name in other.courses]
-        found[other.name] = Apart.of(
-            [
+        found[other.name] = {
+            mark: Apart.of(
                 [
-                    mine.land.share(mine.at(DECISIVE)) - its.land.share(its.at(DECISIVE))
-                    for mine, its in zip(first.courses[n], other.courses[n], strict=False)
+                    [
+                        mine.land.share(mine.at(mark)) - its.land.share(its.at(mark))
+                        for mine, its in zip(first.courses[n], other.courses[n], strict=False)
+                    ]
+                    for n in shared
                 ]
-                for n in shared
-            ]
-        )
+            )
+            for mark in COMPARED
+            if mark <= runs
+        }
     return found
 
 
+def _relative(standing: Standing, cases: Sequence[Case], mark: int) -> float:
+    """Mean over landscapes of the mean share, each divided by the oracle's mean share there."""
+    found = []
+    for case in cases:
+        courses = standing.courses.get(case.name)
+        if courses and not case.null:
+            own = np.mean([c.land.share(c.at(mark)) for c in courses])
+            found.append(own / np.mean([c.land.oracle for c in courses]))
+    return float(np.mean(found)) if found else math.nan
+
+
 def printed(
-    known: dict[str, dict[str, Any]], apart: dict[str, Apart], first: str, references: str
+    known: dict[str, dict[str, Any]],
+    apart: dict[str, dict[int, Apart]],
+    first: str,
+    references: str,
 ) -> str:
     """The tables as text; shares and performance ratios in per cent."""
     marks = list(next(iter(known.values()))["share"])
     places = list(next(iter(known.values()))["by_landscape"])
-    lines = [references, "", "* more than 20 ms a trial: 10 seeds, 50 runs"]
+    lines = [references, *_leads(apart, first)]
+    lines += ["", "* more than 20 ms a trial: 10 seeds, 50 runs"]
 
     def table(title: str, cell: Callable[[dict[str, Any], int], str], width: int = 11) -> None:
-        fit = (80 - 14) // width
+        fit = (80 - _NAME) // width
         lines.extend(["", title])
         for some in (marks[i : i + fit] for i in range(0, len(marks), fit)):
-            lines.append(f"{'':14}" + "".join(f"{mark:>{width}}" for mark in some))
+            lines.append(f"{'':{_NAME}}" + "".join(f"{mark:>{width}}" for mark in some))
             for name, row in known.items():
                 marked = f"{name}{'*' if row['slow'] else ''}"
                 cells = [cell(row, m) if m in row["share"] else "-" for m in some]
-                lines.append(f"{marked:14}" + "".join(f"{c:>{width}}" for c in cells))
+                lines.append(f"{marked:{_NAME}}" + "".join(f"{c:>{width}}" for c in cells))
 
     table("mean share of OPUB's gain after n search runs", lambda r, m: _percent(r["share"][m][0]))
+    table("the same, of the share of the oracle", lambda r, m: _percent(r["relative"][m]))
     table("share: median (quartiles)", lambda r, m: _quartiles(r["share"][m]), 16)
     table("performance ratio: median (quartiles)", lambda r, m: _quartiles(r["performance"][m]), 16)
     table(f"searches within {1 - NEAR:.0%} of the best", lambda r, m: _percent(r["near"][m]))
@@ -129,12 +159,12 @@ def printed(
         "null landscapes: would be named before the proof",
         lambda r, m: _percent(r["false_before_proof"][m]),
     )
-    lines += ["", "               false      s to    s to   own ms   stopped"]
-    lines += ["               proven      90 %    95 %  a trial   itself after"]
+    lines += ["", f"{'':{_NAME}} false      s to    s to   own ms   stopped"]
+    lines += [f"{'':{_NAME}} proven     90 %    95 %  a trial   itself after"]
     for name, row in known.items():
         false, proofs = row["false_after_proof"]
         lines.append(
-            f"{name:14} {f'{false}/{proofs}':>6} {_seconds(row['seconds_to_90']):>9} "
+            f"{name:{_NAME}} {f'{false}/{proofs}':>6} {_seconds(row['seconds_to_90']):>9} "
             f"{_seconds(row['seconds_to_95']):>7} {row['own_ms']:8.2f} "
             f"{_percent(row['stopped_itself']):>7} {_seconds(row['stopped_after']):>6}"
         )
@@ -147,27 +177,51 @@ def printed(
             if place in row["by_landscape"]
         ]
         lines += textwrap.wrap(", ".join(shares), 78, initial_indent="  ", subsequent_indent="  ")
-    lines += ["", f"share of {first} less that of the other at {DECISIVE} runs (95 % intervals)"]
-    lines.append(f"{'':14} {'mean':>6}   {'on these landscapes':26} on others like them")
+    lines += ["", f"the same lead at {DECISIVE} runs on these landscapes (pairs of searches)"]
     for name, seen in apart.items():
-        here, elsewhere = _verdict(seen.here), _verdict(seen.elsewhere)
-        lines.append(f"{name:14} {100 * seen.mean:+6.1f}   {here:26} {elsewhere}")
+        if DECISIVE in seen:
+            at = seen[DECISIVE]
+            lines.append(f"{name:{_NAME}} {100 * at.mean:+6.1f}   {_verdict(at.here)}")
     return "\n".join(lines)
+
+
+def _leads(apart: dict[str, dict[int, Apart]], first: str) -> list[str]:
+    """The lead of the first strategy with the interval over landscapes; ``>``: beyond doubt."""
+    marks = list(next(iter(apart.values()), {}))
+    if not marks:
+        return []
+    lines = ["", f"share of {first} less that of the other after n search runs, in points"]
+    lines.append("(95 % interval over landscapes; > ahead, < behind)")
+    for some in (marks[i : i + 2] for i in range(0, len(marks), 2)):
+        lines.append(f"{'':{_NAME}}" + "".join(f"{mark:>{_LEAD}}" for mark in some))
+        for name, seen in apart.items():
+            cells = [_lead(seen[mark]) for mark in some]
+            lines.append(f"{name:{_NAME}}" + "".join(f"{c:>{_LEAD}}" for c in cells))
+    return lines
+
+
+def _lead(seen: Apart) -> str:
+    low, high = (100 * bound for bound in seen.elsewhere)
+    mark = ">" if low > 0 else "<" if high < 0 else " "
+    return f"{100 * seen.mean:+.1f} ({low:+.1f}..{high:+.1f}) {mark}"
 
 
 def references(cases: Sequence[Case]) -> str:
     """The scores of the default and of the best single change."""
     gaining = [case for case in cases if not case.null]
+    designed = sum(case.split == "design" for case in gaining)
     lands = [case.land(seed) for case in gaining for seed in range(HALVES)]
     if not lands:
         return "null landscapes only: the right answer is the default everywhere"
     default = np.mean([100 * land.best for land in lands])
     single = np.mean([100 * (1 / land.single - 1) / (1 / land.best - 1) for land in lands])
     alone = np.mean([100 * land.best / land.single for land in lands])
-    seen = float(np.mean([100 * (1 / land.seen - 1) / (1 / land.best - 1) for land in lands]))
-    known = "" if math.isnan(seen) else f";\nbest by all runs that can be drawn: share {seen:.0f}"
+    seen = float(np.mean([100 * land.oracle for land in lands]))
+    exact = all(math.isnan(land.seen) for land in lands)
+    known = "" if exact else f";\noracle (knows all runs that can be drawn): share {seen:.0f}"
     return (
-        f"{len(gaining)} landscapes with a gain, {len(cases) - len(gaining)} null.\n"
+        f"{len(gaining)} landscapes with a gain ({designed} of the split design), "
+        f"{len(cases) - len(gaining)} null.\n"
         f"default: share 0, performance ratio {default:.0f} (per cent, means);\n"
         f"best single change: share {single:.0f}, ratio {alone:.0f}{known}"
     )

@@ -14,7 +14,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.strategies import Strategy, create
 from benchmarks.search.__main__ import main
 from benchmarks.search.contestants import maker
-from benchmarks.search.landscapes import Land, grid, recorded
+from benchmarks.search.landscapes import Land, grid, recordings
 from benchmarks.search.peers import find_peer
 from benchmarks.search.predicted import predicted_settings
 from benchmarks.search.replayed_search import ReplayedSearch, follow
@@ -131,8 +131,10 @@ def test_only_recordings_are_left_out_for_their_noise(
 def test_of_two_recordings_the_one_with_more_runs_counts(tmp_path: Path) -> None:
     for name, blocks in (("three", 3), ("nine", 9)):
         make(tmp_path / name, {"planted": planted, "null": nothing}, blocks=blocks)
-    cases = recorded([str(tmp_path / "three"), str(tmp_path / "nine")])
+    found = recordings([str(tmp_path / "three"), str(tmp_path / "nine")])
+    cases = found.clear
     assert [case.name for case in cases] == ["nine/planted", "nine/null"]
+    assert set(found.reasons) == {"three/planted", "three/null"}
     assert [case.null for case in cases] == [False, True]
     assert not any(case.blurred for case in cases)
     land = cases[0].land(0)
@@ -145,8 +147,11 @@ def test_a_gain_that_the_noise_hides_is_no_scale_for_shares(tmp_path: Path) -> N
 
     make(tmp_path / "noisy", {"little": little}, noise=0.15, blocks=9)
     make(tmp_path / "quiet", {"little": little}, noise=0.01, blocks=9)
-    assert [case.blurred for case in recorded([str(tmp_path / "noisy")])] == [True]
-    assert [case.blurred for case in recorded([str(tmp_path / "quiet")])] == [False]
+    found = recordings([str(tmp_path / "noisy"), str(tmp_path / "quiet")])
+    assert [len(found.clear), len(found.blurred)] == [1, 0]
+    noisy = recordings([str(tmp_path / "noisy")])
+    assert not noisy.clear
+    assert "noise" in noisy.reasons["noisy/little"]
 
 
 @pytest.mark.parametrize("slow_share", [0.0, 0.3])
@@ -162,7 +167,7 @@ def test_slow_launches_of_others_than_the_best_blur_a_small_gain(
         return 3.8 if slow else 0.95 if setting.get("eager") == 8192 else 1.0
 
     make(tmp_path / "launches", {"little": little}, noise=0.01, blocks=6)
-    (case,) = recorded([str(tmp_path / "launches")])
+    (case,) = recordings([str(tmp_path / "launches")]).cases
     assert case.blurred == (slow_share > 0)
 
 
@@ -170,7 +175,7 @@ def test_a_traced_contestant_begins_with_what_is_predicted() -> None:
     land = grid(3)
     prior = next(s for s in land.space.enumerate() if len(s) == 2)
     for name, first in (("auto+traced", True), ("auto", False)):
-        proposal = maker(name)(land.space, 1, (prior,)).ask()
+        proposal = maker(name)(land.space, 1, (prior,), 10).ask()
         assert proposal is not None
         assert (proposal.setting == prior) == first
 

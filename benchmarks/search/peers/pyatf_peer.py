@@ -13,7 +13,10 @@ from benchmarks.search.peers.base import Peer
 
 
 class PyATF(Peer):
-    """Coordinates in (0, 1], as pyATF's tuner passes them to a space without constraints."""
+    """Coordinates in (0, 1], as pyATF's tuner passes them to a space without constraints.
+
+    Matched: sizes lie in order; pyATF takes no start, no first setting and no number of trials.
+    """
 
     name = "pyatf"
 
@@ -34,5 +37,5 @@ class PyATF(Peer):
         pairs = zip(self._waiting[0], self.sizes, strict=True)
         return tuple(min(int(x * size), size - 1) for x, size in pairs)
 
-    def report(self, codes: Codes, loss: float) -> None:
+    def report(self, ranks: Codes, loss: float) -> None:
         self._costs[self._waiting.pop(0)] = loss
