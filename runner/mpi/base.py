@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import ClassVar
 from runner.cpus import cpu_list
 from runner.errors import RunnerUsageError
 from runner.mpi.library import Library
+from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 
@@ -34,6 +36,12 @@ class Probe:
 
 TRANSPORT = "transport"
 """Name under which the read-back of a run has the transport in force."""
+PROTOCOLS = "protocols of "
+"""Begins the names under which the read-back has the protocols of a call by message size."""
+
+
+REPORTED_FILE = "reported.txt"
+"""File with the lines of standard error that match :meth:`Adapter.reported`, for the probe."""
 
 
 class Adapter(ABC):
@@ -74,6 +82,8 @@ class Adapter(ABC):
     """
     rank_variables: ClassVar[tuple[str, ...]] = ()
     """Environment variables that hold a process's rank."""
+    host_options: ClassVar[frozenset[str]] = frozenset()
+    """Options of the launcher that name nodes."""
     launchers: ClassVar[Mapping[str, str]] = {}
     """Names of the processes that start ranks, as ``ps`` shows them, without what follows a dot.
 
@@ -160,6 +170,26 @@ class Adapter(ABC):
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
+
+    def one_node(self, spec: LaunchSpec) -> bool:
+        """Whether all ranks are certainly on the launcher's own node."""
+        return not allocation(os.environ).several and not self.names_hosts(spec)
+
+    def names_hosts(self, spec: LaunchSpec) -> bool:
+        """Whether the launch options name nodes."""
+        return any(word in self.host_options for word in spec.launch_options)
+
+    def on_this_machine(self, spec: LaunchSpec) -> bool:
+        """Whether all ranks are certainly on this machine, which sees their processes and files."""
+        return spec.one_machine or self.one_node(spec)
+
+    def reported(self, spec: LaunchSpec) -> str:
+        """Regular expression of the lines on standard error that :meth:`probe` reads; "": none.
+
+        They are taken out of the program's output and written to :data:`REPORTED_FILE` in the
+        folder of the read-back files.
+        """
+        return ""
 
     def transports(self) -> list[str]:
         """Installed values of :attr:`transport_parameter`, in a fixed order."""

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
-from runner.mpi.base import TRANSPORT, Adapter, Probe
+from runner.mpi.base import REPORTED_FILE, TRANSPORT, Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
@@ -27,6 +27,7 @@ from runner.mpi.openmpi_parameters import (
 )
 from runner.mpi.openmpi_traffic import (
     PMLS,
+    UCX_CARRIER,
     carrier,
     deselected,
     idle_under,
@@ -35,8 +36,16 @@ from runner.mpi.openmpi_traffic import (
     transport_of,
     without_traffic,
 )
-from runner.mpi.openmpi_ucx import logging_ucx, read_ucx_log, ucx_complaint, ucx_variables
-from runner.scheduler import allocation
+from runner.mpi.openmpi_ucx import (
+    UCX_LINE,
+    logging_ucx,
+    parse_ucx_log,
+    ucx_complaint,
+    ucx_logs,
+    ucx_protocols,
+    ucx_variables,
+    uses_ucx,
+)
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 SHOW_FILE = "mca-params.txt"
@@ -46,7 +55,6 @@ _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and what separates them."""
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
-_HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
 _BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 _RUNTIME, _PMIX = "prte", "pmix"
 """Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
@@ -96,6 +104,7 @@ class OpenMPI(Adapter):
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+    host_options = frozenset({"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"})
     # mpirun of 5.0 becomes prterun; that of the 4.1 wheel becomes orterun_wrapper.
     launchers: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("prterun", "prte", "prted"), "5.0"),
@@ -127,6 +136,8 @@ class OpenMPI(Adapter):
         super().__init__(library)
         self.prrte = library.version_tuple >= (5,)
         self.forwards_input = not self.prrte
+        self._ucx_seen = False
+        """Whether UCX carried the messages of a run."""
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
@@ -149,7 +160,7 @@ class OpenMPI(Adapter):
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks)]
-        words += [*_yielding(spec), *spec.launch_options]
+        words += [*self._yielding(spec), *spec.launch_options]
         words += self.placement_words(self._spread(spec), spec.oversubscribe)
         for option, settings in (("--mca", spec.of(LIBRARY)), *self._runtime(spec)):
             for name, value in settings.items():
@@ -157,13 +168,33 @@ class OpenMPI(Adapter):
         forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(_ENV_PREFIXES)}
         if spec.clean_env and self.prrte and "HOME" in os.environ:
             forwarded |= {"HOME": os.environ["HOME"]}
-        if spec.read_back:
-            forwarded = logging_ucx(spec, scratch, _reads_files(spec)) | forwarded
+        if self._logs_ucx(spec):
+            forwarded = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | forwarded
         words += self.rank_environment(forwarded)
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
             words += ["--mca", "mpi_show_mca_params_file", str(scratch / SHOW_FILE)]
         return [*words, *self.program(spec)]
+
+    def _logs_ucx(self, spec: LaunchSpec) -> bool:
+        """Whether UCX is asked for its log: it has a part in the launch, as far as is known.
+
+        UCX that the library chose by itself is known from the first run on.
+        """
+        return spec.read_back and (self._ucx_seen or uses_ucx(spec, self._inherited_names(spec)))
+
+    def _inherited_names(self, spec: LaunchSpec) -> list[str]:
+        """Names of library parameters that the environment or a parameter file sets."""
+        if spec.clean_env:
+            return []
+        found = self.inherited_settings(os.environ | spec.env)
+        return [name.rpartition(":")[2].removeprefix(_ENV_PREFIXES[0]) for name in found]
+
+    def _log_folder(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        return scratch if self.on_this_machine(spec) else None
+
+    def reported(self, spec: LaunchSpec) -> str:
+        return UCX_LINE if self._logs_ucx(spec) and not self.on_this_machine(spec) else ""
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with the core list or binding that keeps the ranks within ``cpus``.
@@ -194,9 +225,23 @@ class OpenMPI(Adapter):
         5.0 puts all ranks of such a launch on the first of several nodes; by slot it spreads them
         evenly, as 4.1 does.
         """
-        if self.prrte and spec.oversubscribe and _several_hosts(spec):
+        if self.prrte and spec.oversubscribe and self.names_hosts(spec):
             return {"map_by": "slot"} | spec.placement
         return spec.placement
+
+    def _yielding(self, spec: LaunchSpec) -> tuple[str, ...]:
+        """Options that make the ranks of an oversubscribed launch on named hosts yield.
+
+        Both generations do so by themselves on the launcher's own node only: the daemons of other
+        nodes do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms
+        instead of 1.1). If the spec names the parameter itself, no option is added: 4.1 joins the
+        values of a parameter that is given twice.
+        """
+        told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
+        told = told or f"{_ENV_PREFIXES[0]}{_YIELD}" in os.environ | spec.env
+        if told or not (spec.oversubscribe and self.names_hosts(spec)):
+            return ()
+        return ("--mca", _YIELD, "1")
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         words: list[str] = []
@@ -305,12 +350,13 @@ class OpenMPI(Adapter):
         return scratch / SHOW_FILE if spec.read_back else None
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
+        logs = ucx_logs(scratch, _lines(scratch / REPORTED_FILE))
         try:
             text = (scratch / SHOW_FILE).read_text(errors="replace")
         except FileNotFoundError:
-            return Probe(initialised=False, complaint=ucx_complaint(scratch))
+            return Probe(initialised=False, complaint=ucx_complaint(logs))
         size, shown = parse_shown(text)
-        options = (*_yielding(spec), *spec.launch_options)
+        options = (*self._yielding(spec), *spec.launch_options)
         ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
         inherited = {
             name: f"{value} ({_place(source)})"
@@ -324,12 +370,14 @@ class OpenMPI(Adapter):
         inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
         asked = spec.of(LIBRARY) | spec.expected
         read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
-        read_back |= without_traffic(read_back, shown, _one_node(spec) and spec.ranks > 1)
-        log = read_ucx_log(scratch) if _reads_files(spec) else None
-        read_back |= ucx_variables(spec.variables, log, carrier(shown) == "ucx")
-        transport = transport_of(shown, log, _one_node(spec))
+        read_back |= without_traffic(read_back, shown, self.one_node(spec) and spec.ranks > 1)
+        log = parse_ucx_log(logs) if logs else None
+        self._ucx_seen = self._ucx_seen or carrier(shown) == UCX_CARRIER
+        read_back |= ucx_variables(spec.variables, log, carrier(shown) == UCX_CARRIER)
+        read_back |= ucx_protocols(log)
+        transport = transport_of(shown, log, self.one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
-        mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(scratch)
+        mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(logs)
         return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
 
     def _synonym(self, name: str, ours: dict[str, str]) -> bool:
@@ -395,38 +443,14 @@ def _place(source: str) -> str:
     return re.sub(r"^file \((.*)\)$", r"file \1", source)
 
 
-def _one_node(spec: LaunchSpec) -> bool:
-    """Whether all ranks are certainly on the launcher's own node."""
-    return not allocation(os.environ).several and not _several_hosts(spec)
-
-
-def _reads_files(spec: LaunchSpec) -> bool:
-    """Whether files that any rank writes can be read here."""
-    return _one_node(spec) or spec.one_machine
+def _lines(path: Path) -> list[str]:
+    """The lines of a file; none if there is no file."""
+    return path.read_text(errors="replace").splitlines() if path.exists() else []
 
 
 def _option(policy: str) -> str:
     """The option of the launcher for a policy: ``--bind-to`` for ``bind_to``."""
     return "--" + policy.replace("_", "-")
-
-
-def _several_hosts(spec: LaunchSpec) -> bool:
-    return any(word in _HOSTS for word in spec.launch_options)
-
-
-def _yielding(spec: LaunchSpec) -> tuple[str, ...]:
-    """Options that make the ranks of an oversubscribed launch on named hosts yield the processor.
-
-    Both generations do so by themselves on the launcher's own node only: the daemons of other nodes
-    do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms instead of
-    1.1). If the spec names the parameter itself, no option is added: 4.1 joins the values of a
-    parameter that is given twice.
-    """
-    told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
-    told = told or f"{_ENV_PREFIXES[0]}{_YIELD}" in os.environ | spec.env
-    if told or not (spec.oversubscribe and _several_hosts(spec)):
-        return ()
-    return ("--mca", _YIELD, "1")
 
 
 def _unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:

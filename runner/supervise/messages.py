@@ -60,7 +60,10 @@ class ExecRequest:
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition; their load is not foreign."""
     mark: str = ""
-    """Lines of standard error with this text are kept apart (``ExecResult.marked``); "": none."""
+    """Lines of standard error with this regular expression are kept apart; "": none.
+
+    They are :attr:`ExecResult.marked`.
+    """
     judged_cpus: tuple[int, ...] | None = None
     """CPUs on which foreign load counts; None: all CPUs of the machine.
 

@@ -56,13 +56,13 @@ MOST_MARKED = 65_536
 
 
 class MarkedLines:
-    """Takes the lines that contain ``mark`` out of a stream and keeps the different ones.
+    """Takes the lines with the regular expression ``mark`` out of a stream; keeps different ones.
 
     Reports of many ranks would push a program's own message out of the part that is kept.
     """
 
     def __init__(self, mark: str) -> None:
-        self._mark = mark.encode()
+        self._mark = re.compile(mark.encode(), re.MULTILINE) if mark else None
         self._carry = b""
         self._found: dict[bytes, None] = {}
 
@@ -72,16 +72,16 @@ class MarkedLines:
 
     def rest(self, chunk: bytes, at_end: bool = False) -> bytes:
         """The bytes of other lines, up to the last whole line unless ``at_end``."""
-        if not self._mark:
+        if self._mark is None:
             return chunk
         data = self._carry + chunk
         end = len(data) if at_end or len(data) > LINE_LIMIT else data.rfind(b"\n") + 1
         whole, self._carry = data[:end], data[end:]
-        if self._mark not in whole:
+        if not self._mark.search(whole):
             return whole
         others = []
         for line in whole.splitlines(keepends=True):
-            if self._mark not in line:
+            if not self._mark.search(line):
                 others.append(line)
             elif len(self._found) < MOST_MARKED:
                 self._found[line.strip()] = None
@@ -91,7 +91,7 @@ class MarkedLines:
 class Capture:
     """Keeps head, tail, patterns and last JSON line of standard output; both ends of the errors.
 
-    Lines of the errors with the text ``mark`` are kept apart ("": none).
+    Lines of the errors with the regular expression ``mark`` are kept apart ("": none).
     """
 
     def __init__(
