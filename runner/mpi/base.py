@@ -36,6 +36,8 @@ class Probe:
 
 TRANSPORT = "transport"
 """Name under which the read-back of a run has the transport in force."""
+WINDOWS = "windows"
+"""Name under which the read-back has the components that serve the one-sided calls."""
 PROTOCOLS = "protocols of "
 """Begins the names under which the read-back has the protocols of a call by message size."""
 
