@@ -146,9 +146,14 @@ def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
 
 
 def _carried(store: Store, study: StudyRecord, key: str) -> Carried:
-    """What carried the messages in the last valid run of a setting."""
-    runs = store.runs(study.id, setting_key=key, states=("ok",))
-    return carried_by(runs[-1].record.read_back) if runs else {}
+    """What carried the messages in the valid runs of a setting, the last one first.
+
+    Some is seen only in the warm-up (windows).
+    """
+    found: Carried = {}
+    for run in store.runs(study.id, setting_key=key, states=("ok",)):
+        found |= carried_by(run.record.read_back)
+    return found
 
 
 def _print_comparison(study: StudyRecord) -> None:

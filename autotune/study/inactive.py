@@ -2,18 +2,18 @@
 
 The default's first run shows the transport in force. It decides which parameters can act.
 
-The warm-up run of a search counts the program's calls. Parameters of a collective that the program
-never calls are not tuned. If a program's calls cannot be counted (it is linked statically, or there
-is no compiler), all parameters are tuned.
+The warm-up run of a search counts the program's calls. Parameters of a collective, or of one-sided
+communication, that the program never calls are not tuned. If a program's calls cannot be counted
+(it is linked statically, or there is no compiler), all parameters are tuned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autotune.space import Setting, Space, Value
-from autotune.space.parameter import operation_of
+from autotune.space.parameter import needed_call
 from autotune.study.run_history import WARMUP, RunHistory
 from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import families
@@ -71,12 +71,15 @@ CALLS = "traced_calls"
 
 
 def needs_call_counts(space: Space) -> bool:
-    """Whether a parameter of the space is about one collective only."""
-    return any(operation_of(parameter.name) for parameter in space)
+    """Whether a parameter of the space is about one collective or one-sided calls only."""
+    return any(needed_call(parameter.name) for parameter in space)
 
 
 def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
-    """Parameters of collectives that no counted warm-up called; empty if nothing was counted."""
+    """Parameters of collectives and one-sided calls that no counted warm-up called.
+
+    Empty if nothing was counted.
+    """
     counted = [
         e.record.extra[CALLS] for e in history.entries if _is_counted(e.kind, e.record.extra)
     ]
@@ -119,6 +122,16 @@ def _is_counted(kind: str, extra: dict[str, object]) -> bool:
 
 def _about(space: Space, called: set[str]) -> Iterable[str]:
     for parameter in space:
-        operation = operation_of(parameter.name)
+        operation = needed_call(parameter.name)
         if operation and operation not in called:
             yield parameter.name
+
+
+def untuned_calls(space: Space, calls: Mapping[str, int]) -> str:
+    """What to do about one-sided calls of which the space has no parameter; "" if all is well."""
+    if not calls.get("rma") or any(needed_call(parameter.name) == "rma" for parameter in space):
+        return ""
+    return (
+        "the program makes one-sided calls (MPI_Put and the like), of which this space has no "
+        "parameter; with Open MPI, --space openmpi+openmpi-rma has"
+    )

@@ -17,7 +17,7 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
-from runner.mpi.base import REPORTED_FILE, TRANSPORT, Adapter, Probe
+from runner.mpi.base import REPORTED_FILE, TRANSPORT, WINDOWS, Adapter, Probe
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
@@ -45,6 +45,13 @@ from runner.mpi.openmpi_ucx import (
     ucx_protocols,
     ucx_variables,
     uses_ucx,
+)
+from runner.mpi.openmpi_windows import (
+    WINDOW_LINE,
+    components_of,
+    watching_windows,
+    windows_of,
+    without_windows,
 )
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -162,7 +169,8 @@ class OpenMPI(Adapter):
         words = [self.library.launcher, "-n", str(spec.ranks)]
         words += [*self._yielding(spec), *spec.launch_options]
         words += self.placement_words(self._spread(spec), spec.oversubscribe)
-        for option, settings in (("--mca", spec.of(LIBRARY)), *self._runtime(spec)):
+        own = spec.of(LIBRARY) | watching_windows(spec)
+        for option, settings in (("--mca", own), *self._runtime(spec)):
             for name, value in settings.items():
                 words += [option, name, value]
         forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(_ENV_PREFIXES)}
@@ -194,7 +202,8 @@ class OpenMPI(Adapter):
         return scratch if self.on_this_machine(spec) else None
 
     def reported(self, spec: LaunchSpec) -> str:
-        return UCX_LINE if self._logs_ucx(spec) and not self.on_this_machine(spec) else ""
+        logs = self._logs_ucx(spec) and not self.on_this_machine(spec)
+        return "|".join([UCX_LINE] * logs + [WINDOW_LINE] * bool(watching_windows(spec)))
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with the core list or binding that keeps the ranks within ``cpus``.
@@ -350,14 +359,15 @@ class OpenMPI(Adapter):
         return scratch / SHOW_FILE if spec.read_back else None
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
-        logs = ucx_logs(scratch, _lines(scratch / REPORTED_FILE))
+        reported = _lines(scratch / REPORTED_FILE)
+        logs = ucx_logs(scratch, reported)
         try:
             text = (scratch / SHOW_FILE).read_text(errors="replace")
         except FileNotFoundError:
             return Probe(initialised=False, complaint=ucx_complaint(logs))
         size, shown = parse_shown(text)
         options = (*self._yielding(spec), *spec.launch_options)
-        ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
+        ours = _values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
         inherited = {
             name: f"{value} ({_place(source)})"
             for name, (value, source) in shown.items()
@@ -375,10 +385,21 @@ class OpenMPI(Adapter):
         self._ucx_seen = self._ucx_seen or carrier(shown) == UCX_CARRIER
         read_back |= ucx_variables(spec.variables, log, carrier(shown) == UCX_CARRIER)
         read_back |= ucx_protocols(log)
+        read_back |= self._windows(spec, read_back, components_of(reported))
         transport = transport_of(shown, log, self.one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
         mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(logs)
         return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
+
+    def _windows(
+        self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], components: tuple[str, ...]
+    ) -> dict[str, ReadBack]:
+        """The components that served the windows, and their parameters that did nothing."""
+        if not watching_windows(spec):
+            return {}
+        seen = windows_of(components, all_said=self.prrte)
+        idle = without_windows(read_back, components) if self.prrte else {}
+        return idle | ({WINDOWS: seen} if seen else {})
 
     def _synonym(self, name: str, ours: dict[str, str]) -> bool:
         info = self.library.params.get(name)
