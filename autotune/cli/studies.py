@@ -75,7 +75,8 @@ def show(
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Show one study: its result, the best settings seen, and how its runs ended."""
+    """Show one study: its result, the best settings seen, what carried the messages, and how its
+    runs ended."""
     with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         best = opened.best(found.id, sys.maxsize)
