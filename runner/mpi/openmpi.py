@@ -385,7 +385,7 @@ class OpenMPI(Adapter):
         self._ucx_seen = self._ucx_seen or carrier(shown) == UCX_CARRIER
         read_back |= ucx_variables(spec.variables, log, carrier(shown) == UCX_CARRIER)
         read_back |= ucx_protocols(log)
-        read_back |= self._windows(spec, read_back, components_of(reported))
+        read_back |= self._windows(spec, read_back, components_of(reported, log))
         transport = transport_of(shown, log, self.one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
         mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(logs)

@@ -2,7 +2,8 @@
 
 A component is chosen for each window when it is made, so the parameters that a run registered do
 not show it. The library says it on standard error if the framework is verbose: 5.0 when it chooses,
-4.1 when ``osc/rdma`` or ``osc/pt2pt`` frees a window (``osc/sm`` and ``osc/ucx`` say nothing).
+4.1 when ``osc/rdma`` or ``osc/pt2pt`` frees a window. There UCX's log shows ``osc/ucx``, and
+nothing shows ``osc/sm``.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
+from runner.mpi.openmpi_ucx import UcxLog
 from runner.types import LaunchSpec, ReadBack
 
 VERBOSE = "osc_base_verbose"
@@ -35,10 +37,15 @@ def watching_windows(spec: LaunchSpec) -> dict[str, str]:
     return {VERBOSE: _LEVEL} if asked else {}
 
 
-def components_of(lines: Iterable[str]) -> tuple[str, ...]:
-    """The components that served windows, in the order of their first window."""
+def components_of(lines: Iterable[str], log: UcxLog | None = None) -> tuple[str, ...]:
+    """The components that served windows, in the order of their first window.
+
+    ``log`` shows connections for one-sided calls if ``osc/ucx`` is one of them.
+    """
     found = (_CHOSEN.search(line) for line in lines)
-    return tuple(dict.fromkeys(match[1] or match[2] for match in found if match))
+    names = [match[1] or match[2] for match in found if match]
+    names += ["ucx"] if log is not None and log.one_sided else []
+    return tuple(dict.fromkeys(names))
 
 
 def windows_of(components: tuple[str, ...], all_said: bool) -> ReadBack | None:
@@ -48,7 +55,7 @@ def windows_of(components: tuple[str, ...], all_said: bool) -> ReadBack | None:
     """
     if not components:
         return None
-    source = _SOURCE if all_said else f"{_SOURCE}, which names only osc/rdma and osc/pt2pt"
+    source = _SOURCE if all_said else f"{_SOURCE}, which does not name osc/sm"
     return ReadBack("in force", "", ", ".join(components), source)
 
 

@@ -12,6 +12,7 @@ from runner.launch import Runner
 from runner.mpi.base import WINDOWS
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.mpi.openmpi_ucx import UcxLog
 from runner.mpi.openmpi_windows import components_of, watching_windows, without_windows
 from runner.types import LaunchSpec, ReadBack, RunRecord
 from tests.mpis import PING_PONG, built, library_named
@@ -62,6 +63,7 @@ a line of the program: select: component ucx selected
 
 def test_components_are_found_in_what_the_framework_says() -> None:
     assert components_of(SAID) == ("rdma", "sm", "pt2pt")
+    assert components_of([], UcxLog(2, one_sided=("sysv/memory",))) == ("ucx",)
     assert components_of(["", "[vm:7] mca: base: close: unloading component ucx"]) == ()
 
 
@@ -159,8 +161,7 @@ def test_every_level_is_read_back_and_serves_the_windows(run: Run, generation: L
             record = run(launched["mca"], variables=launched.get("env", {}))
             back = record.read_back[parameter.name]
             assert (record.state, back.state) == ("ok", "in force"), (setting, record.reason)
-            if part != "ucx" or generation.version_tuple >= (5,):
-                assert record.read_back[WINDOWS].effective == part, setting
+            assert record.read_back[WINDOWS].effective == part, setting
 
 
 @pytest.mark.mpi
