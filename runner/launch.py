@@ -157,7 +157,7 @@ class Runner:
 
     def _hiccup(self, record: RunRecord) -> bool:
         began = record.exit_code == 0 or record.world_size is not None
-        return not began and any(words in record.stderr_tail for words in self.adapter.hiccups)
+        return not began and self.adapter.had_hiccup(record.stderr_tail)
 
     def _once(self, spec: LaunchSpec) -> RunRecord:
         if self._scratch is None:

@@ -205,6 +205,10 @@ class Adapter(ABC):
         """
         return {}
 
+    def had_hiccup(self, stderr: str) -> bool:
+        """Whether a launch that failed before any rank began should simply be made again."""
+        return any(words in stderr for words in self.hiccups)
+
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         """The file that the library writes shortly before MPI_Init ends; None if there is none."""
         return None

@@ -40,6 +40,7 @@ from runner.mpi.openmpi_ucx import (
     UCX_LINE,
     logging_ucx,
     parse_ucx_log,
+    refused_log,
     ucx_complaint,
     ucx_logs,
     ucx_protocols,
@@ -145,6 +146,8 @@ class OpenMPI(Adapter):
         self.forwards_input = not self.prrte
         self._ucx_seen = False
         """Whether UCX carried the messages of a run."""
+        self._no_log_files = False
+        """Whether UCX could not open its log in a run."""
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
@@ -198,11 +201,17 @@ class OpenMPI(Adapter):
         found = self.inherited_settings(os.environ | spec.env)
         return [name.rpartition(":")[2].removeprefix(_ENV_PREFIXES[0]) for name in found]
 
+    def had_hiccup(self, stderr: str) -> bool:
+        # A rank in a container may not see the folder.  From now on the log goes to standard error.
+        self._no_log_files = self._no_log_files or refused_log(stderr)
+        return super().had_hiccup(stderr) or refused_log(stderr)
+
     def _log_folder(self, spec: LaunchSpec, scratch: Path) -> Path | None:
-        return scratch if self.on_this_machine(spec) else None
+        """Where the ranks write UCX's log; None for standard error."""
+        return scratch if self.on_this_machine(spec) and not self._no_log_files else None
 
     def reported(self, spec: LaunchSpec) -> str:
-        logs = self._logs_ucx(spec) and not self.on_this_machine(spec)
+        logs = self._logs_ucx(spec) and self._log_folder(spec, Path()) is None
         return "|".join([UCX_LINE] * logs + [WINDOW_LINE] * bool(watching_windows(spec)))
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:

@@ -30,6 +30,7 @@ _STDERR = "stderr"
 UCX_LINE = r"^\[[0-9]+\.[0-9]{6}\] \[[^][ ]{1,255}:[0-9]+ *:[0-9]+\] "
 """A line of such a log on standard error: time, host, process and thread."""
 _PROCESS = re.compile(r"\[([^][ ]+:[0-9]+) *:[0-9]+\]")
+_REFUSED = re.compile(r"failed to open '[^'\n]*/ucx-[^'\n]*\.log' for writing")
 _NAMES = re.compile(r"(pml|osc)$|(pml_ucx|osc_ucx|opal_common_ucx)_\w+$")
 """Library parameters that can bring UCX into a run."""
 _READ = re.compile(r"UCX_\* env variables?: (.*)")
@@ -104,6 +105,11 @@ def ucx_logs(scratch: Path, reported: Iterable[str] = ()) -> list[str]:
         if re.match(UCX_LINE, line) and (process := _PROCESS.search(line)):
             own.setdefault(process[1], []).append(line)
     return texts + ["\n".join(lines) for lines in own.values()]
+
+
+def refused_log(stderr: str) -> bool:
+    """Whether UCX ended a rank because it could not open its log."""
+    return _REFUSED.search(stderr) is not None
 
 
 def ucx_complaint(texts: Iterable[str]) -> str:

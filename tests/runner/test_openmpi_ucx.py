@@ -254,6 +254,27 @@ def test_ucx_of_the_environment_or_seen_before_is_asked_for_its_log(
 
 
 @pytest.mark.mpi
+def test_a_log_that_cannot_be_opened_does_not_end_the_program(with_ucx: Library) -> None:
+    """As in a container that lacks the folder: UCX aborts, and the launch is made again."""
+    hide = 'case $UCX_LOG_FILE in /*) UCX_LOG_FILE=/missing$UCX_LOG_FILE;; esac; exec "$@"'
+    spec = LaunchSpec(
+        ("/bin/sh", "-c", hide, "sh", sys.executable, "-c", PROGRAM),
+        2,
+        {"mca": UCX},
+        variables={"UCX_TLS": "self,sysv"},
+        launch_options=OPTIONS,
+        timeout_s=30,
+    )
+    with Runner(adapter(with_ucx), guard=False) as runner:
+        records = [runner.run(spec), runner.run(spec)]
+    for record in records:
+        assert record.valid, (record.reason, record.stderr_tail)
+        assert back_of(record, TRANSPORT) == ("in force", "ucx: sysv/memory")
+        assert "protocols of MPI_Send within a node" in record.read_back
+        assert "UCX  INFO" not in record.stderr_tail
+
+
+@pytest.mark.mpi
 def test_no_way_between_two_ranks_is_said_in_words(with_ucx: Library) -> None:
     record = run(with_ucx, UCX, {"UCX_TLS": "self"})
     assert record.state == "failed"
