@@ -13,7 +13,7 @@ from types import TracebackType
 
 from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.guard import ran_outside
-from runner.mpi.base import Adapter, Probe
+from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.outcome import (
     READS_INPUT,
     WAITS_FOR_INPUT,
@@ -25,8 +25,8 @@ from runner.outcome import (
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
 from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
+from runner.threads import MARK as THREAD_MARK
 from runner.threads import (
-    MARK,
     asks,
     binds_threads,
     rank_bindings,
@@ -35,7 +35,13 @@ from runner.threads import (
     with_report,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord
-from runner.variables import read_back_variables
+from runner.variables import MARK as VARIABLE_MARK
+from runner.variables import (
+    asked_variables,
+    read_back_variables,
+    reports_of,
+    with_variable_report,
+)
 
 TAIL = 4000
 """Characters of standard output and error that a record keeps."""
@@ -151,7 +157,7 @@ class Runner:
 
     def _hiccup(self, record: RunRecord) -> bool:
         began = record.exit_code == 0 or record.world_size is not None
-        return not began and any(words in record.stderr_tail for words in self.adapter.hiccups)
+        return not began and self.adapter.had_hiccup(record.stderr_tail)
 
     def _once(self, spec: LaunchSpec) -> RunRecord:
         if self._scratch is None:
@@ -161,6 +167,8 @@ class Runner:
         spec = self._confined(spec)
         try:
             result = self._execute(self._request(spec, place))
+            if self.adapter.reported(spec):
+                (place / REPORTED_FILE).write_text("\n".join(result.marked))
             probe = self.adapter.probe(spec, place)
         finally:
             shutil.rmtree(place, ignore_errors=True)
@@ -179,7 +187,9 @@ class Runner:
             raise
 
     def _request(self, spec: LaunchSpec, place: Path) -> ExecRequest:
-        marks = ((MARK,) if asks(spec) else ()) + self.adapter.report_marks(spec)
+        mark = self._mark(spec)
+        if self._reports(spec):
+            spec = with_variable_report(spec, self.adapter.rank_variables)
         spec = with_report(spec)
         return ExecRequest(
             argv=tuple(self.adapter.command(spec, place)),
@@ -189,12 +199,23 @@ class Runner:
             patterns=patterns_of(spec),
             rank_env=self.adapter.rank_variables,
             ranks=spec.ranks,
-            variables=tuple(spec.variables | spec.expected_variables),
+            variables=tuple(asked_variables(spec)),
             ready_file=self._ready_file(spec, place),
             own_pids=self._own_pids(),
-            marks=marks,
+            mark=mark,
             judged_cpus=None if self.judged_cpus is None else tuple(sorted(self.judged_cpus)),
         )
+
+    def _reports(self, spec: LaunchSpec) -> bool:
+        """Whether the ranks report their variables, because /proc may not show all of them."""
+        asks = spec.read_back and bool(asked_variables(spec))
+        return asks and not self.adapter.on_this_machine(spec)
+
+    def _mark(self, spec: LaunchSpec) -> str:
+        """Regular expression of the lines of standard error that are no output of the program."""
+        words = [THREAD_MARK] if asks(spec) else []
+        words += [VARIABLE_MARK] if self._reports(spec) else []
+        return "|".join(filter(None, [*words, self.adapter.reported(spec)]))
 
     def _ready_file(self, spec: LaunchSpec, place: Path) -> str | None:
         found = self.adapter.ready_file(spec, place)
@@ -234,10 +255,9 @@ class Runner:
             load1=result.load1,
             world_size=probe.world_size,
             read_back=read_back_variables(
-                spec.variables | spec.expected_variables, result.ranks or ()
+                asked_variables(spec), result.ranks or (), reports_of(result.marked), spec.ranks
             )
             | probe.read_back
-            | self.adapter.read_report(probe.read_back, result.marked)
             | read_back_threads(spec, teams)
             | read_back_placement(spec.placement, bindings, partly=binds_threads(spec))
             | self._cpus_read_back(result, bindings),

@@ -85,7 +85,8 @@ def classify(
     if result.timed_out:
         if loaded:
             return "foreign_load", load_words(result), None
-        return "timeout", f"stopped at its time limit of {spec.timeout_s:g} s", None
+        why = f"; {probe.complaint}" if probe.complaint else ""
+        return "timeout", f"stopped at its time limit of {spec.timeout_s:g} s{why}", None
     if result.exit_code != 0 or result.signal is not None:
         return _failure(spec, result, probe, refusals)
     if spec.require_mpi:

@@ -107,6 +107,11 @@ class LaunchSpec:
     one_machine: bool = False
     """Whether all nodes are on this machine (a testbed), so that it can read what ranks write."""
 
+    watch_windows: bool = False
+    """Whether the components that serve one-sided calls are read back: the library then writes
+    lines for each window.
+    """
+
     def of(self, kind: str) -> dict[str, str]:
         """The parameters of one kind; empty if there are none."""
         return self.parameters.get(kind, {})

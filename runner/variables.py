@@ -1,30 +1,96 @@
-"""Reads environment variables back from the ranks, as /proc shows the environment of each."""
+"""Reads environment variables back from the ranks.
+
+On this machine /proc shows the environment of each rank. Ranks on other machines report their
+variables themselves: each is started by a line of shell that writes them to standard error, which
+the launcher forwards, and then becomes the program. No file and no library is needed on the nodes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from runner.supervise import RankSeen
-from runner.types import ReadBack
+from runner.types import LaunchSpec, ReadBack
 
+MARK = "autotune-variable"
+"""The word in each line of such a report; the supervisor keeps these lines apart."""
 SOURCE = "environment of the ranks"
+REPORTED = "environment that the ranks reported"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The last word shows that the line is whole, and keeps blanks at the end of a value.
+_LINE = re.compile(MARK + r" ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_]{0,255})(?:=(.*))? end$")
+
+Reports = dict[int, dict[str, str | None]]
+"""Rank -> variable -> value, None if it is not set."""
 
 
-def read_back_variables(asked: Mapping[str, str], ranks: Sequence[RankSeen]) -> dict[str, ReadBack]:
-    """State of each requested variable in ``ranks``, the ranks that were seen.
+def asked_variables(spec: LaunchSpec) -> dict[str, str]:
+    """The variables that every rank should have."""
+    return spec.variables | spec.expected_variables
+
+
+def with_variable_report(spec: LaunchSpec, rank_variables: Sequence[str]) -> LaunchSpec:
+    """The launch with ranks that report the variables which it asks for.
+
+    ``rank_variables`` hold the rank of a process, the first that is set. The report is one write,
+    so that the lines of a rank stay whole.
+    """
+    names = [n for n, value in asked_variables(spec).items() if _reportable(n, value)]
+    if not names or not spec.read_back or not rank_variables:
+        return spec
+    first, *others = (f"${{{name}-" for name in rank_variables)
+    rank = first + "".join(others) + "}" * len(rank_variables)
+    lines = " ".join(f'"{MARK} {rank} {name}${{{name}+=}}${{{name}-}} end"' for name in names)
+    script = f"printf '%s\\n' {lines} >&2; exec \"$@\""
+    return replace(spec, program=("/bin/sh", "-c", script, "sh", *spec.program))
+
+
+def _reportable(name: str, value: str) -> bool:
+    """Whether a line of shell can report a variable: values with line ends are left out."""
+    return _NAME.fullmatch(name) is not None and "\n" not in value
+
+
+def reports_of(lines: Iterable[str]) -> Reports:
+    """The variables in the reports of the ranks; lines that are not whole are left out."""
+    found: Reports = {}
+    for line in lines:
+        if whole := _LINE.search(line):
+            found.setdefault(int(whole[1]), {})[whole[2]] = whole[3]
+    return found
+
+
+def read_back_variables(
+    asked: Mapping[str, str],
+    ranks: Sequence[RankSeen],
+    reports: Reports | None = None,
+    number: int = 0,
+) -> dict[str, ReadBack]:
+    """State of each requested variable in ``ranks``, the ranks that were seen, or in ``reports``.
 
     ``in force``: every rank was started with the value. This says that the variable is set, not
-    that the program or the library uses it. ``altered``: a rank has another value or none. If no
-    ranks were seen (they are on other nodes, or ended too early), the state is ``not observable``.
+    that the program or the library uses it. ``altered``: a rank has another value or none. If not
+    all of the ``number`` ranks reported it, and no ranks were seen (they are on other nodes, or
+    ended too early), the state is ``not observable``.
     """
-    return {name: _state(name, value, ranks) for name, value in asked.items()}
+    return {n: _state(n, value, ranks, reports or {}, number) for n, value in asked.items()}
 
 
-def _state(name: str, value: str, ranks: Sequence[RankSeen]) -> ReadBack:
-    if not ranks:
-        return ReadBack("not observable", value)
-    found = {rank.variables.get(name) for rank in ranks}
+def _state(
+    name: str, value: str, ranks: Sequence[RankSeen], reports: Reports, number: int
+) -> ReadBack:
+    told = [report[name] for report in reports.values() if name in report]
+    if told and len(told) == number:
+        return _judged(value, set(told), REPORTED)
+    if ranks:
+        return _judged(value, {rank.variables.get(name) for rank in ranks}, SOURCE)
+    few = f"{len(told)} of {number} ranks reported it" if reports else None
+    return ReadBack("not observable", value, None, few)
+
+
+def _judged(value: str, found: set[str | None], source: str) -> ReadBack:
     if found == {value}:
-        return ReadBack("in force", value, value, SOURCE)
+        return ReadBack("in force", value, value, source)
     shown = " | ".join(sorted("(not set)" if one is None else one for one in found))
-    return ReadBack("altered", value, shown, SOURCE)
+    return ReadBack("altered", value, shown, source)

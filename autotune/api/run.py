@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 from autotune.api.target import to_stderr
@@ -44,7 +45,8 @@ def run_once(
     adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
     with target.measured(guard, tell=tell) as runner:
-        record = runner.run(target.spec(known, chosen))
+        spec = dataclasses.replace(target.spec(known, chosen), watch_windows=True)
+        record = runner.run(spec)
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
     study = store.study(begun_key(store, key, target))
     launched = known.launched(chosen)

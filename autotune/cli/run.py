@@ -18,6 +18,7 @@ from autotune.targets.layout import replaced_words
 from autotune.targets.metric import failure_lines
 from autotune.targets.target import NOT_PARAMETERS, TargetRequest, limit_words
 from autotune.terminal.render import console, error_console, table, write_json
+from autotune.terminal.transports import carried_by, is_carrier, print_carried
 from autotune.wording import UNGUARDED, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
@@ -103,12 +104,14 @@ def _print(record: RunRecord, guard: bool) -> None:
         )
     if record.bindings:
         out.print(f"ranks bound to CPUs: {' | '.join(record.bindings)}", markup=False)
-    if record.read_back:
-        rows = [
-            [name, r.requested, r.effective or "-", r.state]
-            for name, r in sorted(record.read_back.items())
-        ]
+    rows = [
+        [name, r.requested, r.effective or "-", r.state]
+        for name, r in sorted(record.read_back.items())
+        if not is_carrier(name)
+    ]
+    if rows:
         out.print(table("", ["parameter", "requested", "in force", "state"], rows))
+    print_carried({"this run": carried_by(record.read_back)})
     if record.inherited:
         names = ", ".join(f"{k}={v}" for k, v in sorted(record.inherited.items()))
         out.print(f"inherited settings in force: {names}", markup=False)

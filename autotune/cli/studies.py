@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +13,8 @@ from autotune.api.status import as_now
 from autotune.cli.noise import print_noise
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
-from autotune.store import Store, StudyRecord
+from autotune.space import Setting
+from autotune.store import BestRuns, Store, StudyRecord
 from autotune.store.export import export_study
 from autotune.study.comparison import COMPARE
 from autotune.study.noise import NOISE
@@ -21,6 +23,7 @@ from autotune.study.result import Result, damaged_result
 from autotune.study.run_history import DEFAULT_KEY
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table, write_json
+from autotune.terminal.transports import Carried, carried_by, print_carried
 from autotune.wording import UNGUARDED, beginning, key_parts, percent, seconds
 
 ROOM = 54
@@ -72,12 +75,14 @@ def show(
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
-    """Show one study: its result, the best settings seen, and how its runs ended."""
+    """Show one study: its result, the best settings seen, what carried the messages, and how its
+    runs ended."""
     with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         best = opened.best(found.id, sys.maxsize)
         states = opened.run_counts(found.id, "state")
         trials = opened.trials(found.id)
+        carried = {key: _carried(opened, found, key) for key in _compared(found, best)}
     if json_out:
         data = {
             "study": found.hash,
@@ -85,6 +90,7 @@ def show(
             "result": found.result,
             "best": [vars(b) for b in best[:limit]],
             "run_states": states,
+            "carried": carried,
             "trials": [
                 {
                     "number": t.number,
@@ -126,8 +132,29 @@ def show(
     if not whole and any(row[0].endswith(" more") for row in rows):
         title += "; --whole lists them in full"
     out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
+    print_carried({key if whole else beginning(key, ROOM): f for key, f in carried.items()})
     words = ", ".join(f"{count} {state}" for state, count in states.items())
     out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
+
+
+def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:
+    """Keys of two settings: of the default and the recommended one, else of the best ones seen."""
+    keys = [b.key for b in best]
+    named = (study.result or {}).get("recommended")
+    first = [DEFAULT_KEY] if DEFAULT_KEY in keys else []
+    first += [key for key in keys if named and Setting.parse(key).to_json() == named]
+    return list(dict.fromkeys([*first, *keys]))[:2]
+
+
+def _carried(store: Store, study: StudyRecord, key: str) -> Carried:
+    """What carried the messages in the valid runs of a setting, the last one first.
+
+    Some is seen only in the warm-up (windows).
+    """
+    found: Carried = {}
+    for run in store.runs(study.id, setting_key=key, states=("ok",)):
+        found |= carried_by(run.record.read_back)
+    return found
 
 
 def _print_comparison(study: StudyRecord) -> None:

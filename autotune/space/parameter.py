@@ -287,6 +287,17 @@ _OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar)_({_NAMES})", re.IGNOREC
 """The collective operations of Open MPI's and MPICH's parameters."""
 
 
+_ONE_SIDED = re.compile(r"osc(_\w+)?")
+
+
+def needed_call(parameter: str) -> str:
+    """The operation without whose calls a parameter does nothing, or "".
+
+    It is a collective, or ``rma``, the one-sided calls.
+    """
+    return "rma" if _ONE_SIDED.fullmatch(parameter) else operation_of(parameter)
+
+
 def operation_of(parameter: str) -> str:
     """The collective operation that a parameter is about, or ""."""
     found = _OPERATION.match(parameter)

@@ -20,7 +20,7 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
-from autotune.study.inactive import CALLS, needs_call_counts
+from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_KEY,
@@ -260,9 +260,11 @@ class MachineEvaluator:
         warming_up = phase == WARMUP and setting == DEFAULT
         if not (self.counts_calls and warming_up and needs_call_counts(self.space)):
             return self.runner.run(spec)
-        record, calls = run_counted(self.runner, spec)
+        record, calls = run_counted(self.runner, dataclasses.replace(spec, watch_windows=True))
         if calls:
             record.extra = {**record.extra, CALLS: calls}
+            if words := untuned_calls(self.space, calls):
+                self.watch(Note(words))
         return record
 
     def _tell_of_figure(self, record: RunRecord) -> None:

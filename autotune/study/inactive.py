@@ -3,18 +3,18 @@
 The default's first run shows the transport in force. It decides which parameters can act.
 
 The warm-up run of a search counts the program's calls; only those of its timed part, if the program
-marks it with MPI_Pcontrol. Parameters of a collective that the program does not call there are not
-tuned. If a program's calls cannot be counted (it is linked statically, or there is no compiler),
-all parameters are tuned.
+marks it with MPI_Pcontrol. Parameters of a collective, or of one-sided communication, that the
+program does not call there are not tuned. If a program's calls cannot be counted (it is linked
+statically, or there is no compiler), all parameters are tuned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from autotune.space import Setting, Space, Value
-from autotune.space.parameter import operation_of
+from autotune.space.parameter import needed_call
 from autotune.study.run_history import WARMUP, RunHistory
 from runner.mpi.base import TRANSPORT, Adapter
 from runner.mpi.discover import families
@@ -72,12 +72,15 @@ CALLS = "traced_calls"
 
 
 def needs_call_counts(space: Space) -> bool:
-    """Whether a parameter of the space is about one collective only."""
-    return any(operation_of(parameter.name) for parameter in space)
+    """Whether a parameter of the space is about one collective or one-sided calls only."""
+    return any(needed_call(parameter.name) for parameter in space)
 
 
 def unused_parameters(space: Space, history: RunHistory) -> frozenset[str]:
-    """Parameters of collectives that no counted warm-up called; empty if nothing was counted."""
+    """Parameters of collectives and one-sided calls that no counted warm-up called.
+
+    Empty if nothing was counted.
+    """
     counted = [e.record for e in history.entries if _is_counted(e.kind, e.record.extra)]
     called = {name for r in counted for name, count in r.extra[CALLS].items() if count}
     if not called:
@@ -118,12 +121,22 @@ def _is_counted(kind: str, extra: dict[str, object]) -> bool:
 
 
 def _is_unused(name: str, called: set[str], kind: type[Adapter] | None) -> bool:
-    """Whether a parameter is about collectives none of which was called.
+    """Whether a parameter is about calls none of which was made.
 
     A component's priority is about all collectives that the component serves.
     """
-    if operation := operation_of(name):
+    if operation := needed_call(name):
         return operation not in called
     served = kind.operations_of(name) if kind else ()
     # allgatherv is counted as allgather.
     return bool(served) and not any(o.startswith(c) for o in served for c in called)
+
+
+def untuned_calls(space: Space, calls: Mapping[str, int]) -> str:
+    """What to do about one-sided calls of which the space has no parameter; "" if all is well."""
+    if not calls.get("rma") or any(needed_call(parameter.name) == "rma" for parameter in space):
+        return ""
+    return (
+        "the program makes one-sided calls (MPI_Put and the like), of which this space has no "
+        "parameter; with Open MPI, --space openmpi+openmpi-rma has"
+    )

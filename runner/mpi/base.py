@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import ClassVar
 from runner.cpus import cpu_list
 from runner.errors import RunnerUsageError
 from runner.mpi.library import Library
+from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 
@@ -38,6 +40,14 @@ TRANSPORT = "transport"
 """Name under which the read-back of a run has the transport in force."""
 SERVED_BY = "collectives"
 """Name under which the read-back of a run has the components that serve collectives, if seen."""
+WINDOWS = "windows"
+"""Name under which the read-back has the components that serve the one-sided calls."""
+PROTOCOLS = "protocols of "
+"""Begins the names under which the read-back has the protocols of a call by message size."""
+
+
+REPORTED_FILE = "reported.txt"
+"""File with the lines of standard error that match :meth:`Adapter.reported`, for the probe."""
 
 
 class Adapter(ABC):
@@ -78,6 +88,8 @@ class Adapter(ABC):
     """
     rank_variables: ClassVar[tuple[str, ...]] = ()
     """Environment variables that hold a process's rank."""
+    host_options: ClassVar[frozenset[str]] = frozenset()
+    """Options of the launcher that name nodes."""
     launchers: ClassVar[Mapping[str, str]] = {}
     """Names of the processes that start ranks, as ``ps`` shows them, without what follows a dot.
 
@@ -161,19 +173,6 @@ class Adapter(ABC):
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
         """The values in force in the program; called once, after the run has ended."""
 
-    def report_marks(self, spec: LaunchSpec) -> tuple[str, ...]:
-        """Texts in the lines of standard error that :meth:`command` makes the library write.
-
-        These lines are kept apart from the program's.
-        """
-        return ()
-
-    def read_report(
-        self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
-    ) -> dict[str, ReadBack]:
-        """What the lines with those texts say of parameters that :meth:`probe` read back."""
-        return {}
-
     @classmethod
     def operations_of(cls, parameter: str) -> tuple[str, ...]:
         """The collectives in which a parameter can act; empty if it is not about collectives."""
@@ -182,6 +181,26 @@ class Adapter(ABC):
     @abstractmethod
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """MPI settings in force that the spec does not name: variable or ``file:name`` -> value."""
+
+    def one_node(self, spec: LaunchSpec) -> bool:
+        """Whether all ranks are certainly on the launcher's own node."""
+        return not allocation(os.environ).several and not self.names_hosts(spec)
+
+    def names_hosts(self, spec: LaunchSpec) -> bool:
+        """Whether the launch options name nodes."""
+        return any(word in self.host_options for word in spec.launch_options)
+
+    def on_this_machine(self, spec: LaunchSpec) -> bool:
+        """Whether all ranks are certainly on this machine, which sees their processes and files."""
+        return spec.one_machine or self.one_node(spec)
+
+    def reported(self, spec: LaunchSpec) -> str:
+        """Regular expression of the lines on standard error that :meth:`probe` reads; "": none.
+
+        They are taken out of the program's output and written to :data:`REPORTED_FILE` in the
+        folder of the read-back files.
+        """
+        return ""
 
     def transports(self) -> list[str]:
         """Installed values of :attr:`transport_parameter`, in a fixed order."""
@@ -205,6 +224,10 @@ class Adapter(ABC):
     def outranked(self) -> dict[str, str]:
         """Parameters of components below the one that serves all collectives, with the reason."""
         return {}
+
+    def had_hiccup(self, stderr: str) -> bool:
+        """Whether a launch that failed before any rank began should simply be made again."""
+        return any(words in stderr for words in self.hiccups)
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         """The file that the library writes shortly before MPI_Init ends; None if there is none."""

@@ -154,6 +154,7 @@ class Mpich(Adapter):
     checks_values = True
     version_marker = "HYDRA build details: Version: "
     rank_variables = ("PMI_RANK",)
+    host_options = frozenset({"-f", "-hosts", "-host", "--hosts", "--host", "-hostfile"})
     launchers: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("mpirun", "mpiexec", "hydra_pmi_proxy", "hydra_bstrap_pr"), "4.0"
     )

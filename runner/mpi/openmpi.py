@@ -17,16 +17,22 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
-from runner.mpi.base import PYTHON_LIBRARY, SERVED_BY, TRANSPORT, Adapter, Probe
+from runner.mpi.base import (
+    PYTHON_LIBRARY,
+    REPORTED_FILE,
+    TRANSPORT,
+    WINDOWS,
+    Adapter,
+    Probe,
+)
 from runner.mpi.library import POLICIES, Library, placement_of, same_value
 from runner.mpi.openmpi_collectives import (
-    MARKS,
-    collective_parameters,
+    COMPONENT_LINE,
     component_priorities,
     log_options,
     operations_of,
     outranked,
-    parse_component_log,
+    served_collectives,
 )
 from runner.mpi.openmpi_parameters import (
     PARAM_FILES,
@@ -36,6 +42,7 @@ from runner.mpi.openmpi_parameters import (
 )
 from runner.mpi.openmpi_traffic import (
     PMLS,
+    UCX_CARRIER,
     carrier,
     deselected,
     idle_under,
@@ -44,8 +51,24 @@ from runner.mpi.openmpi_traffic import (
     transport_of,
     without_traffic,
 )
-from runner.mpi.openmpi_ucx import logging_ucx, read_ucx_log, ucx_complaint, ucx_variables
-from runner.scheduler import allocation
+from runner.mpi.openmpi_ucx import (
+    UCX_LINE,
+    logging_ucx,
+    parse_ucx_log,
+    refused_log,
+    ucx_complaint,
+    ucx_logs,
+    ucx_protocols,
+    ucx_variables,
+    uses_ucx,
+)
+from runner.mpi.openmpi_windows import (
+    WINDOW_LINE,
+    components_of,
+    watching_windows,
+    windows_of,
+    without_windows,
+)
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 SHOW_FILE = "mca-params.txt"
@@ -56,7 +79,6 @@ _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and what separates them."""
 _YIELD = "mpi_yield_when_idle"
 _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
-_HOSTS = {"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"}
 _BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 _RUNTIME, _PMIX = "prte", "pmix"
 """Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
@@ -106,6 +128,7 @@ class OpenMPI(Adapter):
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+    host_options = frozenset({"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"})
     # mpirun of 5.0 becomes prterun; that of the 4.1 wheel becomes orterun_wrapper.
     launchers: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("prterun", "prte", "prted"), "5.0"),
@@ -137,6 +160,10 @@ class OpenMPI(Adapter):
         super().__init__(library)
         self.prrte = library.version_tuple >= (5,)
         self.forwards_input = not self.prrte
+        self._ucx_seen = False
+        """Whether UCX carried the messages of a run."""
+        self._no_log_files = False
+        """Whether UCX could not open its log in a run."""
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
@@ -159,22 +186,55 @@ class OpenMPI(Adapter):
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         words = [self.library.launcher, "-n", str(spec.ranks)]
-        words += [*_yielding(spec), *spec.launch_options]
+        words += [*self._yielding(spec), *spec.launch_options]
         words += self.placement_words(self._spread(spec), spec.oversubscribe)
-        for option, settings in (("--mca", spec.of(LIBRARY)), *self._runtime(spec)):
+        own = spec.of(LIBRARY) | watching_windows(spec)
+        for option, settings in (("--mca", own), *self._runtime(spec)):
             for name, value in settings.items():
                 words += [option, name, value]
         forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(_ENV_PREFIXES)}
         if spec.clean_env and self.prrte and "HOME" in os.environ:
             forwarded |= {"HOME": os.environ["HOME"]}
-        if spec.read_back:
-            forwarded = logging_ucx(spec, scratch, _reads_files(spec)) | forwarded
+        if self._logs_ucx(spec):
+            forwarded = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | forwarded
         words += self.rank_environment(forwarded)
-        words += log_options(spec, _one_node(spec))
+        words += log_options(spec, self.one_node(spec))
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
             words += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
         return [*words, *self.program(spec)]
+
+    def _logs_ucx(self, spec: LaunchSpec) -> bool:
+        """Whether UCX is asked for its log: it has a part in the launch, as far as is known.
+
+        UCX that the library chose by itself is known from the first run on.
+        """
+        return spec.read_back and (self._ucx_seen or uses_ucx(spec, self._inherited_names(spec)))
+
+    def _inherited_names(self, spec: LaunchSpec) -> list[str]:
+        """Names of library parameters that the environment or a parameter file sets."""
+        if spec.clean_env:
+            return []
+        found = self.inherited_settings(os.environ | spec.env)
+        return [name.rpartition(":")[2].removeprefix(_ENV_PREFIXES[0]) for name in found]
+
+    def had_hiccup(self, stderr: str) -> bool:
+        # A rank in a container may not see the folder.  From now on the log goes to standard error.
+        self._no_log_files = self._no_log_files or refused_log(stderr)
+        return super().had_hiccup(stderr) or refused_log(stderr)
+
+    def _log_folder(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        """Where the ranks write UCX's log; None for standard error."""
+        return scratch if self.on_this_machine(spec) and not self._no_log_files else None
+
+    def reported(self, spec: LaunchSpec) -> str:
+        logs = self._logs_ucx(spec) and self._log_folder(spec, Path()) is None
+        kinds = {
+            UCX_LINE: logs,
+            WINDOW_LINE: watching_windows(spec),
+            COMPONENT_LINE: log_options(spec, self.one_node(spec)),
+        }
+        return "|".join(line for line, asked in kinds.items() if asked)
 
     def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with the core list or binding that keeps the ranks within ``cpus``.
@@ -205,9 +265,23 @@ class OpenMPI(Adapter):
         5.0 puts all ranks of such a launch on the first of several nodes; by slot it spreads them
         evenly, as 4.1 does.
         """
-        if self.prrte and spec.oversubscribe and _several_hosts(spec):
+        if self.prrte and spec.oversubscribe and self.names_hosts(spec):
             return {"map_by": "slot"} | spec.placement
         return spec.placement
+
+    def _yielding(self, spec: LaunchSpec) -> tuple[str, ...]:
+        """Options that make the ranks of an oversubscribed launch on named hosts yield.
+
+        Both generations do so by themselves on the launcher's own node only: the daemons of other
+        nodes do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms
+        instead of 1.1). If the spec names the parameter itself, no option is added: 4.1 joins the
+        values of a parameter that is given twice.
+        """
+        told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
+        told = told or f"{_ENV_PREFIXES[0]}{_YIELD}" in os.environ | spec.env
+        if told or not (spec.oversubscribe and self.names_hosts(spec)):
+            return ()
+        return ("--mca", _YIELD, "1")
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         words: list[str] = []
@@ -318,13 +392,19 @@ class OpenMPI(Adapter):
         return scratch / SHOW_FILE if spec.read_back else None
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
+        reported = _lines(scratch / REPORTED_FILE)
+        logs = ucx_logs(scratch, reported)
         try:
             text = (scratch / SHOW_FILE).read_text(errors="replace")
         except FileNotFoundError:
-            return Probe(initialised=False, complaint=ucx_complaint(scratch))
+            return Probe(initialised=False, complaint=ucx_complaint(logs))
         size, shown = parse_shown(text)
-        options = (*_yielding(spec), *log_options(spec, _one_node(spec)), *spec.launch_options)
-        ours = _values_of(options) | spec.of(LIBRARY) | spec.expected
+        options = (
+            *self._yielding(spec),
+            *log_options(spec, self.one_node(spec)),
+            *spec.launch_options,
+        )
+        ours = _values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
         inherited = {
             name: f"{value} ({_place(source)})"
             for name, (value, source) in shown.items()
@@ -337,25 +417,27 @@ class OpenMPI(Adapter):
         inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
         asked = spec.of(LIBRARY) | spec.expected
         read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
-        read_back |= without_traffic(read_back, shown, _one_node(spec) and spec.ranks > 1)
-        log = read_ucx_log(scratch) if _reads_files(spec) else None
-        read_back |= ucx_variables(spec.variables, log, carrier(shown) == "ucx")
-        transport = transport_of(shown, log, _one_node(spec))
+        read_back |= without_traffic(read_back, shown, self.one_node(spec) and spec.ranks > 1)
+        log = parse_ucx_log(logs) if logs else None
+        self._ucx_seen = self._ucx_seen or carrier(shown) == UCX_CARRIER
+        read_back |= ucx_variables(spec.variables, log, carrier(shown) == UCX_CARRIER)
+        read_back |= ucx_protocols(log)
+        read_back |= self._windows(spec, read_back, components_of(reported, log))
+        read_back |= served_collectives(read_back, reported)
+        transport = transport_of(shown, log, self.one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
-        mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(scratch)
+        mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(logs)
         return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
 
-    def report_marks(self, spec: LaunchSpec) -> tuple[str, ...]:
-        return MARKS if log_options(spec, _one_node(spec)) else ()
-
-    def read_report(
-        self, read_back: Mapping[str, ReadBack], lines: Sequence[str]
+    def _windows(
+        self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], components: tuple[str, ...]
     ) -> dict[str, ReadBack]:
-        components = parse_component_log(lines)
-        if components is None:
+        """The components that served the windows, and their parameters that did nothing."""
+        if not watching_windows(spec):
             return {}
-        served = ReadBack("in force", "", components.words, "the library's log of its choice")
-        return {**collective_parameters(read_back, components), SERVED_BY: served}
+        seen = windows_of(components, all_said=self.prrte)
+        idle = without_windows(read_back, components) if self.prrte else {}
+        return idle | ({WINDOWS: seen} if seen else {})
 
     def collective_components(self) -> list[str]:
         found = component_priorities(self.library.params)
@@ -437,38 +519,14 @@ def _place(source: str) -> str:
     return re.sub(r"^file \((.*)\)$", r"file \1", source)
 
 
-def _one_node(spec: LaunchSpec) -> bool:
-    """Whether all ranks are certainly on the launcher's own node."""
-    return not allocation(os.environ).several and not _several_hosts(spec)
-
-
-def _reads_files(spec: LaunchSpec) -> bool:
-    """Whether files that any rank writes can be read here."""
-    return _one_node(spec) or spec.one_machine
+def _lines(path: Path) -> list[str]:
+    """The lines of a file; none if there is no file."""
+    return path.read_text(errors="replace").splitlines() if path.exists() else []
 
 
 def _option(policy: str) -> str:
     """The option of the launcher for a policy: ``--bind-to`` for ``bind_to``."""
     return "--" + policy.replace("_", "-")
-
-
-def _several_hosts(spec: LaunchSpec) -> bool:
-    return any(word in _HOSTS for word in spec.launch_options)
-
-
-def _yielding(spec: LaunchSpec) -> tuple[str, ...]:
-    """Options that make the ranks of an oversubscribed launch on named hosts yield the processor.
-
-    Both generations do so by themselves on the launcher's own node only: the daemons of other nodes
-    do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms instead of
-    1.1). If the spec names the parameter itself, no option is added: 4.1 joins the values of a
-    parameter that is given twice.
-    """
-    told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
-    told = told or f"{_ENV_PREFIXES[0]}{_YIELD}" in os.environ | spec.env
-    if told or not (spec.oversubscribe and _several_hosts(spec)):
-        return ()
-    return ("--mca", _YIELD, "1")
 
 
 def _unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:

@@ -16,11 +16,12 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from runner.mpi.base import SERVED_BY
 from runner.mpi.library import ParamInfo
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
-MARKS = ("] coll:base:comm_select: ", "; disqualifying myself")
-"""Texts in the lines of the log."""
+COMPONENT_LINE = r"\] coll:base:comm_select: |; disqualifying myself"
+"""Regular expression of the lines of the log."""
 _VERBOSE, _LEVEL = "coll_base_verbose", "9"
 _SHARED = ("allreduce", "barrier", "bcast", "reduce")
 _TUNED = "tuned"
@@ -169,3 +170,17 @@ def collective_parameters(
             continue
         found[name] = ReadBack(state, back.requested, back.effective, why)  # type: ignore[arg-type]
     return found
+
+
+def served_collectives(
+    read_back: Mapping[str, ReadBack], lines: Iterable[str]
+) -> dict[str, ReadBack]:
+    """What the lines of the log add to a read-back: who serves the collectives, and what is idle.
+
+    Empty if no line is part of the log.
+    """
+    components = parse_component_log(lines)
+    if components is None:
+        return {}
+    served = ReadBack("in force", "", components.words, "the library's log of its choice")
+    return {**collective_parameters(read_back, components), SERVED_BY: served}

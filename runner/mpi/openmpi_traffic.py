@@ -27,12 +27,12 @@ _FLAGS = re.compile(r"btl_(sm|vader)_flags")
 _COMMON = re.compile(r"(?:opal|ompi)_common_[a-z0-9]+_")
 
 
-OB1, CM, _UCX = "ob1", "cm", "ucx"
-PMLS = (OB1, _UCX, CM)
+OB1, CM, UCX_CARRIER = "ob1", "cm", "ucx"
+PMLS = (OB1, UCX_CARRIER, CM)
 _UNDER = {
     OB1: re.compile(r"(pml_ob1|btl|bml|smsc)(_\w+)?|opal_common_sm_\w+|mpi_event_tick_rate"),
     CM: re.compile(r"(pml_cm|mtl)(_\w+)?"),
-    _UCX: re.compile(rf"(pml_ucx|opal_common_ucx)_\w+|{UCX}\w+"),
+    UCX_CARRIER: re.compile(rf"(pml_ucx|opal_common_ucx)_\w+|{UCX}\w+"),
 }
 """Names of the parameters and variables that act only where this component carries the messages."""
 _LIBFABRIC = re.compile(r"(opal_common_ofi|FI)_\w+")

@@ -59,8 +59,11 @@ class ExecRequest:
     """
     own_pids: tuple[int, ...] = ()
     """Running processes that belong to the cluster definition; their load is not foreign."""
-    marks: tuple[str, ...] = ()
-    """Lines of standard error with one of these texts are kept apart (``ExecResult.marked``)."""
+    mark: str = ""
+    """Lines of standard error with this regular expression are kept apart; "": none.
+
+    They are :attr:`ExecResult.marked`.
+    """
     judged_cpus: tuple[int, ...] | None = None
     """CPUs on which foreign load counts; None: all CPUs of the machine.
 
@@ -203,7 +206,7 @@ def request_to_json(request: ExecRequest) -> dict[str, Any]:
 
 def request_from_json(data: dict[str, Any]) -> ExecRequest:
     """Inverse of :func:`request_to_json`."""
-    for key in ("argv", "rank_env", "variables", "own_pids", "marks"):
+    for key in ("argv", "rank_env", "variables", "own_pids"):
         data[key] = tuple(data[key])
     if data["judged_cpus"] is not None:
         data["judged_cpus"] = tuple(data["judged_cpus"])

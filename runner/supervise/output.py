@@ -56,13 +56,13 @@ MOST_MARKED = 65_536
 
 
 class MarkedLines:
-    """Takes the lines that contain one of ``marks`` out of a stream and keeps the different ones.
+    """Takes the lines with the regular expression ``mark`` out of a stream; keeps different ones.
 
     Reports of many ranks would push a program's own message out of the part that is kept.
     """
 
-    def __init__(self, marks: tuple[str, ...]) -> None:
-        self._marks = tuple(mark.encode() for mark in marks)
+    def __init__(self, mark: str) -> None:
+        self._mark = re.compile(mark.encode(), re.MULTILINE) if mark else None
         self._carry = b""
         self._found: dict[bytes, None] = {}
 
@@ -72,29 +72,26 @@ class MarkedLines:
 
     def rest(self, chunk: bytes, at_end: bool = False) -> bytes:
         """The bytes of other lines, up to the last whole line unless ``at_end``."""
-        if not self._marks:
+        if self._mark is None:
             return chunk
         data = self._carry + chunk
         end = len(data) if at_end or len(data) > LINE_LIMIT else data.rfind(b"\n") + 1
         whole, self._carry = data[:end], data[end:]
-        if not self._is_marked(whole):
+        if not self._mark.search(whole):
             return whole
         others = []
         for line in whole.splitlines(keepends=True):
-            if not self._is_marked(line):
+            if not self._mark.search(line):
                 others.append(line)
             elif len(self._found) < MOST_MARKED:
                 self._found[line.strip()] = None
         return b"".join(others)
 
-    def _is_marked(self, data: bytes) -> bool:
-        return any(mark in data for mark in self._marks)
-
 
 class Capture:
     """Keeps head, tail, patterns and last JSON line of standard output; both ends of the errors.
 
-    Lines of the errors with one of the texts ``marks`` are kept apart.
+    Lines of the errors with the regular expression ``mark`` are kept apart ("": none).
     """
 
     def __init__(
@@ -102,7 +99,7 @@ class Capture:
         patterns: dict[str, str],
         head_bytes: int,
         tail_bytes: int,
-        marks: tuple[str, ...] = (),
+        mark: str = "",
     ) -> None:
         self.total_bytes = 0
         self._head = Head(head_bytes)
@@ -110,7 +107,7 @@ class Capture:
         self._stdout = Tail(tail_bytes)
         self._stderr = Tail(tail_bytes)
         self._lines = LineScanner(patterns)
-        self._marked = MarkedLines(marks)
+        self._marked = MarkedLines(mark)
 
     def add_stdout(self, chunk: bytes) -> None:
         self.total_bytes += len(chunk)

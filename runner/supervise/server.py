@@ -248,7 +248,7 @@ class Run:
         self.request = request
         self._table = table
         self._capture = Capture(
-            request.patterns, request.head_bytes, request.tail_bytes, request.marks
+            request.patterns, request.head_bytes, request.tail_bytes, request.mark
         )
         ready = request.ready_file
         self._watch = RankWatch(

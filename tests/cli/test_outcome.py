@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -13,7 +14,9 @@ from autotune.space import Setting
 from autotune.study.result import Finalist, Result
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table
+from autotune.terminal.transports import carried_by, print_carried
 from autotune.wording import beginning
+from runner.types import ReadBack
 from tests.cli.conftest import HELLO, Cli
 
 LONG = Setting(
@@ -127,6 +130,27 @@ def test_a_setting_in_a_list_is_cut_between_parameters() -> None:
     assert beginning("aaaa=1,bbbb=2,cccc=3", 18) == "aaaa=1 and 2 more"
 
 
+def test_what_carried_the_messages_is_printed_in_order(capsys: pytest.CaptureFixture[str]) -> None:
+    back = {
+        "pml": ReadBack("in force", "ucx", "ucx"),
+        "protocols of MPI_Send within a node": ReadBack("in force", "", "0..92 eager " + "x" * 60),
+        "windows": ReadBack("in force", "", "rdma"),
+        "transport": ReadBack("in force", "", "ucx: sysv/memory"),
+    }
+    print_carried({"pml=ucx": carried_by(back), "default": {}})
+    assert capsys.readouterr().out.splitlines() == [
+        "",
+        "what carried the messages, and how, by their bytes",
+        "  pml=ucx:",
+        "    transport: ucx: sysv/memory",
+        "    windows: rdma",
+        "    MPI_Send within a node: 0..92 eager",
+        f"    {'x' * 60}",
+    ]
+    print_carried({"default": {}})
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.mpi
 def test_show_and_studies_know_a_comparison_and_a_run(
     cli: Cli, library: object, work: Path
@@ -146,3 +170,8 @@ def test_show_and_studies_know_a_comparison_and_a_run(
     assert "%" in answer[0]
     said = [line for line in answer if not line.startswith(("  autotune ", "to decide it"))]
     assert [line for line in said if line not in shown] == []
+    if getattr(library, "family", "") == "openmpi":
+        assert "default:\n    transport: ob1: sm" in shown
+        assert "transport: ob1: sm" in cli("run", *program).out
+        data = json.loads(cli("show", study, "--store", "r.db", "--json", "-").out)
+        assert data["carried"]["default"] == {"transport": "ob1: sm"}

@@ -54,18 +54,31 @@ from runner.micro.sizes import sizes
 from runner.mpi.openmpi import parse_shown
 from runner.mpi.openmpi_parameters import parse_ompi_info as parse_ompi_info
 from runner.mpi.openmpi_parameters import read_parameter_file
+from runner.mpi.openmpi_ucx import (
+    parse_ucx_log,
+    ucx_complaint,
+    ucx_logs,
+    ucx_protocols,
+    ucx_variables,
+)
+from runner.mpi.openmpi_windows import components_of
 from runner.outcome import metric_of
 from runner.supervise.output import LineScanner
 from runner.threads import MARK, read_back_threads, teams_of
 from runner.trace.counts import parse_counts as parse_counts
 from runner.trace.document import load_features
 from runner.types import LaunchSpec
+from runner.variables import MARK as VARIABLE_MARK
+from runner.variables import reports_of
 from tests.fuzz import outside
 from tests.fuzz.damage import damaged
 from tests.fuzz.values import damaged_json, damaged_within
 from tests.mate.translate.test_compiled import SEED
 from tests.prediction.family import SETTINGS, traced
 from tests.prediction.test_model_file import texts
+from tests.runner.test_openmpi_protocols import TABLES as UCX_TABLES
+from tests.runner.test_openmpi_ucx import LOG as UCX_LOG
+from tests.runner.test_openmpi_windows import SAID
 from tests.space.libraries import CLUSTER, NEW
 from tests.trace.test_counts import text as counts_text
 
@@ -126,6 +139,17 @@ def _teams(text: str) -> object:
     teams = teams_of(text.splitlines())
     asked = LaunchSpec(("p",), 2, threads=2, variables={"OMP_PROC_BIND": "close"})
     return read_back_threads(asked, teams)
+
+
+def _ucx(text: str) -> object:
+    """UCX's log as a file and on standard error, and what is said of variables by it."""
+    asked = {"UCX_TLS": "self,sysv,cma", "UCX_RNDV_THRESH": "4k"}
+    logs = ucx_logs(Path("/nonexistent"), text.splitlines())
+    for one in ([text], logs):
+        log = parse_ucx_log(one)
+        ucx_variables(asked, log, carries=True)
+        ucx_protocols(log)
+    return ucx_complaint([text])
 
 
 def _output(text: str) -> object:
@@ -211,6 +235,13 @@ PARSERS: dict[str, Parser] = {
     "shown": Parser(
         parse_shown, ("#\nbtl_sm_eager_limit=4096 (default)\nmpi_x=1 (environment)\n",), ()
     ),
+    "UCX log": Parser(_ucx, (UCX_LOG + UCX_TABLES,), ()),
+    "variables of ranks": Parser(
+        lambda t: reports_of(t.splitlines()),
+        (f"{VARIABLE_MARK} 0 A=x y end\n{VARIABLE_MARK} 1 A end\n",),
+        (),
+    ),
+    "windows": Parser(lambda t: components_of(t.splitlines()), ("\n".join(SAID),), ()),
     "features": Parser(_file(load_features), (FEATURES,), (RunnerError,), damaged_json),
     "counts": Parser(_file(parse_counts, "rank-0"), (counts_text(),), (RunnerError,)),
     "class-wide result": Parser(_file(RESULTS.read), (CLASSWIDE,), damage=damaged_json),

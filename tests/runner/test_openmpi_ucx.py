@@ -15,8 +15,17 @@ from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.openmpi_traffic import idle_under
-from runner.mpi.openmpi_ucx import logging_ucx, parse_ucx_log, ucx_variables
+from runner.mpi.openmpi_ucx import (
+    UCX_LINE,
+    logging_ucx,
+    parse_ucx_log,
+    ucx_logs,
+    ucx_protocols,
+    ucx_variables,
+    uses_ucx,
+)
 from runner.types import LaunchSpec, ReadBack, RunRecord
+from tests.runner.test_openmpi_protocols import TABLES
 from tests.started import started
 
 PROGRAM = """
@@ -30,13 +39,13 @@ for size in (8, 1000, 300_000):
 OPTIONS = ("--mca", "btl", "^ofi")
 UCX = {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}
 LOG = """\
-[17.6] [vm:1:0] ucp_context.c:2463 UCX  INFO  Version 1.20.1 (loaded from /x/libucp.so.0)
-[17.6] [vm:1:0] parser.c:2355 UCX  WARN  unused environment variables: UCX_FOO (maybe: UCX_TLS?), UCX_Y
-[17.6] [vm:1:0] parser.c:2355 UCX  WARN  (set UCX_WARN_UNUSED_ENV_VARS=n to suppress this warning)
-[17.6] [vm:1:0] parser.c:2364 UCX  INFO  UCX_* env variables: UCX_TLS=self,sysv,cma UCX_MM_SEG_SIZE=16k
-[17.6] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 self cfg#0 tag(self/memory cma/memory)
-[17.6] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 intra-node cfg#1 tag(sysv/memory cma/memory)
-[17.6] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 inter-node cfg#2 tag(tcp/eth0.2)
+[17.600000] [vm:1:0] ucp_context.c:2463 UCX  INFO  Version 1.20.1 (loaded from /x/libucp.so.0)
+[17.600000] [vm:1:0] parser.c:2355 UCX  WARN  unused environment variables: UCX_FOO (maybe: UCX_TLS?), UCX_Y
+[17.600000] [vm:1:0] parser.c:2355 UCX  WARN  (set UCX_WARN_UNUSED_ENV_VARS=n to suppress this warning)
+[17.600000] [vm:1:0] parser.c:2364 UCX  INFO  UCX_* env variables: UCX_TLS=self,sysv,cma UCX_MM_SEG_SIZE=16k
+[17.600000] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 self cfg#0 tag(self/memory cma/memory)
+[17.600000] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 intra-node cfg#1 tag(sysv/memory cma/memory)
+[17.600000] [vm:1:0] ucp_worker.c:1912 UCX  INFO    ucp_context_0 inter-node cfg#2 tag(tcp/eth0.2)
 """  # noqa: E501
 
 
@@ -63,6 +72,7 @@ def test_other_text_says_nothing(text: str) -> None:
         ("UCX_TLS", "self,sysv,cma", True, "in force"),
         ("UCX_TLS", "self,tcp", True, "altered"),
         ("UCX_TLS", "self,sysv,cma", False, "inactive"),
+        ("UCX_PROTO_INFO", "y", True, None),
         ("UCX_FOO", "1", True, "inactive"),
         ("UCX_RNDV_THRESH", "1k", True, "altered"),
         ("OMP_NUM_THREADS", "1", True, None),
@@ -79,6 +89,34 @@ def test_variables_of_a_transport_without_a_lane_are_inactive() -> None:
     shown = LOG.replace("UCX_MM_SEG_SIZE=16k", "UCX_TCP_NODELAY=n").replace("tcp/eth0.2", "ud/x")
     back = ucx_variables({"UCX_TCP_NODELAY": "n"}, parse_ucx_log([shown]), True)["UCX_TCP_NODELAY"]
     assert (back.state, back.source) == ("inactive", "no connection uses tcp")
+
+
+def test_variables_act_on_one_sided_calls_under_another_transport() -> None:
+    """osc/ucx may serve windows while pml/ob1 carries the messages."""
+    shown = LOG[: LOG.index("[17.600000] [vm:1:0] ucp_worker.c")] + (
+        "[17.600000] [vm:1:0] w.c:1 UCX  INFO  ucp_context_1 intra-node cfg#0 "
+        "rma(sysv/memory)  amo(posix/memory)\n"
+    )
+    log = parse_ucx_log([shown])
+    assert (log.lanes, log.one_sided) == ({}, ("sysv/memory",))
+    assert ucx_variables({"UCX_MM_SEG_SIZE": "16k"}, log, False)["UCX_MM_SEG_SIZE"].state == (
+        "in force"
+    )
+
+
+def test_the_source_says_where_rendezvous_begins() -> None:
+    shown = LOG.replace("UCX_TLS=self", "UCX_RNDV_THRESH=4k UCX_TLS=self") + TABLES
+    log = parse_ucx_log([shown])
+    back = ucx_variables({"UCX_RNDV_THRESH": "4k", "UCX_TLS": "self,sysv,cma"}, log, True)
+    assert back["UCX_TLS"].source == "UCX's log of 1 ranks"
+    assert back["UCX_RNDV_THRESH"].source == (
+        "UCX's log of 1 ranks; rendezvous: MPI_Isend within a node from 5029, "
+        "MPI_Send within a node from 262144"
+    )
+    assert ucx_protocols(log)["protocols of MPI_Isend within a node"].effective == (
+        "0..92 eager short, 93..5028 eager copy-in copy-out, "
+        "5029.. rendezvous zero-copy read from remote"
+    )
 
 
 def test_without_a_log_nothing_is_said_of_ucx() -> None:
@@ -110,10 +148,32 @@ def test_each_transport_has_parameters_of_its_own(transport: str, idle: set[str]
     assert set(idle_under(names, transport)) == idle
 
 
-def test_nothing_is_asked_of_ucx_where_it_has_no_part(tmp_path: Path) -> None:
+def test_ucx_has_a_part_where_something_names_it() -> None:
     plain = LaunchSpec(("x",), 2, {"mca": {"btl_sm_eager_limit": "1"}})
-    assert logging_ucx(plain, tmp_path, readable=True) == {}
-    assert logging_ucx(LaunchSpec(("x",), 2, {"mca": UCX}), tmp_path, readable=False) == {}
+    assert not uses_ucx(plain)
+    assert uses_ucx(plain, inherited=["pml"])
+    assert uses_ucx(LaunchSpec(("x",), 2, {"mca": UCX}))
+    assert uses_ucx(LaunchSpec(("x",), 2, launch_options=("--mca", "pml", "ucx")))
+    assert uses_ucx(LaunchSpec(("x",), 2, variables={"UCX_TLS": "sm"}))
+
+
+def test_many_ranks_on_other_machines_are_not_asked_for_tables(tmp_path: Path) -> None:
+    """The launcher forwards each line of them."""
+    assert "UCX_PROTO_INFO" in logging_ucx(tmp_path, 1000)
+    assert "UCX_PROTO_INFO" in logging_ucx(None, 4)
+    assert logging_ucx(None, 1000) == {"UCX_LOG_LEVEL": "info", "UCX_LOG_FILE": "stderr"}
+
+
+def test_lines_of_standard_error_are_sorted_by_process(tmp_path: Path) -> None:
+    lines = [
+        *LOG.splitlines()[:2],
+        *(line.replace("vm:1:", "vm2:7 :") for line in LOG.splitlines()[2:]),
+        "a line of the program with UCX  INFO",
+    ]
+    assert ucx_logs(tmp_path, lines) == ["\n".join(lines[:2]), "\n".join(lines[2:-1])]
+    assert [bool(re.search(UCX_LINE, line)) for line in lines] == [True] * (len(lines) - 1) + [
+        False
+    ]
 
 
 def run(library: Library, mca: dict[str, str], variables: dict[str, str]) -> RunRecord:
@@ -148,6 +208,8 @@ def test_the_default_uses_ob1_and_a_candidate_ucx(with_ucx: Library) -> None:
     assert back_of(candidate, "UCX_TLS") == ("in force", "self,sysv")
     assert back_of(candidate, "OMP_X") == ("in force", "a;b")
     assert candidate.read_back["UCX_FOO"].state == "inactive"
+    assert "protocols of MPI_Send within a node" in candidate.read_back
+    assert not any(name.startswith("protocols of") for name in default.read_back)
     assert default.valid, default.reason
     assert back_of(default, TRANSPORT) == ("in force", "ob1: sm")
     assert default.read_back["UCX_TLS"].state == "inactive"
@@ -158,6 +220,58 @@ def test_what_ucx_refuses_is_said(with_ucx: Library) -> None:
     record = run(with_ucx, UCX, {"UCX_RNDV_SCHEME": "nonsense"})
     assert record.state == "failed"
     assert "UCX: Invalid value for RNDV_SCHEME: 'nonsense'" in record.reason
+
+
+@pytest.mark.mpi
+def test_the_protocols_show_whether_a_threshold_moved(with_ucx: Library) -> None:
+    """Where UCX is the default of the cluster its protocols are seen too: no variable names it."""
+    name = "protocols of MPI_Isend within a node"
+    default = run(with_ucx, UCX, {}).read_back
+    moved = run(with_ucx, UCX, {"UCX_RNDV_THRESH": "2k", "UCX_RNDV_SCHEME": "am"}).read_back
+    assert "rendezvous" in str(default[name].effective)
+    assert "2048.. rendezvous fragmented" in str(moved[name].effective)
+    assert "2048.. rendezvous" not in str(default[name].effective)
+    assert "MPI_Isend within a node from 2048" in str(moved["UCX_RNDV_THRESH"].source)
+
+
+@pytest.mark.mpi
+def test_ucx_of_the_environment_or_seen_before_is_asked_for_its_log(
+    with_ucx: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plain = LaunchSpec((sys.executable, "-c", PROGRAM), 2, launch_options=OPTIONS, timeout_s=30)
+    mine = adapter(with_ucx)
+    asked = "UCX_PROTO_INFO=y"
+    assert asked not in mine.command(plain, tmp_path)
+    for name, value in UCX.items():
+        monkeypatch.setenv(f"OMPI_MCA_{name}", value)
+    assert asked in mine.command(plain, tmp_path)
+    with Runner(mine, guard=False) as runner:
+        record = runner.run(plain)
+    assert "protocols of MPI_Send within a node" in record.read_back
+    for name in UCX:
+        monkeypatch.delenv(f"OMPI_MCA_{name}")
+    assert asked in mine.command(plain, tmp_path)
+
+
+@pytest.mark.mpi
+def test_a_log_that_cannot_be_opened_does_not_end_the_program(with_ucx: Library) -> None:
+    """As in a container that lacks the folder: UCX aborts, and the launch is made again."""
+    hide = 'case $UCX_LOG_FILE in /*) UCX_LOG_FILE=/missing$UCX_LOG_FILE;; esac; exec "$@"'
+    spec = LaunchSpec(
+        ("/bin/sh", "-c", hide, "sh", sys.executable, "-c", PROGRAM),
+        2,
+        {"mca": UCX},
+        variables={"UCX_TLS": "self,sysv"},
+        launch_options=OPTIONS,
+        timeout_s=30,
+    )
+    with Runner(adapter(with_ucx), guard=False) as runner:
+        records = [runner.run(spec), runner.run(spec)]
+    for record in records:
+        assert record.valid, (record.reason, record.stderr_tail)
+        assert back_of(record, TRANSPORT) == ("in force", "ucx: sysv/memory")
+        assert "protocols of MPI_Send within a node" in record.read_back
+        assert "UCX  INFO" not in record.stderr_tail
 
 
 @pytest.mark.mpi

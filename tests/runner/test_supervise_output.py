@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from runner.guard import read_proc
 from runner.supervise import PatternMatch, Supervisor
-from runner.supervise.output import Capture, LineScanner, Tail, required_literal
+from runner.supervise.output import Capture, LineScanner, MarkedLines, Tail, required_literal
 from tests.runner.supervising import script
 
 TIME = r"Time in seconds\s*=\s*([0-9.]+)"
@@ -232,3 +232,17 @@ def test_interpreter_is_the_one_under_test() -> None:
         supervisor.start()
         words = read_proc(f"/proc/{supervisor.pid}/cmdline").split(b"\0")
     assert words[:3] == [sys.executable.encode(), b"-I", b"-S"]
+
+
+def test_marked_lines_are_those_that_match() -> None:
+    """The mark is a regular expression over whole lines, however they arrive."""
+    found = MarkedLines(r"^\[[0-9]+\] |autotune-thread")
+    text = b"[1] log\nown [1] words\nx autotune-thread 1\n[1] log\n[2"
+    others = found.rest(text[:9]) + found.rest(text[9:])
+    others += found.rest(b"] cut", at_end=True)
+    assert others == b"own [1] words\n"
+    assert found.lines == ("[1] log", "x autotune-thread 1", "[2] cut")
+
+
+def test_without_a_mark_every_line_is_output() -> None:
+    assert MarkedLines("").rest(b"[1] log") == b"[1] log"

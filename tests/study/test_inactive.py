@@ -7,7 +7,13 @@ import pytest
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.strategies import DEFAULTS
 from autotune.strategies._codec import Codec
-from autotune.study.inactive import CALLS, TransportFacts, unused_parameters
+from autotune.study.inactive import (
+    CALLS,
+    TransportFacts,
+    needs_call_counts,
+    untuned_calls,
+    unused_parameters,
+)
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from runner.mpi.base import TRANSPORT
 from runner.mpi.library import Library
@@ -51,6 +57,28 @@ def test_other_libraries_say_nothing(space: Space) -> None:
     for family in ("mpich", "", "no such family"):
         found = TransportFacts.of(space, [record("ucx", family)])
         assert (found.defaults, found.idle) == ({}, {})
+
+
+def warmed_up(calls: dict[str, int]) -> RunHistory:
+    extra = {CALLS: calls} if calls else {}
+    return RunHistory([HistoryEntry(0, "default", WARMUP, RunRecord("ok", extra=extra))])
+
+
+def test_one_sided_parameters_are_for_programs_with_one_sided_calls() -> None:
+    with_windows = load_space("openmpi-rma", NEW, FACTS)
+    named = {name for name in with_windows.names if name.startswith("osc")}
+    assert "osc_rdma_buffer_size" in named
+    assert needs_call_counts(with_windows)
+    assert unused_parameters(with_windows, warmed_up({"send": 3})) == named
+    assert unused_parameters(with_windows, warmed_up({"send": 3, "rma": 1})) == frozenset()
+    assert unused_parameters(with_windows, warmed_up({})) == frozenset()
+
+
+def test_a_space_without_one_sided_parameters_says_so(space: Space) -> None:
+    with_windows = load_space("openmpi-rma", NEW, FACTS)
+    assert "openmpi+openmpi-rma" in untuned_calls(space, {"rma": 1})
+    assert untuned_calls(space, {"send": 1, "rma": 0}) == ""
+    assert untuned_calls(with_windows, {"rma": 1}) == ""
 
 
 def test_strategies_learn_the_default_from_a_trial(space: Space) -> None:

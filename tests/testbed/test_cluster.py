@@ -19,6 +19,7 @@ from runner.launch import Runner, own_pids
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
+from runner.variables import REPORTED
 
 WHO = """
 import json, os, socket
@@ -28,6 +29,11 @@ seen = comm.gather((socket.gethostname(), sorted(os.sched_getaffinity(0))))
 set_here = comm.gather(os.environ.get("AUTOTUNE_TEST"))
 if comm.rank == 0:
     print(json.dumps({"seen": seen, "set": set_here}))
+"""
+
+SAYS = """
+import sys
+sys.stderr.write("own words\\n")
 """
 
 
@@ -99,6 +105,65 @@ def test_a_setting_s_variables_and_ucx_reach_every_node(
     assert back["AUTOTUNE_TEST"] == ("in force", "a,b^c")
     assert back["UCX_TCP_NODELAY"] == ("in force", "n")
     assert back["transport"] == ("in force", "ucx: tcp/net0")
+
+
+@pytest.mark.mpi
+def test_ranks_on_other_machines_report_variables_and_ucx(
+    bed: tb.Testbed, definition: str, open_mpi: Library
+) -> None:
+    """As on a cluster: nothing is read from /proc or from files that the ranks write."""
+    if "pml_ucx_priority" not in open_mpi.params:
+        pytest.skip("this Open MPI was built without UCX")
+    cluster = load_cluster(definition)
+    spec = LaunchSpec(
+        program=(sys.executable, "-c", SAYS + WHO),
+        ranks=2,
+        parameters={"mca": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}},
+        placement={"map_by": "node"},
+        variables={"AUTOTUNE_TEST": " a,$(b)^c ", "UCX_TCP_NODELAY": "n", "UCX_FOO": "1"},
+        expected_variables={"AUTOTUNE_MISSING": "1"},
+        launch_options=cluster.options(open_mpi),
+        oversubscribe=len(bed.cpus) < 2,
+        timeout_s=60,
+    )
+    with Runner(adapter(open_mpi), guard=False, own_processes=cluster.own_processes) as runner:
+        record = runner.run(spec)
+    assert record.extra["set"] == [" a,$(b)^c "] * 2, record.stderr_tail
+    assert record.stderr_tail.split() == ["own", "words"] * 2
+    back = {name: (b.state, b.effective) for name, b in record.read_back.items()}
+    assert back["AUTOTUNE_TEST"] == ("in force", " a,$(b)^c ")
+    assert record.read_back["AUTOTUNE_TEST"].source == REPORTED
+    assert back["AUTOTUNE_MISSING"] == ("altered", "(not set)")
+    assert back["UCX_TCP_NODELAY"] == ("in force", "n")
+    assert back["UCX_FOO"][0] == "inactive"
+    assert back["transport"] == ("in force", "ucx: tcp/net0")
+    assert "eager" in str(back["protocols of MPI_Send between nodes"][1])
+    assert not any("/bin/sh" in word for word in record.command)
+
+
+@pytest.mark.mpi
+@pytest.mark.slow
+def test_what_ucx_says_of_a_program_that_hangs(
+    bed: tb.Testbed, definition: str, open_mpi: Library
+) -> None:
+    """Rank 0 fails and rank 1 waits for it; the reason is in the log on standard error."""
+    if "pml_ucx_priority" not in open_mpi.params:
+        pytest.skip("this Open MPI was built without UCX")
+    cluster = load_cluster(definition)
+    spec = LaunchSpec(
+        program=(sys.executable, "-c", WHO),
+        ranks=2,
+        parameters={"mca": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}},
+        placement={"map_by": "node"},
+        variables={"UCX_TLS": "self"},
+        launch_options=cluster.options(open_mpi),
+        oversubscribe=len(bed.cpus) < 2,
+        timeout_s=20,
+    )
+    with Runner(adapter(open_mpi), guard=False, own_processes=cluster.own_processes) as runner:
+        record = runner.run(spec)
+    assert record.state == "timeout"
+    assert "UCX found no transport between two ranks" in record.reason
 
 
 @pytest.mark.mpi

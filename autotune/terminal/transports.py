@@ -1,0 +1,45 @@
+"""Terminal output of what carried the messages of runs, and by which protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from autotune.terminal.render import console, hanging
+from runner.mpi.base import PROTOCOLS, TRANSPORT, WINDOWS
+from runner.types import ReadBack
+
+Carried = dict[str, str]
+"""``transport``, ``windows`` and the protocols of each call, in words, by their names."""
+
+
+def carried_by(read_back: Mapping[str, ReadBack]) -> Carried:
+    """What carried the messages of a run: the part of its read-back that is about no parameter."""
+    return {
+        name: back.effective
+        for name, back in sorted(read_back.items(), key=lambda pair: _place(pair[0]))
+        if back.effective and is_carrier(name)
+    }
+
+
+def is_carrier(name: str) -> bool:
+    """Whether a name of a read-back is of this kind."""
+    return name in (TRANSPORT, WINDOWS) or name.startswith(PROTOCOLS)
+
+
+def _place(name: str) -> tuple[int, str]:
+    return ((TRANSPORT, WINDOWS).index(name) if name in (TRANSPORT, WINDOWS) else 2, name)
+
+
+def print_carried(runs: Mapping[str, Carried]) -> None:
+    """Print what carried the messages, by the names of settings; nothing if nothing was seen."""
+    out = console()
+    if not any(runs.values()):
+        return
+    out.print()
+    by_size = any(name.startswith(PROTOCOLS) for found in runs.values() for name in found)
+    out.print(f"what carried the messages{', and how, by their bytes' if by_size else ''}")
+    for setting, found in runs.items():
+        if found:
+            out.print(hanging("  ", f"{setting}:"))
+        for name, words in found.items():
+            out.print(hanging("    ", f"{name.removeprefix(PROTOCOLS)}: {words}"))
