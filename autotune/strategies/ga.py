@@ -14,13 +14,13 @@ from optuna.trial import FrozenTrial, TrialState
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import (
+from autotune.strategies._genetic_options import (
     OPTIONS,
     THESIS,
     GeneticOptions,
-    Population,
     genetic_options,
 )
+from autotune.strategies._population import Population
 from autotune.strategies.base import Proposal
 from autotune.strategies.options import Option, OptionValue
 from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions

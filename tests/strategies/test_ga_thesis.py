@@ -11,7 +11,9 @@ import pytest
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create, resolve_options
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import Genes, Population, genetic_options
+from autotune.strategies._genes import Genes
+from autotune.strategies._genetic_options import genetic_options
+from autotune.strategies._population import Population
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from autotune.space import Parameter, Space
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import Genes, Rates
+from autotune.strategies._genes import Genes, Rates
 from autotune.testing.landscapes import FORCED, MANY
 
 CODEC = Codec(MANY)
