@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
+import random
 from collections import Counter
 
 import numpy as np
 import pytest
 
-from autotune.space import DEFAULT, Setting
+from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies import create, resolve_options
 from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._genes import Genes
@@ -19,7 +21,7 @@ from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.testing.landscapes import MANY, RULED, SMALL
+from autotune.testing.landscapes import MANY, RULED, SMALL, drive, keys
 from benchmarks.search_synthetic import mpi
 from tests.strategies.test_ga import grow, noise
 
@@ -202,3 +204,27 @@ def test_studies_of_the_own_rules_keep_their_identity() -> None:
     assert resolve_options("ga", {}, "thesis")["rules"] == "thesis"
     assert create("ga", SMALL, seed=0).repeats
     assert not create("ga", SMALL, seed=0, options={"rules": "thesis"}).repeats
+
+
+def lottery(setting: Setting) -> tuple[float | None, str]:
+    """Ratios that are drawn by the setting's key; one setting in twenty fails."""
+    drawn = random.Random(setting.key)
+    return (None, "failed") if drawn.random() < 0.05 else (drawn.uniform(0.7, 1.3), "ok")
+
+
+@pytest.mark.parametrize(
+    ("space", "patience", "idle", "digest"),
+    [
+        (SPACE, 10, None, "7775d733ea9fdd9b"),
+        (SPACE, 0, "p03", "c84d5cbde6b68104"),
+        (MANY, 0, None, "6c792323f5a609cf"),
+        (RULED, 10, None, "2e1e16434fde8992"),
+    ],
+)
+def test_the_proposals_are_those_of_the_first_version_with_these_rules(
+    space: Space, patience: int, idle: str | None, digest: str
+) -> None:
+    # Stored studies of the preset must continue as they began.
+    options = resolve_options("ga", {"patience": patience}, "thesis")
+    told = drive(create("ga", space, seed=7, options=options), 150, lottery, idle=idle)
+    assert hashlib.sha256("\n".join(keys(told)).encode()).hexdigest()[:16] == digest
