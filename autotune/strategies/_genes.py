@@ -59,6 +59,34 @@ class Genes:
             dealt.append(self._individual(hand, rng))
         return dealt
 
+    def balance(self, length: int, rng: np.random.Generator) -> list[Codes]:
+        """Individuals of this length in which each level of each parameter occurs once.
+
+        The last ones may be shorter. A parameter that cannot be left out has a level in each.
+        """
+        left = {
+            place: rng.permutation(np.arange(low, size)).tolist()
+            for place, (low, size) in enumerate(zip(self._lowest, self._sizes, strict=True))
+            if self._optional[place] and size > 1
+        }
+        dealt = []
+        while left:
+            codes = self._levels((1, len(self._sizes)), rng)[0]
+            codes[self._optional] = 0
+            for place in rng.permutation(list(left))[:length].tolist():
+                codes[place] = left[place].pop()
+            left = {place: levels for place, levels in left.items() if levels}
+            dealt.append(tuple(codes.tolist()))
+        return dealt
+
+    def neighbours(self, codes: Codes) -> Matrix:
+        """All individuals with one other choice in one parameter, one per row."""
+        places = np.repeat(np.arange(len(self._sizes)), self._sizes)
+        choices = np.concatenate([np.arange(size) for size in self._sizes])
+        rows = np.tile(np.array(codes, dtype=np.intp), (len(places), 1))
+        rows[np.arange(len(places)), places] = choices
+        return np.asarray(rows[choices != np.array(codes)[places]], dtype=np.intp)
+
     def cross(self, a: Codes, b: Codes, count: int, rng: np.random.Generator) -> Matrix:
         """Children of two parents, with lengths between those of the parents.
 

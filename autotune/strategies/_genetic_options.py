@@ -23,12 +23,20 @@ class GeneticOptions:
     patience: int
     max_generations: int
     start_default: bool
+    ei_threshold: float
+    min_trials: int
+    loss_clip: float
     thesis: bool = False
     """Whether the search follows the text of the thesis only.
 
     The default is then no individual and no progress, the first population is whole, and children
     stay as they were bred.
     """
+
+    @property
+    def assisted(self) -> bool:
+        """Whether a surrogate selects the children."""
+        return self.breed > 1
 
 
 OPTIONS = table(
@@ -40,18 +48,18 @@ OPTIONS = table(
         "individuals drawn for each tournament; those not yet run are drawn first",
         (3, 10_000),
     ),
-    Option("offspring", "int", 2, "children per generation", (1, 1000)),
+    Option("offspring", "int", 1, "children per generation", (1, 1000)),
     Option(
         "init_min",
         "int",
-        1,
+        2,
         "smallest number of parameters of an individual in the first population",
         (1, 10_000),
     ),
     Option(
         "init_max",
         "int",
-        2,
+        4,
         "largest number of parameters of an individual in the first population; 0: all",
         (0, 10_000),
     ),
@@ -83,7 +91,7 @@ OPTIONS = table(
     Option(
         "insert",
         "float",
-        0.5,
+        1.0,
         "expected number of parameters that are added to a mutated child",
         (0, 100),
     ),
@@ -91,22 +99,23 @@ OPTIONS = table(
         "breed",
         "int",
         40,
-        "children bred for each child that is run; a surrogate model selects it (1: no model)",
+        "children bred for each child that is run; a surrogate selects it (1: no surrogate)",
         (1, 10_000),
     ),
     Option(
         "replace",
         "choice",
         "population",
-        "group whose worst individuals are replaced by the children",
+        "group whose worst individuals are replaced by the children; with a surrogate always the "
+        "population",
         ("tournament", "population"),
     ),
     Option(
         "patience",
         "int",
-        40,
-        "generations without a new best, after the first population, until the search stops; "
-        "0: no limit",
+        10,
+        "generations without a new best until the search stops, with a surrogate if no child is "
+        "worth its cost either; 0: no limit",
         (0, 100_000),
     ),
     Option(
@@ -115,6 +124,31 @@ OPTIONS = table(
         0,
         "number of generations after which the search stops; 0: no limit",
         (0, 1_000_000),
+    ),
+    Option(
+        "ei_threshold",
+        "float",
+        0.002,
+        "with a surrogate: expected improvement (of the log ratio) below which a run is not worth "
+        "its cost",
+        (0, 1),
+        later=True,
+    ),
+    Option(
+        "min_trials",
+        "int",
+        10,
+        "with a surrogate: settings tried before it may stop",
+        (0, 100_000),
+        later=True,
+    ),
+    Option(
+        "loss_clip",
+        "float",
+        0.3,
+        "with a surrogate: log ratio that stands for everything slower, failures included",
+        (0.05, 10),
+        later=True,
     ),
     Option(
         "rules",
@@ -148,8 +182,9 @@ THESIS: dict[str, OptionValue] = {
 """The options exactly as in Pellegrini 1.8.1; docs/strategies.md compares them line by line."""
 
 
-def genetic_options(values: Mapping[str, OptionValue]) -> GeneticOptions:
-    """The options in the form that the population needs."""
+def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
+    """The options in the form that the population needs; absent ones have their defaults."""
+    values = {name: option.default for name, option in OPTIONS.items()} | dict(given)
     return GeneticOptions(
         population=int(values["population"]),
         tournament=int(values["tournament"]),
@@ -167,5 +202,8 @@ def genetic_options(values: Mapping[str, OptionValue]) -> GeneticOptions:
         patience=int(values["patience"]),
         max_generations=int(values["max_generations"]),
         start_default=values["start_default"] == "yes",
-        thesis=values.get("rules") == "thesis",
+        ei_threshold=float(values["ei_threshold"]),
+        min_trials=int(values["min_trials"]),
+        loss_clip=float(values["loss_clip"]),
+        thesis=values["rules"] == "thesis",
     )

@@ -1,4 +1,7 @@
-"""The generations of the genetic search: a pure function of the ordered trials and the seed."""
+"""The generations of the genetic search without a surrogate.
+
+They are a pure function of the ordered trials and the seed.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,6 @@ import numpy as np
 from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._genes import Genes
 from autotune.strategies._genetic_options import GeneticOptions
-from autotune.strategies._surrogate import Surrogate
 
 _IDLE = 20
 """Generations in a row without a new individual after which a newcomer is added."""
@@ -37,7 +39,6 @@ class Population:
         self._seed = seed
         self._genes = Genes(codec)
         self._default = (0,) * len(codec.sizes) if codec.optional.all() else None
-        self._model = Surrogate(codec) if plan.breed > 1 else None
         self._ratios: dict[Codes, float] = {}
         self._best = math.inf
         self._best_before = math.inf
@@ -61,8 +62,6 @@ class Population:
 
     def tell(self, codes: Codes, ratio: float) -> None:
         """Record one trial, in the order of the trials, and complete generations if possible."""
-        if codes not in self._ratios and self._model is not None:
-            self._model.add(codes, ratio)
         self._ratios[codes] = ratio
         self._best = min(self._best, ratio)
         if codes not in self.members:
@@ -205,12 +204,9 @@ class Population:
     def _breed(
         self, a: Codes, b: Codes, count: int, taken: Collection[Codes], rng: np.random.Generator
     ) -> list[Codes]:
-        """The most promising of many children; those that were never run (nor taken) come first."""
-        children = self._genes.cross(a, b, self._plan.breed * count, rng)
+        """Children of two parents; those that were never run (nor taken) come first."""
+        children = self._genes.cross(a, b, count, rng)
         children = self._genes.mutate(children, self._plan.rates, rng)
-        if self._model is not None:
-            order = np.argsort(-self._model.improvement(children), kind="stable")
-            children = children[order]
         if self._plan.thesis:
             # Two equal children, or a child equal to its parent, are not changed.
             return [self._settle(tuple(row)) or a for row in children[:count].tolist()]

@@ -10,18 +10,19 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies import create, resolve_options
 from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._genes import Genes
-from autotune.strategies._genetic_options import genetic_options
+from autotune.strategies._genetic_options import THESIS, genetic_options
 from autotune.strategies._population import Population
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.testing.landscapes import MANY, RULED, SMALL, drive, keys
+from autotune.testing.landscapes import MANY, RULED, SMALL, drive, fine, keys
 from benchmarks.search_synthetic import mpi
 from tests.strategies.test_ga import grow, noise
 
@@ -176,22 +177,27 @@ def test_the_best_of_the_population_decides_when_it_ends() -> None:
         assert one.finished == (unimproved >= 10)
 
 
-def studied(preset: str | None) -> SimulatedEvaluator:
+def studied(preset: str | None, breed: int) -> SimulatedEvaluator:
     """The search phase of a study of 60 trials in which many look better than the default."""
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return 1.0 if setting == DEFAULT else float(rng.uniform(0.5, 0.95))
 
-    strategy = create("ga", SPACE, seed=1, options=resolve_options("ga", {}, preset))
+    options = resolve_options("ga", {"breed": breed, "patience": 0}, preset)
+    strategy = create("ga", SPACE, seed=1, options=options)
     evaluator = SimulatedEvaluator(model, np.random.default_rng(5))
     search = SearchPhase(evaluator, MemoryTrialStore(), strategy, SPACE, SearchPlan(trials=60))
     search.run()
     return evaluator
 
 
-@pytest.mark.parametrize(("preset", "most"), [("thesis", 1), (None, 2)])
-def test_a_study_runs_every_individual_of_the_thesis_once(preset: str | None, most: int) -> None:
-    entries = [e for e in studied(preset).history.entries if e.kind == SEARCH]
+@pytest.mark.parametrize(
+    ("preset", "breed", "most"), [("thesis", 1, 1), (None, 1, 2), (None, 40, 1)]
+)
+def test_a_study_repeats_individuals_without_a_surrogate_and_the_thesis_only(
+    preset: str | None, breed: int, most: int
+) -> None:
+    entries = [e for e in studied(preset, breed).history.entries if e.kind == SEARCH]
     runs = Counter(e.trial for e in entries)
     assert len(runs) == 60
     assert max(runs.values()) == most
@@ -201,9 +207,16 @@ def test_a_study_runs_every_individual_of_the_thesis_once(preset: str | None, mo
 def test_studies_of_the_own_rules_keep_their_identity() -> None:
     assert "rules" not in resolve_options("ga", {})
     assert "rules" not in resolve_options("ga", {"rules": "own"})
-    assert resolve_options("ga", {}, "thesis")["rules"] == "thesis"
-    assert create("ga", SMALL, seed=0).repeats
-    assert not create("ga", SMALL, seed=0, options={"rules": "thesis"}).repeats
+    # Options that came later are no part of the identity of studies of the preset.
+    assert resolve_options("ga", {}, "thesis") == THESIS
+
+
+def test_the_thesis_knows_no_surrogate() -> None:
+    with pytest.raises(UsageError, match="breed=40: expected 1 with rules=thesis"):
+        resolve_options("ga", {"breed": 40}, "thesis")
+    strategy = create("ga", SMALL, seed=0, options=resolve_options("ga", {}, "thesis"))
+    drive(strategy, 5, fine)
+    assert strategy.favourite() is None
 
 
 def lottery(setting: Setting) -> tuple[float | None, str]:
