@@ -6,9 +6,15 @@ import math
 
 import numpy as np
 
-from autotune.strategies._additive import Additive, Floats, Kernel, Matrix, Prior
+from autotune.strategies._additive import (
+    Additive,
+    Floats,
+    Kernel,
+    Matrix,
+    Prior,
+    expected_improvement,
+)
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies.auto import expected_improvement
 
 _MOST = 150
 """Largest number of settings in the fit: the best of them and the latest."""
