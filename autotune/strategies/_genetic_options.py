@@ -74,7 +74,7 @@ OPTIONS = table(
     Option(
         "mutation_gene",
         "float",
-        0.15,
+        0.3,
         "probability that a parameter of a mutated child changes its level",
         (0, 1),
     ),

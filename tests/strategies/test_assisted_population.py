@@ -18,6 +18,7 @@ from autotune.strategies.options import OptionValue
 from autotune.testing.landscapes import FORCED, MANY, SMALL, drive, fine, keys
 
 WIDE = Space("wide", tuple(Parameter(f"p{i:02d}", ("a", "b", "c")) for i in range(20)))
+SIX = Space("six", WIDE.parameters[:6])
 CODEC = Codec(WIDE)
 DEFAULT_CODES = (0,) * 20
 
@@ -95,11 +96,10 @@ def test_members_are_the_best_by_estimate_and_the_default_among_them() -> None:
 
 
 def test_finds_the_two_of_twenty_that_help() -> None:
-    for seed in range(2):
-        told = drive(create("ga", WIDE, seed=seed), 45, two_act)
-        best = min(told, key=lambda o: o.fitness)
-        assert best.setting.get("p03") == "b"
-        assert sum(o.setting.get("p05") == "a" for o in told) <= 6
+    told = drive(create("ga", WIDE, seed=0), 40, two_act)
+    best = min(told, key=lambda o: o.fitness)
+    assert {"p03": "b", "p07": "c"}.items() <= dict(best.setting).items()
+    assert sum(o.setting.get("p05") == "a" for o in told) <= 6
 
 
 def test_the_favourite_is_measured_and_faster_than_the_default() -> None:
@@ -120,8 +120,8 @@ def test_it_ends_where_nothing_helps_but_not_before_the_first_trials() -> None:
     assert len(told) == 10  # Ten generations, and none is better than the default.
     least: dict[str, OptionValue] = {"ei_threshold": 1.0, "min_trials": 15}
     assert len(drive(create("ga", SMALL, seed=0, options=least), 23, idle)) == 15
-    assert len(drive(create("ga", WIDE, seed=0), 150, idle)) < 150
-    assert len(drive(create("ga", WIDE, seed=0, options={"patience": 0}), 150, idle)) == 150
+    assert 10 <= len(drive(create("ga", SIX, seed=0), 60, idle)) < 60
+    assert len(drive(create("ga", SIX, seed=0, options={"patience": 0}), 60, idle)) == 60
 
 
 def test_it_goes_on_while_a_child_is_worth_a_run() -> None:

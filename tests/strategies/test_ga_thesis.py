@@ -178,7 +178,7 @@ def test_the_best_of_the_population_decides_when_it_ends() -> None:
 
 
 def studied(preset: str | None, breed: int) -> SimulatedEvaluator:
-    """The search phase of a study of 60 trials in which many look better than the default."""
+    """The search phase of a study of 40 trials in which many look better than the default."""
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
         return 1.0 if setting == DEFAULT else float(rng.uniform(0.5, 0.95))
@@ -186,7 +186,7 @@ def studied(preset: str | None, breed: int) -> SimulatedEvaluator:
     options = resolve_options("ga", {"breed": breed, "patience": 0}, preset)
     strategy = create("ga", SPACE, seed=1, options=options)
     evaluator = SimulatedEvaluator(model, np.random.default_rng(5))
-    search = SearchPhase(evaluator, MemoryTrialStore(), strategy, SPACE, SearchPlan(trials=60))
+    search = SearchPhase(evaluator, MemoryTrialStore(), strategy, SPACE, SearchPlan(trials=40))
     search.run()
     return evaluator
 
@@ -199,9 +199,9 @@ def test_a_study_repeats_individuals_without_a_surrogate_and_the_thesis_only(
 ) -> None:
     entries = [e for e in studied(preset, breed).history.entries if e.kind == SEARCH]
     runs = Counter(e.trial for e in entries)
-    assert len(runs) == 60
+    assert len(runs) == 40
     assert max(runs.values()) == most
-    assert len({e.key for e in entries}) == 60
+    assert len({e.key for e in entries}) == 40
 
 
 def test_studies_of_the_own_rules_keep_their_identity() -> None:
