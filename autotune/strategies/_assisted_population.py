@@ -66,15 +66,17 @@ class AssistedPopulation:
     def finished(self) -> bool:
         """Whether the search has ended by its own rules.
 
-        Without a limit of generations it ends if for ``patience`` generations there was no new best
-        and no child is worth a run.
+        Without a limit of generations it ends if there was no new best for ``patience``
+        generations, or for ``ei_patience`` ones and no candidate is worth a run.
         """
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:
             return True
-        waited = self._unimproved >= plan.patience * plan.offspring
-        if not plan.patience or not waited or self._trials < plan.min_trials:
+        waited = self._unimproved // plan.offspring
+        if not plan.patience or self._trials < plan.min_trials or waited < plan.ei_patience:
             return False
+        if waited >= plan.patience:
+            return True
         _, worth = self._select((), self._trials)
         return worth < plan.ei_threshold
 

@@ -24,6 +24,7 @@ class GeneticOptions:
     max_generations: int
     start_default: bool
     ei_threshold: float
+    ei_patience: int
     min_trials: int
     loss_clip: float
     thesis: bool = False
@@ -113,9 +114,8 @@ OPTIONS = table(
     Option(
         "patience",
         "int",
-        10,
-        "generations without a new best until the search stops, with a surrogate if no child is "
-        "worth its cost either; 0: no limit",
+        30,
+        "generations without a new best until the search stops; 0: never",
         (0, 100_000),
     ),
     Option(
@@ -128,10 +128,19 @@ OPTIONS = table(
     Option(
         "ei_threshold",
         "float",
-        0.002,
+        0.005,
         "with a surrogate: expected improvement (of the log ratio) below which a run is not worth "
         "its cost",
         (0, 1),
+        later=True,
+    ),
+    Option(
+        "ei_patience",
+        "int",
+        10,
+        "with a surrogate: generations without a new best until the search stops if no candidate "
+        "is worth its cost",
+        (1, 100_000),
         later=True,
     ),
     Option(
@@ -203,6 +212,7 @@ def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
         max_generations=int(values["max_generations"]),
         start_default=values["start_default"] == "yes",
         ei_threshold=float(values["ei_threshold"]),
+        ei_patience=int(values["ei_patience"]),
         min_trials=int(values["min_trials"]),
         loss_clip=float(values["loss_clip"]),
         thesis=values["rules"] == "thesis",

@@ -105,9 +105,9 @@ def test_the_best_is_never_lost_without_a_surrogate() -> None:
 
 
 def test_the_state_is_that_of_the_trials_in_their_order() -> None:
-    strategy = create("ga", LAND.space, seed=5)
+    strategy = create("ga", LAND.space, seed=5, options={"patience": 0})
     told = drive(strategy, 40, fine)
-    late = create("ga", LAND.space, seed=5)
+    late = create("ga", LAND.space, seed=5, options={"patience": 0})
     order = [*range(20), *range(21, 35), 20, *range(35, 40)]
     for place in order:
         late.tell(told[place])
