@@ -107,17 +107,15 @@ class AssistedPopulation:
 
     def members(self) -> list[Codes]:
         """The population: the best individuals so far, the best first."""
-        ranked = self._estimates.ranked()
+        ranked, means = self._estimates.ranked()
         if self._default is not None and self._plan.start_default:
-            rows = np.array(ranked, dtype=np.intp).reshape(len(ranked), len(self._codec.sizes))
-            better = int((self._estimates.mean(rows) < 0).sum())
-            ranked.insert(better, self._default)
+            ranked.insert(int((means < 0).sum()), self._default)
         return ranked[: self._plan.population]
 
     def _select(self, running: Collection[Codes], ordinal: int) -> tuple[Codes | None, float]:
         """The candidate with the largest expected improvement, and that improvement."""
         rng = np.random.default_rng([self._seed, _CHILD, ordinal])
-        candidates = np.unique(self._candidates(rng), axis=0)
+        candidates = self._candidates(rng)
         worth = self._estimates.improvement(candidates)
         # Ties (many before anything is known) are broken at random, so that seeds differ.
         order = np.lexsort((rng.random(len(candidates)), -worth))
@@ -138,8 +136,8 @@ class AssistedPopulation:
     def _candidates(self, rng: np.random.Generator) -> Matrix:
         """The first generation, bred children, and the neighbours of the best individuals."""
         groups = [np.array(self.first, dtype=np.intp).reshape(-1, len(self._codec.sizes))]
-        members = self.members()
-        if members:
+        if len(self._estimates):
+            members = self.members()
             groups += [self._children(members, rng)]
             groups += [self._genes.neighbours(codes) for codes in members[:_BEST]]
         return np.vstack(groups)

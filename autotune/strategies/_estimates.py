@@ -40,6 +40,7 @@ class Estimates:
         self._fitted: Additive | None = None
         self._codes: Matrix = np.zeros((0, len(codec.sizes)), dtype=np.intp)
         self._logs: Floats = np.zeros(0)
+        self._means: Floats = np.zeros(0)
 
     def __contains__(self, codes: object) -> bool:
         return codes in self._ratios
@@ -68,30 +69,30 @@ class Estimates:
     def improvement(self, rows: Matrix) -> Floats:
         """Expected improvement of the log ratio over the best estimate, shape (rows,)."""
         model = self._model()
-        lowest = float(model.mean(self._codes).min()) if len(self._codes) else 0.0
-        best = min(lowest, 0.0) if self._anchored else lowest
+        lowest = float(self._means.min(initial=0.0 if self._anchored else math.inf))
+        best = lowest if math.isfinite(lowest) else 0.0
         return expected_improvement(*model.predict(rows), best)
 
     def mean(self, rows: Matrix) -> Floats:
         """The estimated log ratio of each row of codes, shape (rows,)."""
         return self._model().mean(rows)
 
-    def ranked(self) -> list[Codes]:
-        """The measured settings by their estimates, the best first."""
-        order = np.argsort(self._model().mean(self._codes), kind="stable")
-        return [tuple(self._codes[i].tolist()) for i in order]
+    def ranked(self) -> tuple[list[Codes], Floats]:
+        """The measured settings by their estimates, the best first, and these estimates."""
+        self._model()
+        order = np.argsort(self._means, kind="stable")
+        return [tuple(self._codes[i].tolist()) for i in order], self._means[order]
 
     def favourite(self) -> Codes | None:
         """The measured setting with the best estimate; None if none is below the default's 0."""
-        model = self._model()
+        self._model()
         good = np.flatnonzero(self._logs < self._clip)
         if not good.size:
             return None
-        means = model.mean(self._codes[good])
-        place = int(np.argmin(means))
-        if self._anchored and means[place] >= 0:
+        place = int(good[np.argmin(self._means[good])])
+        if self._anchored and self._means[place] >= 0:
             return None
-        return tuple(self._codes[good[place]].tolist())
+        return tuple(self._codes[place].tolist())
 
     def _model(self) -> Additive:
         if self._fitted is None:
@@ -105,6 +106,7 @@ class Estimates:
             self._fitted = Additive(
                 self._kernel, self._belief, self._codes, self._logs, self._scatter
             )
+            self._means = self._fitted.mean(self._codes)
         return self._fitted
 
     def _most_telling(self) -> dict[Codes, float]:

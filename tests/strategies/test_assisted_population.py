@@ -170,7 +170,7 @@ def test_estimates_count_every_run_of_a_level() -> None:
     for place in (4, 5, 6):
         known.add(one_hot((9, 1), (place, 1)), 1.0)
     known.add(one_hot((9, 1), (8, 1)), 0.84)
-    assert known.ranked()[0][0] == 1
+    assert known.ranked()[0][0][0] == 1
     favourite = known.favourite()
     assert favourite is not None
     assert favourite[0] == 1
