@@ -108,7 +108,7 @@ class AssistedPopulation:
     def members(self) -> list[Codes]:
         """The population: the best individuals so far, the best first."""
         ranked, means = self._estimates.ranked()
-        if self._default is not None and self._plan.start_default:
+        if self._default is not None and self._plan.start_default and self._default not in ranked:
             ranked.insert(int((means < 0).sum()), self._default)
         return ranked[: self._plan.population]
 

@@ -157,7 +157,7 @@ def test_the_sampler_drives_a_plain_optuna_study() -> None:
         return value + 0.01 * extra
 
     study.optimize(objective, n_trials=60)
-    assert study.best_value <= 0.75 + 0.01
+    assert study.best_value < 0.81  # All three right values; with two of them it is 0.82.
 
 
 def test_the_prior_is_bred_from() -> None:
