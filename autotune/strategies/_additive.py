@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotri
+from scipy.special import ndtr
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from autotune.strategies._codec import Codec
@@ -90,12 +92,12 @@ class Kernel:
         return np.asarray(((codes > 0) & self.optional).sum(axis=1), dtype=np.float64)
 
     def each(self, hot: Floats) -> Floats:
-        """Similarity of two settings in each parameter, shape (parameters, settings, settings)."""
+        """Similarity of two settings in each parameter, shape (parameters, pairs of settings)."""
         parts = []
         for start, size in zip(self.starts.tolist(), np.bincount(self.owner).tolist(), strict=True):
             own = hot[:, start : start + size]
             block = self.blocks[start : start + size, start : start + size]
-            parts.append(own @ block @ own.T)
+            parts.append((own @ block @ own.T).ravel())
         return np.array(parts)
 
 
@@ -136,14 +138,15 @@ class Additive:
         if not len(codes):
             return
         self._logs = logs - belief.drift * self._changed
-        each = kernel.each(self._hot)
+        self._each = kernel.each(self._hot)
+        self._rest = self._each - belief.pairs**2 / 2 * self._each**2
         # Levels that were never tried say nothing about the size of the effects.
         tried = np.bincount(kernel.owner, self._hot.any(axis=0), len(kernel.starts))
         ranks = np.clip(tried - kernel.optional, 0, kernel.ranks)
         with one_thread():
             # With few runs, the fit can confuse noise with effects of pairs. From one start it
             # stays near that start, so several levels of noise are compared.
-            fits = [self._fitted(each, ranks, noise, scatter) for noise in belief.noises]
+            fits = [self._fitted(ranks, noise, scatter) for noise in belief.noises]
             best = max(fits, key=lambda fit: fit.evidence)
             self.noise, self.sizes = best.noise, best.sizes
             self._factor, self._weights = best.factor, best.weights
@@ -169,19 +172,16 @@ class Additive:
         with one_thread():
             return np.asarray(mean + self._covariance(hot, changed) @ self._weights)
 
-    def _fitted(
-        self, each: Floats, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]
-    ) -> _Fit:
+    def _fitted(self, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]) -> _Fit:
         """The size of each parameter's effects at one noise, by expectation maximisation.
 
         ``ranks``: how many levels of each parameter, other than the default's, were tried.
         """
         belief = self._belief
         sizes, own, trust = self.sizes, noise**2, np.ones(len(self._logs))
-        factor, weights, inverse = self._solved(each, sizes, own / trust)
+        factor, weights, inverse = self._solved(sizes, own / trust)
         for _ in range(belief.rounds):
-            moved = np.einsum("i,pij,j->p", weights, each, weights)
-            moved -= np.einsum("ij,pij->p", inverse, each)
+            moved = self._each @ (np.outer(weights, weights) - inverse).ravel()
             seen = np.maximum(ranks * sizes + sizes**2 * moved, 0.0)
             sizes = (belief.stiffness * self._size + seen) / (belief.stiffness + ranks)
             if belief.tail:
@@ -190,29 +190,27 @@ class Additive:
                 squares = off**2 + each_own - each_own**2 * inverse.diagonal()
                 slow = (belief.tail + 1) / (belief.tail + squares / own)
                 trust = np.where(off > 0, np.minimum(slow, 1.0), 1.0)
-            factor, weights, inverse = self._solved(each, sizes, own / trust)
+            factor, weights, inverse = self._solved(sizes, own / trust)
         evidence = -float(self._logs @ weights) / 2 - float(np.log(factor[0].diagonal()).sum())
         for weight, variance in ((belief.noise_weight, belief.noise**2), scatter[::-1]):
             evidence -= weight / 2 * (math.log(own) + variance / own)
         shrink = belief.stiffness / 2 * (np.log(sizes) + self._size / sizes)
         return _Fit(evidence - float(shrink.sum()), own, sizes, factor, weights)
 
-    def _solved(
-        self, each: Floats, sizes: Floats, own: Floats
-    ) -> tuple[tuple[Floats, bool], Floats, Floats]:
+    def _solved(self, sizes: Floats, own: Floats) -> tuple[tuple[Floats, bool], Floats, Floats]:
         """The Cholesky factor, the weights of the runs and the inverse.
 
         ``own``: variance of each run.
         """
-        root = np.sqrt(sizes)
-        single = np.einsum("p,pij->ij", sizes, each)
-        pair = np.einsum("p,pij->ij", root, each) ** 2 - np.einsum("p,pij->ij", sizes, each**2)
-        matrix = single + self._belief.pairs**2 / 2 * pair
+        # The square has each pair of parameters twice and each parameter with itself.
+        pair = (np.sqrt(sizes) @ self._each) ** 2
+        matrix = (sizes @ self._rest + self._belief.pairs**2 / 2 * pair).reshape(len(own), -1)
         matrix += self._belief.drift_sd**2 * np.outer(self._changed, self._changed)
         matrix[np.diag_indices_from(matrix)] += own
-        factor = cho_factor(matrix, lower=True)
-        inverse = cho_solve(factor, np.eye(len(matrix)))
-        return factor, np.asarray(inverse @ self._logs), np.asarray(inverse)
+        factor = cho_factor(matrix, lower=True, check_finite=False)
+        half, _ = dpotri(factor[0], lower=1)
+        inverse = np.tril(half) + np.tril(half, -1).T
+        return factor, np.asarray(inverse @ self._logs), inverse
 
     def _covariance(self, hot: Floats, changed: Floats) -> Floats:
         """Covariance between new settings (rows) and measured ones (columns)."""
@@ -256,3 +254,14 @@ def _alike(size: int, axis: tuple[int, ...], optional: bool, shared: float) -> F
     else:
         likeness = (1 - shared) * likeness + shared
     return np.asarray(likeness / max(likeness.diagonal().max(), 1e-9), dtype=np.float64)
+
+
+def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
+    """Expected improvement of the log ratio below ``best``, for normal posteriors.
+
+    ``mean`` and ``deviation`` are arrays of one shape, and so is the result.
+    """
+    gap = best - mean
+    z = gap / deviation
+    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
+    return np.asarray(gap * ndtr(z) + deviation * density, dtype=np.float64)

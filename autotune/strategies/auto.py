@@ -6,10 +6,16 @@ import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from scipy.special import ndtr
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies._additive import Additive, Floats, Kernel, Matrix, Prior
+from autotune.strategies._additive import (
+    Additive,
+    Floats,
+    Kernel,
+    Matrix,
+    Prior,
+    expected_improvement,
+)
 from autotune.strategies._candidates import Pool
 from autotune.strategies._codec import Codes
 from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
@@ -34,6 +40,7 @@ class Auto(Strategy):
     # another promising setting tells it more than a second run of the same one. The race repeats
     # later.
     repeats = False
+    estimates = True
     summary = "learns which parameters matter and stops when more search is not worth its cost"
     options = table(
         Option(
@@ -195,14 +202,3 @@ class Auto(Strategy):
             return [start]
         order = np.argsort(model.mean(codes), kind="stable")[:3]
         return [*(tuple(codes[i].tolist()) for i in order), start]
-
-
-def expected_improvement(mean: Floats, deviation: Floats, best: float) -> Floats:
-    """Expected improvement of the log ratio below ``best``, for normal posteriors.
-
-    ``mean`` and ``deviation`` are arrays of one shape, and so is the result.
-    """
-    gap = best - mean
-    z = gap / deviation
-    density = np.exp(-0.5 * z * z) / math.sqrt(2 * math.pi)
-    return np.asarray(gap * ndtr(z) + deviation * density, dtype=np.float64)

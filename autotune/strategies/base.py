@@ -87,6 +87,8 @@ class Strategy(ABC):
     """Packages that the strategy needs and that are not installed with autotune."""
     repeats: bool = True
     """Whether the study runs a setting that looks best again at once, before the next proposal."""
+    estimates: bool = False
+    """Whether the strategy estimates settings: :meth:`favourite` then gives None for the default."""
 
     def __init__(
         self,

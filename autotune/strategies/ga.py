@@ -13,15 +13,16 @@ from optuna.trial import FrozenTrial, TrialState
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
+from autotune.strategies._assisted_population import AssistedPopulation
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import (
+from autotune.strategies._genetic_options import (
     OPTIONS,
     THESIS,
     GeneticOptions,
-    Population,
     genetic_options,
 )
-from autotune.strategies.base import Proposal
+from autotune.strategies._population import Population
+from autotune.strategies.base import SCATTER, Proposal
 from autotune.strategies.options import Option, OptionValue
 from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions
 
@@ -49,6 +50,13 @@ class GASampler(BaseSampler):
     def finished(self) -> bool:
         """Whether the search has ended by its own rules, after the trials seen so far."""
         return self._population.finished
+
+    def favourite(self) -> Setting | None:
+        """The setting that the surrogate estimates as best; None without a surrogate."""
+        if not isinstance(self._population, AssistedPopulation):
+            return None
+        codes = self._population.favourite()
+        return None if codes is None else self._codec.decode(codes)
 
     def reseed(self, seed: int) -> None:
         """Set the seed of what is drawn outside the population."""
@@ -113,7 +121,8 @@ class GASampler(BaseSampler):
         # trials.
         self._codec = Codec(self._space)
         seeds = [codes for s in self._seeds if (codes := self._codec.encode(s)) is not None]
-        self._population = Population(self._codec, self._plan, self._seed, seeds)
+        kind = AssistedPopulation if self._plan.assisted else Population
+        self._population = kind(self._codec, self._plan, self._seed, seeds)
         self._seen: set[int] = set()
         self._read = 0  # Trials before this index have ended and were recorded.
         self._last = (-1, -1)
@@ -121,8 +130,12 @@ class GASampler(BaseSampler):
     def _take(self, trial: FrozenTrial) -> None:
         self._seen.add(trial.number)
         self._last = _order(trial)
-        value = trial.value
-        self._population.tell(self._codes(trial), float("inf") if value is None else value)
+        ratio = float("inf") if trial.value is None else trial.value
+        if isinstance(self._population, AssistedPopulation):
+            scatter = trial.user_attrs.get(SCATTER)
+            self._population.tell(self._codes(trial), ratio, tuple(scatter) if scatter else None)
+        else:
+            self._population.tell(self._codes(trial), ratio)
         setting = self._codec.decode(self._codes(trial))
         if self._codec.leave_out(trial.user_attrs, setting):
             self._population.relabel()
@@ -141,7 +154,7 @@ def _order(trial: FrozenTrial) -> tuple[int, int]:
 
 
 class Genetic(OptunaStrategy):
-    """The genetic search of Pellegrini 1.8; by default sparse, and a surrogate ranks offspring.
+    """The genetic search of Pellegrini 1.8; by default a surrogate selects the offspring.
 
     :meth:`ask` returns None if the patience or the number of generations is used up, or if the
     space is exhausted.
@@ -161,8 +174,10 @@ class Genetic(OptunaStrategy):
         options: Mapping[str, OptionValue] | None = None,
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
-        # The thesis runs every individual once.
-        self.repeats = self.values["rules"] != "thesis"
+        # The thesis runs every individual once. A surrogate compares a lucky run with all others
+        # that share a level with it; a run of another individual tells it more than a second one.
+        self.repeats = self.values["rules"] != "thesis" and self.values["breed"] == 1
+        self.estimates = self.values["breed"] != 1
 
     @classmethod
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
@@ -178,6 +193,11 @@ class Genetic(OptunaStrategy):
                 f"option tournament={tournament}: expected at least offspring + 2 "
                 f"({offspring + 2}), the parents and those replaced"
             )
+        if values["rules"] == "thesis" and values["breed"] != 1:
+            raise UsageError(
+                f"option breed={values['breed']}: expected 1 with rules=thesis, which knows no "
+                "surrogate"
+            )
         if values["init_max"] and float(values["init_min"]) > float(values["init_max"]):
             raise UsageError(
                 f"option init_min={values['init_min']}: expected at most init_max "
@@ -189,6 +209,14 @@ class Genetic(OptunaStrategy):
             self._ga = GASampler(self.space, genetic_options(self.values), self.seed, self.priors)
         self._ga.reseed(seed)
         return self._ga
+
+    def favourite(self) -> Setting | None:
+        """The measured setting with the best estimate of the surrogate; None without a surrogate.
+
+        None too if nothing is estimated to be faster than the default.
+        """
+        self._ga.follow(self._study)
+        return self._ga.favourite()
 
     def propose(self) -> Proposal | None:
         self._ga.follow(self._study)

@@ -18,7 +18,15 @@ from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.strategies._codec import Codec
-from autotune.strategies.base import DEFAULTS, INACTIVE, UNUSED, Observation, Proposal, Strategy
+from autotune.strategies.base import (
+    DEFAULTS,
+    INACTIVE,
+    SCATTER,
+    UNUSED,
+    Observation,
+    Proposal,
+    Strategy,
+)
 from autotune.strategies.options import Option, OptionValue, need, table
 
 NUMBER = "number"
@@ -142,9 +150,8 @@ class OptunaStrategy(Strategy):
 
     def _finish_trial(self, observation: Observation) -> None:
         notes: dict[str, object] = {NUMBER: observation.number}
-        notes |= {
-            n: observation.attrs[n] for n in (INACTIVE, UNUSED, DEFAULTS) if n in observation.attrs
-        }
+        told = (INACTIVE, UNUSED, DEFAULTS, SCATTER)
+        notes |= {n: observation.attrs[n] for n in told if n in observation.attrs}
         trial = self._trial(
             self.space.canonical(observation.setting),
             TrialState.COMPLETE,

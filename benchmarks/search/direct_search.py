@@ -22,7 +22,7 @@ def named_settings(
     itself keeps what it named last.
     """
     rng = np.random.default_rng([33, seed])
-    own = type(strategy).favourite is not Strategy.favourite
+    own = strategy.estimates
     best, looks_best = 1.0, DEFAULT
     found: list[Setting] = []
     for number in range(marks[-1]):

@@ -72,7 +72,7 @@ def test_the_binding_of_a_rank_is_that_of_all_its_threads() -> None:
 
 
 def test_reports_leave_the_programs_own_messages_whole() -> None:
-    capture = Capture({}, 100, 100, (MARK, "another"))
+    capture = Capture({}, 100, 100, f"{MARK}|another")
     text = "first\n" + "".join(f"{line}\n" for line in 50 * report(1, "0", "1")) + "[1]: last"
     for at in range(0, len(text), 7):
         capture.add_stderr(text[at : at + 7].encode())

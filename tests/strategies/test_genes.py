@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.space import Parameter, Space
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic import Genes, Rates
+from autotune.strategies._genes import Genes, Rates
 from autotune.testing.landscapes import FORCED, MANY
 
 CODEC = Codec(MANY)
@@ -114,3 +115,26 @@ def test_words_and_enumerated_numbers_have_no_neighbours() -> None:
     named = Parameter("algorithm", (1, 2, 3, 4), enum={1: "ring", 2: "tree", 3: "x", 4: "y"})
     sizes = Parameter("size", (1, 2, 3))
     assert Codec(Space("s", (words, named, sizes))).axis == ((), (), (1, 2, 3))
+
+
+@pytest.mark.parametrize("length", [1, 3, 16])
+def test_each_level_occurs_once_in_a_balanced_generation(length: int) -> None:
+    dealt = np.array(GENES.balance(length, np.random.default_rng(2)))
+    for column, size in zip(dealt.T, CODEC.sizes, strict=True):
+        assert sorted(column[column > 0].tolist()) == list(range(1, int(size)))
+    assert np.count_nonzero(dealt, axis=1).max() == min(length, int((CODEC.sizes > 1).sum()))
+
+
+def test_a_forced_parameter_is_in_all_of_a_balanced_generation() -> None:
+    codec = Codec(FORCED)
+    dealt = Genes(codec).balance(1, np.random.default_rng(0))
+    assert len(dealt) == sum(int(n) - 1 for n in codec.sizes[codec.optional])
+    assert all("ranks" in codec.decode(codes) for codes in dealt)
+
+
+@settings(max_examples=20, deadline=None)
+@given(codes=individuals)
+def test_neighbours_are_all_individuals_one_choice_away(codes: Codes) -> None:
+    around = GENES.neighbours(codes)
+    assert ((around != np.array(codes)).sum(axis=1) == 1).all()
+    assert len(np.unique(around, axis=0)) == len(around) == int((CODEC.sizes - 1).sum())

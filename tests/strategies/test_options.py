@@ -71,7 +71,7 @@ def test_the_description_names_every_strategy_option_and_preset() -> None:
         for option in find(name).options.values():
             assert f"| {option.name} | {option.default} |" in text
             assert option.doc in text
-    assert "| mutation_gene | 0.15 | 0.005 | 0 to 1 |" in text
+    assert "| mutation_gene | 0.3 | 0.005 | 0 to 1 |" in text
 
 
 def test_options_are_read_and_stored_by_their_former_names() -> None:

@@ -1,0 +1,161 @@
+"""The generations of the surrogate-assisted genetic search.
+
+One run is one child. The population are the best individuals so far by the surrogate's estimates;
+a child takes the place of the worst if it is better. The surrogate selects the child to be run by
+its expected improvement. All of it is a function of the trials and the seed: nothing is stored.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator, Sequence
+
+import numpy as np
+
+from autotune.space import DEFAULT
+from autotune.strategies._additive import Prior
+from autotune.strategies._codec import Codec, Codes
+from autotune.strategies._estimates import Estimates
+from autotune.strategies._genes import Genes, Matrix
+from autotune.strategies._genetic_options import GeneticOptions
+
+_BELIEF = Prior(pairs=0.2, stiffness=1.0, noises=(0.02, 0.05, 0.12), rounds=3)
+"""Pairs have small effects, so a child of two good parents is expected to have the gains of both.
+
+Three levels of noise and three rounds keep the fit of 100 runs short.
+"""
+_BEST = 3
+"""Number of the best individuals whose one-step neighbours are candidates."""
+_SHARE = 3
+"""An individual of the first generation changes one parameter in three."""
+_TRIES = 50
+
+# Streams of random numbers, so that no two uses share one.
+_START, _CHILD = range(2)
+
+
+class AssistedPopulation:
+    """The population with a surrogate; it is told ratios and chooses the next individual to run.
+
+    ``seeds`` are individuals of the first generation (the warm start).
+    """
+
+    def __init__(
+        self, codec: Codec, plan: GeneticOptions, seed: int, seeds: Sequence[Codes] = ()
+    ) -> None:
+        self._codec = codec
+        self._plan = plan
+        self._seed = seed
+        self._genes = Genes(codec)
+        self._default = (0,) * len(codec.sizes) if codec.space.is_valid(DEFAULT) else None
+        self._estimates = Estimates(
+            codec, _BELIEF, plan.loss_clip, anchored=self._default is not None
+        )
+        self._best = math.inf if self._default is None else 1.0
+        self._unimproved = 0
+        self._trials = 0
+        self.first = [*seeds, *self._balanced()]
+        """The first generation, run or not."""
+
+    @property
+    def generation(self) -> int:
+        """Number of generations that have ended."""
+        return self._trials // self._plan.offspring
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search has ended by its own rules.
+
+        Without a limit of generations it ends if there was no new best for ``patience``
+        generations, or for ``ei_patience`` ones and no candidate is worth a run.
+        """
+        plan = self._plan
+        if plan.max_generations and self.generation >= plan.max_generations:
+            return True
+        waited = self._unimproved // plan.offspring
+        if not plan.patience or self._trials < plan.min_trials or waited < plan.ei_patience:
+            return False
+        if waited >= plan.patience:
+            return True
+        _, worth = self._select((), self._trials)
+        return worth < plan.ei_threshold
+
+    def tell(self, codes: Codes, ratio: float, scatter: tuple[float, float] | None = None) -> None:
+        """Record one trial, in the order of the trials; ``scatter``: see :class:`Estimates`.
+
+        The default is known without a trial.
+        """
+        if codes == self._default:
+            return
+        self._estimates.add(codes, ratio, scatter)
+        self._trials += 1
+        improved = ratio < self._best
+        self._best = min(ratio, self._best)
+        self._unimproved = 0 if improved else self._unimproved + 1
+
+    def relabel(self) -> None:
+        """Merge individuals that are equal since the codec learned of inactive parameters."""
+        self._estimates.relabel()
+
+    def next(self, running: Collection[Codes], ordinal: int) -> Codes | None:
+        """The next individual to run; None if there is none. Those in ``running`` are being run."""
+        return self._select(running, ordinal)[0]
+
+    def favourite(self) -> Codes | None:
+        """The individual with the best estimate; None if that is the default."""
+        return self._estimates.favourite()
+
+    def members(self) -> list[Codes]:
+        """The population: the best individuals so far, the best first."""
+        ranked, means = self._estimates.ranked()
+        if self._default is not None and self._plan.start_default and self._default not in ranked:
+            ranked.insert(int((means < 0).sum()), self._default)
+        return ranked[: self._plan.population]
+
+    def _select(self, running: Collection[Codes], ordinal: int) -> tuple[Codes | None, float]:
+        """The candidate with the largest expected improvement, and that improvement."""
+        rng = np.random.default_rng([self._seed, _CHILD, ordinal])
+        candidates = self._candidates(rng)
+        worth = self._estimates.improvement(candidates)
+        # Ties (many before anything is known) are broken at random, so that seeds differ.
+        order = np.lexsort((rng.random(len(candidates)), -worth))
+        for place, codes in self._fresh(candidates[order], running):
+            return codes, float(worth[order[place]])
+        for _, codes in self._fresh(self._newcomers(rng), running):
+            return codes, 0.0
+        return None, 0.0
+
+    def _fresh(self, rows: Matrix, running: Collection[Codes]) -> Iterator[tuple[int, Codes]]:
+        """The rows, in canonical form, that are neither known nor being run."""
+        for place, row in enumerate(rows.tolist()):
+            codes = self._codec.settle_codes(tuple(row))
+            known = codes is None or codes == self._default or codes in self._estimates
+            if codes is not None and not known and codes not in running:
+                yield place, codes
+
+    def _candidates(self, rng: np.random.Generator) -> Matrix:
+        """The first generation, bred children, and the neighbours of the best individuals."""
+        groups = [np.array(self.first, dtype=np.intp).reshape(-1, len(self._codec.sizes))]
+        if len(self._estimates):
+            members = self.members()
+            groups += [self._children(members, rng)]
+            groups += [self._genes.neighbours(codes) for codes in members[:_BEST]]
+        return np.vstack(groups)
+
+    def _children(self, members: list[Codes], rng: np.random.Generator) -> Matrix:
+        """Children of the two best of a tournament."""
+        drawn = sorted(rng.permutation(len(members))[: self._plan.tournament].tolist())
+        mother, father = members[drawn[0]], members[drawn[min(1, len(drawn) - 1)]]
+        children = self._genes.cross(mother, father, self._plan.breed, rng)
+        return self._genes.mutate(children, self._plan.rates, rng)
+
+    def _balanced(self) -> list[Codes]:
+        rng = np.random.default_rng([self._seed, _START])
+        low, high = self._plan.lengths
+        count = len(self._codec.sizes)
+        length = min(max(count // _SHARE, low), high or count)
+        return self._genes.balance(length, rng)
+
+    def _newcomers(self, rng: np.random.Generator) -> Matrix:
+        dealt = self._genes.deal(_TRIES, self._plan.lengths, rng)
+        return np.array(dealt, dtype=np.intp).reshape(-1, len(self._codec.sizes))

@@ -1,0 +1,118 @@
+"""Measured settings with the surrogate that is fitted to them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from autotune.strategies._additive import (
+    Additive,
+    Floats,
+    Kernel,
+    Matrix,
+    Prior,
+    expected_improvement,
+)
+from autotune.strategies._codec import Codec, Codes
+
+_MOST = 150
+"""Largest number of settings in the fit: the best of them and the latest."""
+_GAIN_CLIP = 4.0
+"""A gain counts up to this multiple of the largest loss."""
+
+
+class Estimates:
+    """The surrogate of a search: it is told ratios one by one and is fitted when it is asked.
+
+    ``clip`` is the log ratio that stands for everything slower, failures included. ``anchored``:
+    the default is a setting of the space, so that no best estimate is above its 0.
+    """
+
+    def __init__(self, codec: Codec, belief: Prior, clip: float, *, anchored: bool) -> None:
+        self._codec = codec
+        self._belief = belief
+        self._kernel = Kernel(codec, belief.shared)
+        self._clip = clip
+        self._anchored = anchored
+        self._ratios: dict[Codes, float] = {}
+        self._scatter = (0.0, 0.0)
+        self._fitted: Additive | None = None
+        self._codes: Matrix = np.zeros((0, len(codec.sizes)), dtype=np.intp)
+        self._logs: Floats = np.zeros(0)
+        self._means: Floats = np.zeros(0)
+
+    def __contains__(self, codes: object) -> bool:
+        return codes in self._ratios
+
+    def __len__(self) -> int:
+        return len(self._ratios)
+
+    def add(self, codes: Codes, ratio: float, scatter: tuple[float, float] | None = None) -> None:
+        """Add one trial; ``ratio`` is T / T_default, infinite if the setting failed.
+
+        ``scatter`` is the noise that the default's own runs show: a variance of log times and its
+        degrees of freedom.
+        """
+        self._ratios[codes] = ratio
+        if scatter is not None:
+            self._scatter = (min(scatter[0], self._clip**2), scatter[1])
+        self._fitted = None
+
+    def relabel(self) -> None:
+        """Merge settings that are equal since the codec learned of inactive parameters."""
+        self._ratios = {
+            self._codec.settle_codes(codes) or codes: ratio for codes, ratio in self._ratios.items()
+        }
+        self._fitted = None
+
+    def improvement(self, rows: Matrix) -> Floats:
+        """Expected improvement of the log ratio over the best estimate, shape (rows,)."""
+        model = self._model()
+        lowest = float(self._means.min(initial=0.0 if self._anchored else math.inf))
+        best = lowest if math.isfinite(lowest) else 0.0
+        return expected_improvement(*model.predict(rows), best)
+
+    def mean(self, rows: Matrix) -> Floats:
+        """The estimated log ratio of each row of codes, shape (rows,)."""
+        return self._model().mean(rows)
+
+    def ranked(self) -> tuple[list[Codes], Floats]:
+        """The measured settings by their estimates, the best first, and these estimates."""
+        self._model()
+        order = np.argsort(self._means, kind="stable")
+        return [tuple(self._codes[i].tolist()) for i in order], self._means[order]
+
+    def favourite(self) -> Codes | None:
+        """The measured setting with the best estimate; None if none is below the default's 0."""
+        self._model()
+        good = np.flatnonzero(self._logs < self._clip)
+        if not good.size:
+            return None
+        place = int(good[np.argmin(self._means[good])])
+        if self._anchored and self._means[place] >= 0:
+            return None
+        return tuple(self._codes[place].tolist())
+
+    def _model(self) -> Additive:
+        if self._fitted is None:
+            known = self._most_telling()
+            logs = [
+                max(min(math.log(r), self._clip), -_GAIN_CLIP * self._clip) for r in known.values()
+            ]
+            shape = (len(known), len(self._codec.sizes))
+            self._codes = np.array(list(known), dtype=np.intp).reshape(shape)
+            self._logs = np.array(logs)
+            self._fitted = Additive(
+                self._kernel, self._belief, self._codes, self._logs, self._scatter
+            )
+            self._means = self._fitted.mean(self._codes)
+        return self._fitted
+
+    def _most_telling(self) -> dict[Codes, float]:
+        if len(self._ratios) <= _MOST:
+            return self._ratios
+        latest = list(self._ratios)[-_MOST // 3 :]
+        best = sorted(self._ratios, key=self._ratios.__getitem__)[: _MOST - len(latest)]
+        kept = {*latest, *best}
+        return {codes: ratio for codes, ratio in self._ratios.items() if codes in kept}
