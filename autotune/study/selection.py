@@ -142,6 +142,8 @@ def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Se
     return list(dict.fromkeys([favourite, *hopeful]))
 
 
+MOST_UNEXPLAINED = 2
+"""Number of finalists of which no parameter is seen to act: they are probably only lucky."""
 NOISE_RUNS = 6
 """Smallest number of default runs from which the noise of one run is estimated."""
 
@@ -158,7 +160,9 @@ class RaceEvidence:
         """The settings to prove, the most promising first; often none."""
         arms = self._arms(min_gain)
         chosen = finalists(self._pooled(arms), self.noise, most=most, min_gain=min_gain)
-        return [self._best(arms[i]) for i in chosen]
+        found = [self._best(arms[i]) for i in chosen]
+        seen = any(self.acting(setting, min_gain) for setting in found)
+        return found if seen else found[:MOST_UNEXPLAINED]
 
     def next_setting(self, min_gain: float) -> Setting | None:
         """The setting whose next run decides most; None if none would change the choice."""

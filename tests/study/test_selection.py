@@ -17,7 +17,7 @@ from autotune.study.recommendation import StudyOutcome
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.search import BUDGET_SPENT
-from autotune.study.selection import RaceEvidence, race_evidence
+from autotune.study.selection import MOST_UNEXPLAINED, RaceEvidence, race_evidence
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
 from runner.types import RunRecord
@@ -277,6 +277,18 @@ def test_settings_that_differ_only_in_what_does_nothing_race_as_one() -> None:
     assert len([s for s in seen.settings if s.get("p3") == 2]) >= 6
     assert len(seen.finalists(3, 0.02)) == 1
     assert seen.next_setting(0.02) is None
+
+
+def test_settings_that_only_look_lucky_are_few_among_the_finalists() -> None:
+    """Three settings of 40 are fast together with none that shares a parameter with them."""
+    settings = [Setting({f"p{i}": 1}) for i in range(40)]
+    rng = np.random.default_rng(1)
+    ratios = [[float(rng.lognormal(0, 0.05))] for _ in settings]
+    for i in (3, 5, 9):
+        ratios[i] = [0.89, 0.90]
+    seen = RaceEvidence(settings, ratios, 0.05)
+    assert not any(seen.acting(s, 0.02) for s in settings)
+    assert len(seen.finalists(3, 0.02)) == MOST_UNEXPLAINED
 
 
 def test_the_acting_part_is_proven_beside_its_whole_and_recommended() -> None:
