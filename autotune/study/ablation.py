@@ -82,9 +82,8 @@ class Ablation:
             if not (self._begun(name) or self.search.budget.affords(runs + reserve)):
                 return AblationResult(setting, SPENT)
             self.search.watch(PhaseStarted("prune", "ablation: taking parameters out", runs))
-            blocks = Blocks(
-                self.evaluator, name, rivals, self.seed, self.search.limit_s, reference=setting
-            )
+            limit = self.search.limit_s
+            blocks = Blocks(self.evaluator, name, rivals, self.seed, limit, setting, limit)
             try:
                 self._compare(blocks, count)
             except BudgetSpent:

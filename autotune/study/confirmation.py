@@ -37,7 +37,11 @@ class ReferenceFailed(WorkError):
 
 
 class Blocks:
-    """The blocks of one phase: ``settings`` against ``reference``; ``seed`` fixes the orders."""
+    """The blocks of one phase: ``settings`` against ``reference``; ``seed`` fixes the orders.
+
+    ``limit_s`` and ``reference_limit_s`` are the wall seconds after which a run of the settings or
+    of the reference is stopped; None: not before the user's own limit.
+    """
 
     def __init__(
         self,
@@ -47,6 +51,7 @@ class Blocks:
         seed: int,
         limit_s: float | None,
         reference: Setting = DEFAULT,
+        reference_limit_s: float | None = None,
     ) -> None:
         self.evaluator = evaluator
         self.phase = phase
@@ -54,6 +59,7 @@ class Blocks:
         self.seed = seed
         self.limit_s = limit_s
         self.reference = reference
+        self.reference_limit_s = reference_limit_s
         self._orders: list[list[int]] = []
         self._again: Blocks | None = None
 
@@ -63,7 +69,13 @@ class Blocks:
         if self._again is None:
             phase = f"{self.phase}:again"
             self._again = Blocks(
-                self.evaluator, phase, self.settings, self.seed, self.limit_s, self.reference
+                self.evaluator,
+                phase,
+                self.settings,
+                self.seed,
+                self.limit_s,
+                self.reference,
+                self.reference_limit_s,
             )
         return self._again
 
@@ -107,12 +119,13 @@ class Blocks:
         for _attempt in range(_REPEATS):
             for position, setting in enumerate(self._order(number, wanted)):
                 if self._lacks(number, setting):
+                    is_reference = setting == self.reference
                     self.evaluator.run(
                         setting,
                         self.phase,
                         block=number,
                         position=position,
-                        timeout_s=None if setting == self.reference else self.limit_s,
+                        timeout_s=self.reference_limit_s if is_reference else self.limit_s,
                     )
             if self.complete(number, wanted):
                 return

@@ -110,9 +110,12 @@ def test_an_ablation_stops_early_and_runs_no_default() -> None:
     assert len(runs) < 8 * 5
 
 
-def test_a_setting_that_fails_in_the_ablation_is_left_as_it_is() -> None:
+@pytest.mark.parametrize("outcome", ["failed", 100.0])
+def test_a_setting_that_fails_or_hangs_in_the_ablation_is_left_as_it_is(
+    outcome: float | str,
+) -> None:
     def failing(setting: Setting, rng: np.random.Generator) -> float | str:
-        return "failed" if len(setting) == 2 else 1.0
+        return outcome if len(setting) == 2 else 1.0
 
     search = search_on(evaluator(failing))
     search.defaults.start()
