@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import BudgetSpent
-from autotune.study.confirmation import Blocks, Pairs
+from autotune.study.confirmation import MISSED_SHARE, Blocks, Pairs, ReferenceFailed, is_missed
 from autotune.study.events import PhaseStarted
 from autotune.study.search import SearchPhase
 
@@ -26,10 +26,11 @@ SINGLES = 4
 """Up to so many parameters are taken out one by one; more are first taken out in groups."""
 MAX_ROUNDS = 4
 LEAST_BLOCKS = 4
-MISSED_SHARE = 0.85
-"""Share of slower blocks from which a parameter matters: 7 of 8, by chance in 3.5 % of cases."""
+SURE_BLOCKS = 6
+"""So many blocks, all slower, show that a parameter matters (by chance in 1.6 % of cases)."""
 
 SPENT = "the budget does not hold the runs of the ablation (taking parameters out)"
+FAILED = "the whole setting failed in the ablation (taking parameters out)"
 ROUNDS_USED = f"{MAX_ROUNDS} rounds of the ablation (taking parameters out) were not enough"
 
 
@@ -74,43 +75,61 @@ class Ablation:
             taken = groups(tuple(setting), pieces, SINGLES)
             without = {g: smaller for g in taken if (smaller := left.without(g)) is not None}
             rivals = list(dict.fromkeys(without.values()))
-            runs = count * (len(rivals) + 2)
+            runs = count * (len(rivals) + 1)
             name = f"{phase}:{number}"
             if not rivals:
                 return AblationResult(setting)
             if not (self._begun(name) or self.search.budget.affords(runs + reserve)):
                 return AblationResult(setting, SPENT)
             self.search.watch(PhaseStarted("prune", "ablation: taking parameters out", runs))
-            blocks = Blocks(
-                self.evaluator, name, [setting, *rivals], self.seed, self.search.limit_s
-            )
+            limit = self.search.limit_s
+            blocks = Blocks(self.evaluator, name, rivals, self.seed, limit, setting, limit)
             try:
-                blocks.ensure(count)
+                self._compare(blocks, count)
             except BudgetSpent:
                 return AblationResult(setting, SPENT)
+            except ReferenceFailed:
+                return AblationResult(setting, FAILED)
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in without.items()
-                if not is_missed(
-                    pairs := blocks.pairs(rival, setting, first=count), self.plan.min_gain
-                )
+                if not is_missed(pairs := blocks.pairs(rival, first=count), self.plan.min_gain)
             }
             left.take_out(idle)
-            if left.setting == setting and all(len(g) == 1 for g in taken):
-                return AblationResult(setting)
+            if all(len(group) == 1 for group in taken):
+                return AblationResult(left.setting)
             pieces = pieces * 2 if left.setting == setting else 1
             setting = left.setting
         return AblationResult(setting, "" if len(setting) == 1 else ROUNDS_USED)
+
+    def _compare(self, blocks: Blocks, count: int) -> None:
+        """Measure at most ``count`` blocks; a setting whose outcome is certain is not run again."""
+        for number in range(count):
+            live = [
+                smaller
+                for smaller in blocks.settings
+                if not certain(blocks.pairs(smaller, first=number), count, self.plan.min_gain)
+            ]
+            if not live:
+                return
+            blocks.ensure_block(number, live)
 
     def _begun(self, phase: str) -> bool:
         """Whether a phase has stored runs; it is then repeated, whatever budget is left."""
         return bool(self.evaluator.history.blocks(phase))
 
 
-def is_missed(without: Pairs, min_gain: float) -> bool:
-    """Whether a setting is slower than its pair partner, by enough and in nearly all blocks."""
-    worse = without.median_ratio() > 1 + min_gain / 2
-    return worse and without.slower_share() >= MISSED_SHARE
+def certain(without: Pairs, count: int, min_gain: float) -> bool:
+    """Whether the pairs so far decide what ``count`` pairs would say.
+
+    Too many blocks were not slower, which no further block can change, or the first
+    :data:`SURE_BLOCKS` were all slower.
+    """
+    slower = sum(ratio > 1 for ratio in without.ratios)
+    blocks = len(without.ratios)
+    if blocks - slower > count - math.ceil(MISSED_SHARE * count):
+        return True
+    return slower == blocks >= SURE_BLOCKS and is_missed(without, min_gain)
 
 
 Group = tuple[str, ...]

@@ -8,6 +8,7 @@ The proof compares finalists with the default on fresh interleaved blocks, with 
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import math
 import statistics
@@ -26,11 +27,21 @@ from autotune.study.run_history import Figure, HistoryEntry
 from autotune.targets.metric import failure_words
 
 _REPEATS = 3
-"""Number of attempts at a block in which the default failed, before the study gives up."""
+"""Number of attempts at a block in which the reference failed, before the study gives up."""
+MISSED_SHARE = 0.85
+"""Share of slower blocks from which a parameter matters: 7 of 8, by chance in 3.5 % of cases."""
+
+
+class ReferenceFailed(WorkError):
+    """The reference of a block failed in every attempt."""
 
 
 class Blocks:
-    """The blocks of one phase: ``settings`` against ``reference``; ``seed`` fixes the orders."""
+    """The blocks of one phase: ``settings`` against ``reference``; ``seed`` fixes the orders.
+
+    ``limit_s`` and ``reference_limit_s`` are the wall seconds after which a run of the settings or
+    of the reference is stopped; None: not before the user's own limit.
+    """
 
     def __init__(
         self,
@@ -40,6 +51,7 @@ class Blocks:
         seed: int,
         limit_s: float | None,
         reference: Setting = DEFAULT,
+        reference_limit_s: float | None = None,
     ) -> None:
         self.evaluator = evaluator
         self.phase = phase
@@ -47,6 +59,7 @@ class Blocks:
         self.seed = seed
         self.limit_s = limit_s
         self.reference = reference
+        self.reference_limit_s = reference_limit_s
         self._orders: list[list[int]] = []
         self._again: Blocks | None = None
 
@@ -56,7 +69,13 @@ class Blocks:
         if self._again is None:
             phase = f"{self.phase}:again"
             self._again = Blocks(
-                self.evaluator, phase, self.settings, self.seed, self.limit_s, self.reference
+                self.evaluator,
+                phase,
+                self.settings,
+                self.seed,
+                self.limit_s,
+                self.reference,
+                self.reference_limit_s,
             )
         return self._again
 
@@ -95,22 +114,23 @@ class Blocks:
 
         A run that exists stays, whatever interrupted its block. If a block were measured again
         after an interruption, the person who interrupts could choose among results. Raises
-        WorkError if the reference fails in every attempt.
+        ReferenceFailed if the reference fails in every attempt.
         """
         for _attempt in range(_REPEATS):
             for position, setting in enumerate(self._order(number, wanted)):
                 if self._lacks(number, setting):
+                    is_reference = setting == self.reference
                     self.evaluator.run(
                         setting,
                         self.phase,
                         block=number,
                         position=position,
-                        timeout_s=None if setting == self.reference else self.limit_s,
+                        timeout_s=self.reference_limit_s if is_reference else self.limit_s,
                     )
             if self.complete(number, wanted):
                 return
         entry = self.evaluator.history.blocks(self.phase)[number][self.reference.key]
-        raise WorkError(
+        raise ReferenceFailed(
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
             f"{_REPEATS} attempts of one block. What was measured is stored; the same "
             f"command continues.{failure_words(entry.record)}"
@@ -212,6 +232,12 @@ class Pairs:
         return sum(r > 1 for r in self.ratios) / len(self.ratios) if self.ratios else 1.0
 
 
+def is_missed(without: Pairs, min_gain: float) -> bool:
+    """Whether a setting is slower than its pair partner, by enough and in nearly all blocks."""
+    worse = without.median_ratio() > 1 + min_gain / 2
+    return worse and without.slower_share() >= MISSED_SHARE
+
+
 def _seconds(candidate: HistoryEntry, reference: HistoryEntry) -> float:
     """The candidate's seconds, or a certain lower bound of them."""
     if candidate.record.valid:
@@ -269,7 +295,7 @@ def confirm_blocks(
     def judge(live: list[Setting], count: int) -> list[Setting]:
         for setting in live:
             result.decisions[setting] = decide(plan, blocks, setting, count)
-        _settle(result)
+        _settle(result, plan.min_gain)
         return [s for s in live if not result.decisions[s].stop]
 
     _look(result, plan, budget, watch, judge)
@@ -388,10 +414,32 @@ def _repeat_drifted(
     return True
 
 
-def _settle(result: Confirmation) -> None:
-    """Stop finalists that trail a winner: more blocks could not make them the recommendation."""
-    settled = settle([result.decisions[s] for s in result.settings])
+def _settle(result: Confirmation, min_gain: float) -> None:
+    """Stop finalists that cannot become the recommendation.
+
+    They trail a winner, or a winner is a part of them and is not seen to be slower. A part of a
+    winner that is not seen to be slower would be preferred, so it goes on.
+    """
+    before = dict(result.decisions)
+    settled = settle([before[s] for s in result.settings])
     result.decisions = dict(zip(result.settings, settled, strict=True))
+    for setting in result.settings:
+        if before[setting].stop:
+            continue
+        if any(_as_fast_part(result, w, setting, min_gain) for w in result.winners):
+            why = "a part of it won and is not seen to be slower"
+            result.decisions[setting] = dataclasses.replace(
+                before[setting], outcome="futile", why=why, next_look=None
+            )
+        elif any(_as_fast_part(result, setting, w, min_gain) for w in result.winners):
+            result.decisions[setting] = before[setting]
+
+
+def _as_fast_part(result: Confirmation, part: Setting, whole: Setting, min_gain: float) -> bool:
+    """Whether ``part`` has some of the values of ``whole`` and is not seen to be slower."""
+    return part.items() < whole.items() and not is_missed(
+        result.blocks.pairs(part, against=whole), min_gain
+    )
 
 
 def decide(

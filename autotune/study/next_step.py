@@ -18,6 +18,7 @@ from autotune.stats import (
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Confirmation, Pairs
 from autotune.study.recommendation import StudyOutcome
+from autotune.study.rounds import look_plan
 from autotune.study.search import BUDGET_SPENT
 from autotune.wording import seconds, share
 
@@ -49,7 +50,7 @@ def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextSt
     if not going_on:
         alpha = ErrorBudget(plan.alpha).proof(made.number + 1)
         why = f"; a further round may spend {100 * alpha:.2g} % of the error probability"
-        own = LookPlan(alpha=alpha, finalists=len(proof.open), min_gain=plan.min_gain)
+        own = look_plan(len(proof.open), alpha, plan.min_gain)
     logs = logs_of(proof.blocks.pairs(proof.open[0]))
     if not logs:
         return None

@@ -21,10 +21,19 @@ from autotune.stats import (
     SlowLaunches,
     compare,
     depends_on_setting,
+    scatter,
     slow_launches,
 )
-from autotune.study.ablation import SPENT, Ablation, is_missed
-from autotune.study.confirmation import Blocks, Confirmation, decide, decide_pairs, measure_blocks
+from autotune.study.ablation import SPENT, Ablation
+from autotune.study.confirmation import (
+    Blocks,
+    Confirmation,
+    Pairs,
+    decide,
+    decide_pairs,
+    is_missed,
+    measure_blocks,
+)
 from autotune.study.events import PhaseStarted
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
 from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
@@ -32,9 +41,13 @@ from autotune.study.search import SearchPhase
 from autotune.wording import share
 
 FRESH_BLOCKS = 12
-"""Blocks of the fresh comparison, whose number is fixed before."""
+"""Largest number of blocks of the fresh comparison; the number is fixed before its first block."""
+FRESH_LEAST = 6
+"""Smallest number: fewer have no 95 % interval."""
+FRESH_ERROR = 1 / 3
+"""Standard error of the fresh gain, as a share of the gain, for which the number is chosen."""
 FRESH_IF_SLOW = 60
-"""Blocks of the fresh comparison if slow launches were seen in the proof.
+"""Blocks after the proof if slow launches were seen.
 
 For a fifth of slow launches against none, 60 blocks show the difference in 87 % of the cases.
 """
@@ -106,9 +119,11 @@ class Recommender:
         named, pruning, fresh = winner, Pruning("slim"), None
         if plan.whole is None:
             pruning = Pruning("slim")
+        elif plan.small == winner and plan.whole in proof.settings:
+            pruning = self._in_proof(rounds, plan, plan.whole, proof)
         elif plan.small == winner:
             blocks, pruning, _ = self._beside_whole(rounds, plan, plan.whole, None)
-            if plan.fresh == FRESH_BLOCKS:
+            if plan.fresh <= FRESH_BLOCKS:
                 fresh = self._fresh(rounds, blocks, plan.fresh)
         else:
             _, pruning, seen = self._beside_whole(rounds, plan, plan.whole, rounds.plan)
@@ -124,6 +139,9 @@ class Recommender:
                 PhaseStarted("confirm", "estimating the gain on fresh pairs", 2 * plan.fresh)
             )
             fresh = self._fresh(rounds, self._blocks(rounds, "fresh", named), plan.fresh)
+        if _doubtful(slow_of(self.evaluator.history, named, alpha=rounds.slow_alpha)):
+            blocks = self._blocks(rounds, "fresh", named)
+            measure_blocks(blocks, FRESH_IF_SLOW, [named], self.search.budget, reach=True)
         return Recommendation(named, rounds, decision, pruning, fresh, self._slow(rounds, named))
 
     def _prepare(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
@@ -143,7 +161,8 @@ class Recommender:
         # it.
         margin = max(rounds.plan.min_gain, 1 - 1 / math.sqrt(1 + gain))
         seen = slow_of(self.evaluator.history, winner, alpha=rounds.slow_alpha)
-        fresh = FRESH_IF_SLOW if seen.slow + seen.default_slow > 1 else FRESH_BLOCKS
+        pairs = proof.blocks.pairs(winner)
+        fresh = FRESH_IF_SLOW if _doubtful(seen) else fresh_blocks(pairs, gain)
         if winner in rounds.slim:
             whole = rounds.whole if winner == rounds.settings[0] else None
             return _Slimming(winner, whole, margin, fresh)
@@ -157,13 +176,25 @@ class Recommender:
             return _Slimming(winner, None, margin, fresh, ablated.why)
         return _Slimming(ablated.setting, winner, margin, fresh, ablated.why)
 
+    def _in_proof(
+        self, rounds: Round, plan: _Slimming, whole: Setting, proof: Confirmation
+    ) -> Pruning:
+        """Whether the small setting is as fast as the whole one, from the blocks of the proof.
+
+        The intervals of all looks hold together, so it does not matter what ended the proof.
+        """
+        beside = LookPlan(looks=rounds.plan.looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
+        seen = decide_pairs(beside, proof.blocks.pairs(plan.small, against=whole))
+        return _pruned(seen, plan, whole)
+
     def _beside_whole(
         self, rounds: Round, plan: _Slimming, whole: Setting, own: LookPlan | None
     ) -> tuple[Blocks, Pruning, Decision | None]:
         """Run the small setting, the whole one and the default in fresh blocks.
 
-        The blocks end when it is decided whether the small setting is slower than the whole one by
-        more than the margin, and, with ``own``, whether it is faster than the default.
+        With ``own``, the blocks end when it is decided whether the small setting is faster than the
+        default; else when it is decided whether it is slower than the whole one by more than the
+        margin.
         """
         small = plan.small
         last = LAST_BESIDE if own is None else rounds.plan.looks[-1]
@@ -179,21 +210,11 @@ class Recommender:
             inferior = decide_pairs(beside, blocks.pairs(small, against=whole, first=look))
             seen = None if own is None else decide(own, blocks, small, look)
             lost = seen is not None and seen.stop and seen.outcome != "better"
-            if lost or (inferior.stop and (seen is None or seen.stop)):
+            if lost or (inferior.stop if seen is None else seen.stop):
                 break
         if inferior is None:
             return blocks, Pruning("pruned", SPENT, whole, plan.margin), seen
-        said = inferior.comparison
-        pruning = Pruning(
-            "pruned",
-            plan.why,
-            whole=whole,
-            margin=plan.margin,
-            non_inferior={"not slower": True, "worse": False}.get(inferior.outcome),
-            slower_at_most=max(-said.lo, 0.0) if said.interval and said.lo > -1 else None,
-            blocks=said.n,
-        )
-        return blocks, pruning, seen
+        return blocks, _pruned(inferior, plan, whole), seen
 
     def _fresh(self, rounds: Round, blocks: Blocks, count: int) -> Comparison | None:
         """The gain of the blocks' first setting over ``count`` blocks, a number fixed before.
@@ -201,7 +222,7 @@ class Recommender:
         If the budget does not hold them, the smallest such number is used; None if not even that.
         """
         named, every = blocks.settings[0], list(blocks.settings)
-        for number in dict.fromkeys((count, FRESH_BLOCKS)):
+        for number in dict.fromkeys((count, min(count, FRESH_BLOCKS))):
             if measure_blocks(blocks, number, every, self.search.budget, reach=True) < number:
                 continue
             pairs = blocks.pairs(named, first=number)
@@ -262,6 +283,35 @@ class _Slimming:
                 min(int(data["fresh"]), FRESH_IF_SLOW),
                 str(data["why"]),
             )
+
+
+def _doubtful(seen: SlowLaunches) -> bool:
+    """Whether so many slow launches were seen that more blocks must tell the rates apart."""
+    return seen.slow + seen.default_slow > 1
+
+
+def fresh_blocks(pairs: Pairs, gain: float) -> int:
+    """Number of fresh blocks that estimate a gain well enough, from the scatter of its proof."""
+    logs = [math.log(ratio) for ratio in pairs.ratios if math.isfinite(ratio)]
+    if not logs or gain <= 0:
+        return FRESH_BLOCKS
+    # The median of n blocks has a standard deviation of about 1.25 * scatter / sqrt(n).
+    needed = (1.25 * math.log1p(scatter(logs)) / (FRESH_ERROR * math.log1p(gain))) ** 2
+    return min(max(math.ceil(needed), FRESH_LEAST), FRESH_BLOCKS)
+
+
+def _pruned(seen: Decision, plan: _Slimming, whole: Setting) -> Pruning:
+    """The pruning, with what the pairs of the small and the whole setting say."""
+    said = seen.comparison
+    return Pruning(
+        "pruned",
+        plan.why,
+        whole=whole,
+        margin=plan.margin,
+        non_inferior={"not slower": True, "worse": False}.get(seen.outcome),
+        slower_at_most=max(-said.lo, 0.0) if said.interval and said.lo > -1 else None,
+        blocks=said.n,
+    )
 
 
 def slow_of(

@@ -8,16 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from autotune.errors import AutotuneError, WorkError
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
-from autotune.stats import ErrorBudget, LookPlan
+from autotune.stats import LOOKS, ErrorBudget, LookPlan
 from autotune.study.run_history import CONFIRM, RunHistory
 
 _PREFIX = "r"
+LOOKS_OF_TWO = (9, 13, 19, 28, 40)
+"""Looks of two finalists: nine blocks are the fewest whose interval the shared alpha allows."""
+FUTILITY = 0.2
+"""Chance of a win below which a finalist is stopped; it can only lose wins."""
+
+
+def look_plan(finalists: int, alpha: float, min_gain: float) -> LookPlan:
+    """The looks of a proof; a win is declared from the first look that has an interval."""
+    looks = LOOKS_OF_TWO if finalists == 2 else LOOKS
+    plan = LookPlan(
+        looks=looks, alpha=alpha, finalists=finalists, min_gain=min_gain, futility=FUTILITY
+    )
+    return replace(plan, win_from=plan.first_interval)
+
+
+_FORMER = LookPlan()
 
 
 class DocumentStore(Protocol):
@@ -70,6 +86,8 @@ class Round:
             "looks": list(self.plan.looks),
             "alpha": self.plan.alpha,
             "min_gain": self.plan.min_gain,
+            "win_from": self.plan.win_from,
+            "futility": self.plan.futility,
             "slow_alpha": self.slow_alpha,
             "limit_s": self.limit_s,
             "slim": [setting.to_json() for setting in self.slim],
@@ -97,6 +115,9 @@ class Round:
                     alpha=float(data["alpha"]),
                     finalists=len(settings),
                     min_gain=float(data["min_gain"]),
+                    # Rounds of earlier versions do not name these two.
+                    win_from=int(data.get("win_from", _FORMER.win_from)),
+                    futility=float(data.get("futility", _FORMER.futility)),
                 ),
                 slow_alpha=float(data["slow_alpha"]),
                 limit_s=None if data["limit_s"] is None else float(data["limit_s"]),
@@ -173,9 +194,7 @@ class Rounds:
         made = Round(
             number=number,
             settings=tuple(settings),
-            plan=LookPlan(
-                alpha=self._budget.proof(number), finalists=len(settings), min_gain=min_gain
-            ),
+            plan=look_plan(len(settings), self._budget.proof(number), min_gain),
             slow_alpha=self._budget.slow_launches(number),
             limit_s=limit_s,
             slim=tuple(slim),

@@ -12,13 +12,15 @@ prove.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import median
 
 from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of
-from autotune.study.ablation import Ablation, AblationResult
+from autotune.stats.effects import Level, level_effects
+from autotune.study.ablation import Ablation, AblationResult, Elimination
 from autotune.study.budget import BudgetSpent
 from autotune.study.events import PhaseStarted
 from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
@@ -37,6 +39,9 @@ class Finalists:
     settings: list[Setting] = field(default_factory=list)
     slim: list[Setting] = field(default_factory=list)
     whole: Setting | None = None
+
+
+NOTHING_SEEN = "no parameter was seen to act before the proof"
 
 
 class Selection:
@@ -66,24 +71,28 @@ class Selection:
 
     def choose(self) -> Finalists:
         """At most ``plan.finalists`` settings that may well be faster than the default."""
+        min_gain = self.plan.min_gain
         known = Race(self.search).run()
-        hopeful = known.finalists(self.plan.finalists, self.plan.min_gain)
+        hopeful = known.finalists(self.plan.finalists, min_gain)
         hopeful = with_favourite(hopeful, self.search.favourite)
         hopeful = [s for s in hopeful if s not in self.refuted][: self.plan.finalists]
         if all(self.ablated.get(s, s) == self.standing for s in hopeful):
             return Finalists()
         self.search.defaults.start()
         leader = hopeful[0]
-        start = self.ablated.get(leader) or known.simplest_like(leader, self.plan.min_gain)
-        ablated = AblationResult(start)
-        if leader not in self.ablated:
+        start = self.ablated.get(leader) or self._part(known, leader)
+        ablated = AblationResult(start, "" if leader in self.ablated else NOTHING_SEEN)
+        if leader not in self.ablated and (start != leader or known.acting(leader, min_gain)):
             ablated = self._ablation.slim(
                 start, self.phase, self._ablation.blocks_for(known.noise), self._proof_reserve
             )
         slim = ablated.setting if ablated.setting not in self.refuted else leader
         # A simpler setting with few runs is proven beside the setting that it replaces.
-        most = len(hopeful) if start == leader else min(len(hopeful) + 1, self.plan.finalists)
-        settings = list(dict.fromkeys([slim, *(self.ablated.get(s, s) for s in hopeful)]))[:most]
+        # A setting that has the slim one as a part says no more than the leader.
+        others = [self._part(known, s) for s in hopeful[1:] if not slim.items() <= s.items()]
+        whole = [leader] if slim != leader and leader not in self.ablated else []
+        settings = [s for s in [slim, *whole, *others] if s not in self.refuted]
+        settings = list(dict.fromkeys(settings))[: self.plan.finalists]
         if settings == [self.standing]:
             return Finalists()
         if self.standing is not None and self.standing not in settings:
@@ -94,6 +103,18 @@ class Selection:
             [s for s in settings if len(s) == 1 or (ablated.complete and s == ablated.setting)],
             leader if slim != leader and slim == ablated.setting else None,
         )
+
+    def _part(self, known: RaceEvidence, setting: Setting) -> Setting:
+        """The part of a setting that is proven in its place; the setting itself if all may act."""
+        if setting in self.ablated:
+            return self.ablated[setting]
+        part = known.simplest_like(setting, self.plan.min_gain)
+        if part != setting:
+            return part
+        idle = known.idle(setting, self.plan.min_gain)
+        if not idle:
+            return setting
+        return Elimination(setting, [self.search.space]).without(idle) or setting
 
     def _affordable(self, finalists: int) -> int:
         """As many finalists as the budget can prove, at least one."""
@@ -121,6 +142,8 @@ def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Se
     return list(dict.fromkeys([favourite, *hopeful]))
 
 
+MOST_UNEXPLAINED = 2
+"""Number of finalists of which no parameter is seen to act: they are probably only lucky."""
 NOISE_RUNS = 6
 """Smallest number of default runs from which the noise of one run is estimated."""
 
@@ -135,13 +158,57 @@ class RaceEvidence:
 
     def finalists(self, most: int, min_gain: float) -> list[Setting]:
         """The settings to prove, the most promising first; often none."""
-        chosen = finalists(self.ratios, self.noise, most=most, min_gain=min_gain)
-        return [self.settings[i] for i in chosen]
+        arms = self._arms(min_gain)
+        chosen = finalists(self._pooled(arms), self.noise, most=most, min_gain=min_gain)
+        found = [self._best(arms[i]) for i in chosen]
+        seen = any(self.acting(setting, min_gain) for setting in found)
+        return found if seen else found[:MOST_UNEXPLAINED]
 
     def next_setting(self, min_gain: float) -> Setting | None:
         """The setting whose next run decides most; None if none would change the choice."""
-        index = next_run(self.ratios, self.noise, min_gain=min_gain)
-        return None if index is None else self.settings[index]
+        arms = self._arms(min_gain)
+        index = next_run(self._pooled(arms), self.noise, min_gain=min_gain)
+        return None if index is None else self._best(arms[index])
+
+    def _arms(self, min_gain: float) -> list[list[int]]:
+        """Indices of the settings, those together that differ only in what does nothing.
+
+        Settings are pooled only if a part of them is seen to be faster and none of them failed.
+        """
+        found: dict[object, list[int]] = {}
+        for i, setting in enumerate(self.settings):
+            levels = frozenset(level for level in setting.items() if level in self.effects)
+            pooled = self.acting(setting, min_gain) and math.inf not in self.ratios[i]
+            found.setdefault(levels if pooled else i, []).append(i)
+        return list(found.values())
+
+    def _pooled(self, arms: list[list[int]]) -> list[list[float]]:
+        return [[ratio for i in arm for ratio in self.ratios[i]] for arm in arms]
+
+    def _best(self, arm: list[int]) -> Setting:
+        """The setting of an arm whose own runs look best, each shrunk by one run like the arm's."""
+        level = median([ratio for i in arm for ratio in self.ratios[i]])
+        return self.settings[min(arm, key=lambda i: (median([*self.ratios[i], level]), i))]
+
+    @cached_property
+    def effects(self) -> dict[Level, float]:
+        """What single levels do, as log ratios, by all settings together."""
+        return level_effects(self.settings, self.ratios, self.noise)
+
+    def idle(self, setting: Setting, min_gain: float) -> tuple[str, ...]:
+        """Parameters of a setting that are not seen to make it faster; none if no part is seen to.
+
+        An effect of half of ``min_gain`` counts.
+        """
+        acting = self.acting(setting, min_gain)
+        return tuple(name for name in setting if name not in acting) if acting else ()
+
+    def acting(self, setting: Setting, min_gain: float) -> set[str]:
+        bar = -math.log1p(min_gain) / 2
+        return {name for name, value in setting.items() if self._effect(name, value) <= bar}
+
+    def _effect(self, name: str, value: Hashable) -> float:
+        return self.effects.get((name, value), 0.0)
 
     def simplest_like(self, leader: Setting, min_gain: float) -> Setting:
         """The part of ``leader`` with the fewest parameters that looks about as fast.
@@ -160,13 +227,13 @@ class RaceEvidence:
             if len(part) >= len(leader) or any(leader.get(k) != v for k, v in part.items()):
                 continue
             left_out = {k: v for k, v in leader.items() if k not in part}
-            effect, error = self._effect(left_out, seen)
+            effect, error = self._added(left_out, seen)
             clear = error <= gain / 2 <= seen[part].gain
             if clear and effect < math.log1p(min_gain) + error:
                 near.append((len(part), -seen[part].gain, part))
         return min(near, key=lambda item: item[:2])[2] if near else leader
 
-    def _effect(
+    def _added(
         self, values: Mapping[str, object], seen: Mapping[Setting, _Seen]
     ) -> tuple[float, float]:
         """What some values add to the gain, and the error of this effect.

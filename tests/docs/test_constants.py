@@ -25,11 +25,11 @@ from autotune.datasets.plan import BLOCK_S, ExplorationPlan
 from autotune.errors import UsageError, WorkError
 from autotune.prediction import classes, examples, predictor, warm_start
 from autotune.space import load_space
-from autotune.stats import blocks, log_ratios, racing, sequential, warnings
+from autotune.stats import blocks, effects, log_ratios, racing, sequential, warnings
 from autotune.stats.comparison import MIN_GAIN
 from autotune.stats.estimate import MIN_RUNS, estimate
 from autotune.store import workers
-from autotune.study import budget, confirmation
+from autotune.study import ablation, budget, confirmation, recommendation, rounds, selection
 from autotune.study.budget import SearchPlan
 from autotune.study.evaluator import MachineEvaluator
 from runner import guard
@@ -59,6 +59,7 @@ def percent(share: float) -> float:
 
 SEARCH = SearchPlan()
 LOOK = sequential.LookPlan()
+FIRST_ROUND = sequential.ErrorBudget().proof(1)
 FOREIGN_S = guard.limit_s(0.0)
 FOREIGN_SHARE = guard.limit_s(1.0) - FOREIGN_S
 THESIS = load_space("openmpi-thesis")
@@ -75,7 +76,17 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         (percent(default(racing.finalists, "doubt")),),
     ),
     ("concepts", "Up to {} finalists run against the default", (SEARCH.finalists,)),
-    ("concepts", "are fixed beforehand ({}, {}, {}, {}, {})", sequential.LOOKS),
+    (
+        "concepts",
+        "are fixed beforehand ({}, {}, {}, {}, {}; for two finalists {}, {}, {}, {}, {})",
+        (*sequential.LOOKS, *rounds.LOOKS_OF_TWO),
+    ),
+    ("concepts", "a chance of less than {} % is given up", (percent(rounds.FUTILITY),)),
+    (
+        "concepts",
+        "measured once more on {} to {} fresh pairs",
+        (recommendation.FRESH_LEAST, recommendation.FRESH_BLOCKS),
+    ),
     ("concepts", "the {} % error is split over looks", (percent(SEARCH.alpha),)),
     (
         "concepts",
@@ -110,6 +121,32 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ),
     ("statistics", "end the interval at {}, {}, {}, {}, {} |", sequential.LOOKS),
     ("statistics", "*better* (from {} blocks on)", (LOOK.win_from,)),
+    (
+        "statistics",
+        "first round of a search, looks at {}, {}, {}, {}, {}",
+        rounds.LOOKS_OF_TWO,
+    ),
+    (
+        "statistics",
+        "({} blocks for one finalist, {} for two, {} for three)",
+        tuple(rounds.look_plan(n, FIRST_ROUND, MIN_GAIN).win_from for n in (1, 2, 3)),
+    ),
+    ("statistics", "a finalist whose chance is below {} %", (percent(rounds.FUTILITY),)),
+    (
+        "statistics",
+        "{} to {} pairs are measured after the decision",
+        (recommendation.FRESH_LEAST, recommendation.FRESH_BLOCKS),
+    ),
+    (
+        "statistics",
+        "the standard error shall be a {} of the gain",
+        (round(1 / recommendation.FRESH_ERROR),),
+    ),
+    ("statistics", "only if the evidence rises by more than {}", (effects._EVIDENCE,)),
+    ("statistics", "Student's t, {} degrees of freedom), and", (effects._TAIL,)),
+    ("statistics", "everything slower than exp({}) counts", (effects._CLIP,)),
+    ("statistics", "no parameter is seen to act to {} finalists", (selection.MOST_UNEXPLAINED,)),
+    ("statistics", "or if {} blocks are all slower", (ablation.SURE_BLOCKS,)),
     (
         "statistics",
         "a win has a chance below {} % even if the gain were one that the plan finds with {} %",

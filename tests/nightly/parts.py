@@ -18,6 +18,7 @@ FUZZ_S = 60
 COVERED_S = 20
 SIMULATIONS = {
     "study_simulation": ["--studies", "100", "--candidates", "40", "--power-studies", "300"],
+    "main_simulation": ["--studies", "100"],
     "stats_simulation --coverage": ["--coverage"],
     "stats_simulation --null": ["--null"],
     "stats_simulation --power": ["--power"],

@@ -1,12 +1,20 @@
-"""Which smaller settings a pruning may measure."""
+"""Which smaller settings a pruning may measure, and when it has measured enough."""
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pytest
 
-from autotune.space import Parameter, Setting, Space, parse_expression
+from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
-from autotune.study.ablation import Elimination, groups
+from autotune.study.ablation import SURE_BLOCKS, Ablation, Elimination, certain, groups
+from autotune.study.budget import SearchPlan
+from autotune.study.confirmation import Pairs, is_missed
+from autotune.study.search import SearchPhase
+from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from tests.study.conftest import ListStrategy, evaluator
 
 CONDITION = parse_expression("algorithm == 2")
 SPACE = Space(
@@ -56,3 +64,69 @@ def test_groups_of_many_and_singles_of_few(count: int, pieces: int, sizes: list[
     found = groups(names, pieces, 4)
     assert [len(group) for group in found] == sizes
     assert tuple(name for group in found for name in group) == names
+
+
+def pairs(*ratios: float) -> Pairs:
+    return Pairs([1.0] * len(ratios), list(ratios), [False] * len(ratios))
+
+
+def test_a_rival_is_not_run_on_once_no_further_block_can_change_the_outcome() -> None:
+    # 7 of 8 blocks must be slower: two that are not decide.
+    assert not certain(pairs(1.1, 1.1, 0.99), 8, 0.02)
+    assert certain(pairs(1.1, 1.1, 0.99, 0.98), 8, 0.02)
+    assert not certain(pairs(*[1.1] * (SURE_BLOCKS - 1)), 8, 0.02)
+    assert certain(pairs(*[1.1] * SURE_BLOCKS), 8, 0.02)
+    # All slower, but by less than is worth a parameter.
+    assert not certain(pairs(*[1.001] * SURE_BLOCKS), 8, 0.02)
+
+
+def test_what_is_certain_is_what_all_blocks_would_have_said() -> None:
+    rng = np.random.default_rng(2)
+    for _ in range(300):
+        ratios = [float(r) for r in rng.lognormal(0.02, 0.05, 8)]
+        seen = next(n for n in range(9) if n == 8 or certain(pairs(*ratios[:n]), 8, 0.02))
+        early, whole = pairs(*ratios[:seen]), pairs(*ratios)
+        if early.slower_share() < 1:
+            assert is_missed(early, 0.02) == is_missed(whole, 0.02)
+
+
+def test_an_ablation_stops_early_and_runs_no_default() -> None:
+    """Two of four parameters act; the idle ones are left out after few blocks."""
+
+    def acting(setting: Setting, rng: np.random.Generator) -> float:
+        factor = (0.8 if "a" in setting else 1.0) * (0.8 if "b" in setting else 1.0)
+        return float(factor * rng.lognormal(0, 0.02))
+
+    simulated = evaluator(acting)
+    search = search_on(simulated)
+    search.defaults.start()
+    before = len(simulated.history.entries)
+    whole = Setting({"a": 1, "b": 1, "c": 1, "d": 1})
+    found = Ablation(search, 1).slim(whole, "prune:r1:0", 8, reserve=0)
+    assert found.setting == Setting({"a": 1, "b": 1})
+    assert found.complete
+    runs = simulated.history.entries[before:]
+    assert DEFAULT.key not in {entry.key for entry in runs}
+    assert len(runs) < 8 * 5
+
+
+@pytest.mark.parametrize("outcome", ["failed", 100.0])
+def test_a_setting_that_fails_or_hangs_in_the_ablation_is_left_as_it_is(
+    outcome: float | str,
+) -> None:
+    def failing(setting: Setting, rng: np.random.Generator) -> float | str:
+        return outcome if len(setting) == 2 else 1.0
+
+    search = search_on(evaluator(failing))
+    search.defaults.start()
+    whole = Setting({"a": 1, "b": 1})
+    found = Ablation(search, 1).slim(whole, "prune:r1:0", 8, reserve=0)
+    assert found.setting == whole
+    assert not found.complete
+    assert "failed" in found.why
+
+
+def search_on(simulated: SimulatedEvaluator) -> SearchPhase:
+    space = Space("four", tuple(Parameter(name, (1, 2)) for name in "abcd"))
+    strategy: Any = ListStrategy([])
+    return SearchPhase(simulated, MemoryTrialStore(), strategy, space, SearchPlan())

@@ -9,9 +9,17 @@ import pytest
 
 from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.confirmation import Blocks, Pairs, confirm_blocks
 from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import FRESH_BLOCKS, Recommendation, Recommender, slow_of
+from autotune.study.recommendation import (
+    FRESH_BLOCKS,
+    FRESH_IF_SLOW,
+    FRESH_LEAST,
+    Recommendation,
+    Recommender,
+    fresh_blocks,
+    slow_of,
+)
 from autotune.study.result import slow_row, slow_words
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory
@@ -93,7 +101,7 @@ def test_pruning_that_the_budget_ended_half_way_is_not_called_done() -> None:
     wide = Space("wide", tuple(parameter(f"p{i}", 1, 2, 3) for i in range(8)))
     whole = Setting({f"p{i}": 2 for i in range(8)})
     simulated = evaluator(first_acts)
-    made = recommend(simulated, wide, [whole], SearchPlan(max_runs=125))
+    made = recommend(simulated, wide, [whole], SearchPlan(max_runs=98))
     assert 1 < len(made.setting) < len(whole)
     assert made.pruning.state == "not pruned"
     assert "budget" in made.pruning.why
@@ -140,12 +148,37 @@ def test_the_fresh_look_is_of_as_many_blocks_as_was_fixed(space: Space) -> None:
     simulated = evaluator(acting)
     made = recommend(simulated, space, [SMALL], slim=[SMALL])
     assert made.fresh is not None
-    assert made.fresh.n == FRESH_BLOCKS
+    proof = Blocks(simulated, made.round.phase, [SMALL], 1, None).pairs(SMALL)
+    fixed = fresh_blocks(proof, made.decision.comparison.gain)
+    assert made.fresh.n == fixed == FRESH_LEAST
     assert made.fresh.gain == pytest.approx(0.25, abs=0.03)
     fresh = [e for e in simulated.history.entries if ":fresh:" in e.phase]
-    assert len(fresh) == 2 * FRESH_BLOCKS
+    assert len(fresh) == 2 * fixed
     last_of_proof = max(e.order for e in simulated.history.entries if e.phase == made.round.phase)
     assert min(e.order for e in fresh) > last_of_proof
+
+
+def test_the_number_of_fresh_blocks_grows_with_the_scatter_of_the_proof() -> None:
+    def pairs(scatter: float) -> Pairs:
+        return Pairs([1.0] * 9, [1 / (1.1 + scatter * (n - 4)) for n in range(9)], [False] * 9)
+
+    assert fresh_blocks(pairs(0.001), 0.1) == FRESH_LEAST
+    assert FRESH_LEAST < fresh_blocks(pairs(0.03), 0.1) < FRESH_BLOCKS
+    assert fresh_blocks(pairs(0.05), 0.1) == FRESH_BLOCKS
+    assert fresh_blocks(pairs(0.03), 0.0) == FRESH_BLOCKS
+
+
+def test_slow_launches_seen_only_after_the_proof_are_looked_into(space: Space) -> None:
+    def late(setting: Setting, rng: np.random.Generator) -> float:
+        seen = [e for e in simulated.history.entries if ":fresh:" in e.phase]
+        slow = 5.0 if len(seen) in (2, 5, 7) else 1.0
+        return slow * acting(setting, rng)
+
+    simulated = evaluator(late)
+    made = recommend(simulated, space, [SMALL], slim=[SMALL])
+    assert made.fresh is not None
+    assert made.fresh.n == FRESH_LEAST
+    assert sum(":fresh:" in e.phase for e in simulated.history.entries) == 2 * FRESH_IF_SLOW
 
 
 def test_without_budget_there_is_no_fresh_look(space: Space) -> None:

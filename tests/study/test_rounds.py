@@ -10,12 +10,12 @@ import pytest
 
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
-from autotune.stats import ErrorBudget
+from autotune.stats import ErrorBudget, LookPlan
 from autotune.study.budget import SearchPlan
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
 from autotune.study.result import round_rows
-from autotune.study.rounds import Round, Rounds
+from autotune.study.rounds import Round, Rounds, look_plan
 from autotune.study.run_history import CONFIRM, HistoryEntry, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from runner.types import RunRecord
@@ -220,3 +220,24 @@ def test_a_round_survives_its_json(space: Space) -> None:
         max_runs=90,
     )
     assert Round.from_json(json.loads(json.dumps(made.to_json())), space) == made
+
+
+@pytest.mark.parametrize("finalists", [1, 2, 3])
+def test_a_proof_can_win_at_its_first_look_with_an_interval(finalists: int) -> None:
+    plan = look_plan(finalists, ErrorBudget(0.05).proof(1), 0.02)
+    assert plan.win_from == plan.first_interval == {1: 8, 2: 9, 3: 12}[finalists]
+    assert plan.level >= 1 - plan.alpha / finalists
+    small = plan.win_from
+    times = np.full(small, 1.0), np.full(small, 0.9)
+    assert plan.decide(*times, resolution=0.0).outcome == "better"
+
+
+def test_a_round_of_an_earlier_version_keeps_its_rules(space: Space) -> None:
+    simulated, trial_store = evaluator(hopeful), MemoryTrialStore()
+    made = Rounds(trial_store, simulated.history, space, 0.05).preregister(
+        SETTINGS[:2], min_gain=0.02, limit_s=None
+    )
+    assert Round.from_json(made.to_json(), space) == made
+    former = {k: v for k, v in made.to_json().items() if k not in ("win_from", "futility")}
+    read = Round.from_json(former, space).plan
+    assert (read.win_from, read.futility) == (LookPlan().win_from, LookPlan().futility)

@@ -11,11 +11,13 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
+from autotune.study.confirmation import Blocks, confirm_blocks, is_missed
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
+from autotune.study.rounds import Rounds
 from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.search import BUDGET_SPENT
-from autotune.study.selection import RaceEvidence, race_evidence
+from autotune.study.selection import MOST_UNEXPLAINED, RaceEvidence, race_evidence
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
 from runner.types import RunRecord
@@ -244,3 +246,80 @@ def test_a_budget_counts_seconds_and_runs() -> None:
     for spent in (Budget(history, seconds=6.0), Budget(history, runs=3)):
         with pytest.raises(BudgetSpent):
             spent.require()
+
+
+def searched(seed: int = 4) -> RaceEvidence:
+    """One run of each of 60 settings of ten parameters; p3=2 has a gain of 15 %, 3 % noise."""
+    rng = np.random.default_rng(seed)
+    settings = [
+        Setting({f"p{i}": int(rng.integers(1, 4)) for i in range(10) if rng.random() < 0.5})
+        for _ in range(60)
+    ]
+    unique = [s for s in dict.fromkeys(settings) if s]
+    ratios = [[float(rng.lognormal(0, 0.03)) / (1.15 if s.get("p3") == 2 else 1.0)] for s in unique]
+    return RaceEvidence(unique, ratios, 0.03)
+
+
+def test_what_all_settings_say_of_a_parameter_names_the_acting_part() -> None:
+    seen = searched()
+    leader = seen.finalists(1, 0.02)[0]
+    assert leader["p3"] == 2
+    assert len(leader) > 1
+    assert seen.acting(leader, 0.02) == {"p3"}
+    assert set(seen.idle(leader, 0.02)) == set(leader) - {"p3"}
+    other = next(s for s in seen.settings if s.get("p3") != 2)
+    assert seen.idle(other, 0.02) == ()
+
+
+def test_settings_that_differ_only_in_what_does_nothing_race_as_one() -> None:
+    """Twelve settings with the gain have twelve runs together: no further run decides anything."""
+    seen = searched()
+    assert len([s for s in seen.settings if s.get("p3") == 2]) >= 6
+    assert len(seen.finalists(3, 0.02)) == 1
+    assert seen.next_setting(0.02) is None
+
+
+def test_settings_that_only_look_lucky_are_few_among_the_finalists() -> None:
+    """Three settings of 40 are fast together with none that shares a parameter with them."""
+    settings = [Setting({f"p{i}": 1}) for i in range(40)]
+    rng = np.random.default_rng(1)
+    ratios = [[float(rng.lognormal(0, 0.05))] for _ in settings]
+    for i in (3, 5, 9):
+        ratios[i] = [0.89, 0.90]
+    seen = RaceEvidence(settings, ratios, 0.05)
+    assert not any(seen.acting(s, 0.02) for s in settings)
+    assert len(seen.finalists(3, 0.02)) == MOST_UNEXPLAINED
+
+
+def test_the_acting_part_is_proven_beside_its_whole_and_recommended() -> None:
+    answer, kinds = wide(0.85, 0.03, 60, SearchPlan(trials=60))
+    made, proof = answer.proofs[0]
+    assert answer.chosen == Setting({"p3": 2}) == made.settings[0]
+    assert made.whole in made.settings
+    assert answer.recommendation is not None
+    assert answer.recommendation.pruning.whole == made.whole
+    assert answer.recommendation.pruning.blocks == proof.decisions[made.settings[0]].comparison.n
+    # The other 15 parameters were not taken out by runs.
+    assert kinds.count("prune") < 8 * 3
+
+
+def test_a_part_of_the_winner_goes_on_until_it_is_decided() -> None:
+    """The part has the same gain and is preferred, although it looks a little slower at first."""
+    part, whole = Setting({"p3": 2}), Setting({"p3": 2, "p5": 2})
+    space = Space("pair", tuple(parameter(f"p{i}", 1, 2) for i in range(8)))
+    preferred = 0
+    for seed in range(20):
+        simulated = evaluator(
+            lambda s, rng: float(rng.lognormal(0, 0.04) / (1.1 if s else 1)), seed
+        )
+        made = Rounds(MemoryTrialStore(), simulated.history, space, 0.05).preregister(
+            [part, whole], min_gain=0.02, limit_s=None
+        )
+        blocks = Blocks(simulated, made.phase, made.settings, seed, None)
+        proof = confirm_blocks(blocks, made.plan, Budget(simulated.history))
+        if whole in proof.winners:
+            assert proof.decisions[part].why != "another finalist won" or is_missed(
+                blocks.pairs(part, against=whole), 0.02
+            )
+        preferred += part in proof.winners
+    assert preferred >= 18

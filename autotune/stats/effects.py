@@ -1,0 +1,123 @@
+"""Effects of single levels, estimated from all settings of a search together.
+
+The log ratio of a setting is modelled as the sum of one effect per level that it has, and noise.
+Most levels do nothing, so the fit is sparse: a level gets an effect only if this raises the
+marginal likelihood by more than a choice among all levels does by chance. The fit only proposes
+which parameters of a setting act; interleaved runs decide.
+
+Source: Tipping and Faul, *Fast marginal likelihood maximisation for sparse Bayesian models*
+(AISTATS 2003).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from statistics import median
+
+import numpy as np
+
+from autotune.stats.exact import Floats
+
+Level = tuple[str, Hashable]
+"""Name of a parameter, and its value."""
+
+_CLIP = 0.5
+"""Log ratio that counts for everything slower, also for failed and stopped runs."""
+_EVIDENCE = 2.0
+"""Log marginal likelihood that an effect must add.
+
+Noise alone adds so much to one level in 50.
+"""
+_TAIL = 4.0
+"""Degrees of freedom of Student's t of the noise: one slow launch must not make an effect."""
+_REWEIGHTED = 3
+_STEPS = 200
+_REFERENCE = 0.25
+"""Share of the noise variance of one run that the default's level adds to each setting."""
+
+
+def level_effects(
+    settings: Sequence[Mapping[str, Hashable]], ratios: Sequence[Sequence[float]], noise: float
+) -> dict[Level, float]:
+    """Mean effect of each level that is seen to act, as a log ratio (negative: faster).
+
+    ``ratios``: T / T_default of each setting's runs; a setting without runs is left out. ``noise``:
+    standard deviation of one run's log ratio. Levels that are not in the result are taken to do
+    nothing.
+    """
+    known = [(s, r) for s, r in zip(settings, ratios, strict=True) if r]
+    levels = list(dict.fromkeys(level for s, _ in known for level in s.items()))
+    if not levels:
+        return {}
+    column = {level: i for i, level in enumerate(levels)}
+    has = np.zeros((len(known), len(levels)))
+    for row, (setting, _) in enumerate(known):
+        has[row, [column[level] for level in setting.items()]] = 1.0
+    logs = np.array([min(math.log(median(r)), _CLIP) for _, r in known])
+    variance = noise**2 * (_REFERENCE + 1 / np.array([len(r) for _, r in known]))
+    weights = np.ones(len(known))
+    for _ in range(_REWEIGHTED):
+        acting, means = _sparse(has, logs, weights / variance)
+        rest = logs - has[:, acting] @ means
+        weights = (_TAIL + 1) / (_TAIL + rest**2 / variance)
+    return {levels[i]: float(mean) for i, mean in zip(acting, means, strict=True)}
+
+
+def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floats]:
+    """Columns with an effect and their posterior means, by single steps of the largest evidence.
+
+    ``has``: shape (settings, levels), 1 where a setting has a level. ``logs``, ``weights``: shape
+    (settings,).
+    """
+    precision: dict[int, float] = {}
+    weighted = has * weights[:, None]
+    own, toward = np.einsum("ij,ij->j", has, weighted), weighted.T @ logs
+    means = np.zeros(0)
+    for _ in range(_STEPS):
+        chosen = list(precision)
+        inner = has[:, chosen]
+        cross = weighted.T @ inner
+        inverse = np.linalg.inv(np.diag([precision[i] for i in chosen]) + cross[chosen])
+        means = inverse @ toward[chosen]
+        rest = own - np.einsum("ij,ij->i", cross @ inverse, cross)
+        pull = toward - cross @ means
+        step = _best_step(precision, rest, pull)
+        if step is None:
+            break
+        index, value = step
+        if value is None:
+            del precision[index]
+        else:
+            precision[index] = value
+    return list(precision), means
+
+
+def _best_step(
+    precision: Mapping[int, float], rest: Floats, pull: Floats
+) -> tuple[int, float | None] | None:
+    """The change of one level's prior precision that adds most evidence; None if none adds any.
+
+    A precision of None leaves the level out. ``rest`` and ``pull`` are S and Q of the source.
+    """
+    best, most = None, 1e-3
+    for i in range(rest.size):
+        s, q = float(rest[i]), float(pull[i])
+        a = precision.get(i)
+        own_s, own_q = (s, q) if a is None else (a * s / (a - s), a * q / (a - s))
+        over = own_q**2 - own_s
+        new = own_s**2 / over if over > 0 and own_s > 0 else None
+        if a is None:
+            if new is None:
+                continue
+            added = ((q**2 - s) / s + math.log(s / q**2)) / 2 - _EVIDENCE
+        elif new is None:
+            added = (q**2 / (s - a) - math.log(1 - s / a)) / 2 + _EVIDENCE
+        else:
+            change = 1 / new - 1 / a
+            if abs(change) * s < 1e-6:
+                continue
+            added = (q**2 / (s + 1 / change) - math.log(1 + s * change)) / 2
+        if added > most:
+            best, most = (i, new), added
+    return best
