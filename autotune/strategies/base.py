@@ -88,7 +88,7 @@ class Strategy(ABC):
     repeats: bool = True
     """Whether the study runs a setting that looks best again at once, before the next proposal."""
     estimates: bool = False
-    """Whether the strategy estimates settings: :meth:`favourite` then gives None for the default."""
+    """Whether it estimates settings: :meth:`favourite` then gives None for the default."""
 
     def __init__(
         self,

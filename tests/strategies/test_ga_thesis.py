@@ -244,8 +244,8 @@ def test_the_proposals_are_those_of_the_first_version_with_these_rules(
 
 
 def test_a_parameter_with_one_choice_is_left_alone() -> None:
-    """A space may leave one level of a parameter, here none beside unset."""
-    space = Space("one", (Parameter("only", ()), Parameter("other", (1, 2, 3))))
+    """Its only level is the default, so there is nothing to plant."""
+    space = Space("one", (Parameter("only", (1,), default=1), Parameter("other", (1, 2, 3))))
     strategy = create("ga", space, seed=1, options=resolve_options("ga", {}, "thesis"))
     proposal = strategy.ask()
     assert proposal is not None
