@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +17,27 @@ from autotune.space import Setting, Space
 from autotune.strategies._codec import Codec, Codes
 
 Matrix = NDArray[np.intp]
-Score = Callable[[Matrix], NDArray[np.float64]]
-"""The acquisition value of each row of codes; larger is better."""
+
+
+class Acquisition(Protocol):
+    """The value of running a setting; larger is better."""
+
+    def values(self, codes: Matrix) -> NDArray[np.float64]:
+        """The value of each setting, shape (settings,)."""
+
+    def changes(self, codes: Codes) -> NDArray[np.float64]:
+        """The value of a setting after each change of one parameter, shape (choices,).
+
+        The choices of all parameters are in one row, parameter after parameter.
+        """
+
 
 LISTED = 1500
 """Largest number of settings for which all are listed and scored."""
-_STEPS = 12
+_STEPS = 20
+"""Largest number of changes of one climb."""
+_BRANCHES = 6
+"""Number of neighbours of each step of a climb that become candidates."""
 _SETTLED = 32
 """Number of the best raw candidates that are brought into canonical form."""
 
@@ -40,22 +56,25 @@ class Pool:
         """Whether all settings are listed."""
         return self._listed is not None
 
-    def candidates(self, seeds: Sequence[Codes], expected: Score, score: Score) -> list[Codes]:
+    def candidates(
+        self,
+        starts: Sequence[Codes],
+        acquisition: Acquisition,
+        is_new: Callable[[Codes], bool],
+    ) -> list[Codes]:
         """Canonical codes without repetition.
 
-        In a small space these are all settings. In a large one they are the neighbours (one change
-        away) with the best ``score``: those of the ``seeds``, and those of the top of a climb on
-        the ``expected`` value. So levels that were seen to help are combined at once, but unknown
-        levels are tried one at a time: most of them cost time, and many at once hide what helps.
+        In a small space these are all settings. In a large one they are the best that a climb from
+        each of the ``starts`` meets. A climb changes one parameter after the other as long as the
+        ``acquisition`` grows, so how many unknown levels it combines follows from what they are
+        expected to cost. It does not go to settings that are not new.
         """
         if self._listed is not None:
             return self._all()
-        top = self._climb(seeds[0], expected)
         met: dict[Codes, float] = {}
-        for start in dict.fromkeys([top, *seeds]):
-            self._rate([start, *self._neighbours(start)], met, score)
-        best_first = sorted(met, key=lambda c: -met[c])
-        return self._settle([top, *best_first[:_SETTLED]])
+        for start in dict.fromkeys(starts):
+            self._climb(start, acquisition, is_new, met)
+        return self._settle(sorted(met, key=lambda c: -met[c])[:_SETTLED])
 
     def _all(self) -> list[Codes]:
         # The set of inactive parameters only grows; the list is brought into canonical form again
@@ -66,34 +85,46 @@ class Pool:
             self._known = self._settle(self._listed)
         return self._known
 
-    def _climb(self, top: Codes, expected: Score) -> Codes:
-        """Change one parameter after the other as long as an improvement is expected."""
-        met: dict[Codes, float] = {}
-        self._rate([top], met, expected)
+    def _climb(
+        self,
+        top: Codes,
+        acquisition: Acquisition,
+        is_new: Callable[[Codes], bool],
+        met: dict[Codes, float],
+    ) -> None:
+        """Add to ``met`` the best neighbours (one change away) of each step."""
+        start = np.array([top], dtype=np.intp)
+        height = float(acquisition.values(start)[0]) if is_new(top) else 0.0
         for _ in range(_STEPS):
-            around = self._neighbours(top)
-            self._rate(around, met, expected)
-            best = max(around, key=met.__getitem__)
-            if met[best] <= met[top]:
-                break
-            top = best
-        return top
+            best = None
+            for value, codes in self._neighbours(top, acquisition):
+                if is_new(codes):
+                    met[codes] = value
+                    best = best or (value, codes)
+            if best is None or best[0] <= height:
+                return
+            height, top = best
 
-    def _rate(self, codes: Sequence[Codes], met: dict[Codes, float], score: Score) -> None:
-        fresh = [c for c in dict.fromkeys(codes) if c not in met]
-        if fresh:
-            met.update(zip(fresh, score(np.array(fresh, dtype=np.intp)).tolist(), strict=True))
-
-    def _neighbours(self, codes: Codes) -> list[Codes]:
-        found = []
-        setting = self._codec.decode(codes)
-        for place, size in enumerate(self._codec.sizes.tolist()):
-            if self._codec.idle.does_nothing(self._codec.names[place], setting):
-                continue
-            for level in range(size):
-                if level != codes[place]:
-                    found.append((*codes[:place], level, *codes[place + 1 :]))
-        return found
+    def _neighbours(self, codes: Codes, acquisition: Acquisition) -> list[tuple[float, Codes]]:
+        """The best neighbours with their values, the best first."""
+        values = acquisition.changes(codes).copy()
+        starts = np.cumsum(self._codec.sizes) - self._codec.sizes
+        values[starts + np.array(codes)] = -np.inf
+        if self._codec.idle:
+            setting = self._codec.decode(codes)
+            for place, name in enumerate(self._codec.names):
+                if self._codec.idle.does_nothing(name, setting):
+                    values[starts[place] :][: self._codec.sizes[place]] = -np.inf
+        best = np.argsort(-values, kind="stable")[:_BRANCHES]
+        places = np.searchsorted(starts, best, side="right") - 1
+        levels = best - starts[places]
+        return [
+            (float(values[choice]), (*codes[:i], level, *codes[i + 1 :]))
+            for choice, i, level in zip(
+                best.tolist(), places.tolist(), levels.tolist(), strict=True
+            )
+            if values[choice] > -np.inf
+        ]
 
     def _settle(self, codes: Sequence[Codes]) -> list[Codes]:
         settled = (self._codec.settle_codes(c) for c in codes)

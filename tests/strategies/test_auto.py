@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 
 from autotune.space import Parameter, Setting, Space
-from autotune.strategies import SCATTER, Observation, create
-from autotune.strategies._additive import Additive, Kernel, Prior
+from autotune.strategies import SCATTER, UNUSED, Observation, create
 from autotune.strategies._candidates import Pool
 from autotune.strategies._codec import Codec
-from autotune.testing.landscapes import MANY, SMALL, drive, fine
+from autotune.testing.landscapes import MANY, SMALL, Measure, drive, fine
 
 SPACE = Space(
     "six", tuple(Parameter(f"p{i}", tuple(f"w{k}" for k in range(1, 4))) for i in range(4))
@@ -66,57 +64,66 @@ def test_a_whole_search_of_one_setting_counts_it_once() -> None:
     assert strategy.ask() != setting
 
 
-def _codes(space: Space, *settings: dict[str, str]) -> np.ndarray:
-    codec = Codec(space)
-    return np.array([codec.encode(Setting(s)) for s in settings], dtype=np.intp)
+class _Near:
+    """An acquisition that grows towards one setting."""
 
+    def __init__(self, codec: Codec, good: list[int]) -> None:
+        self._sizes, self._good = codec.sizes.tolist(), good
 
-def test_the_model_knows_the_default_and_adds_effects() -> None:
-    codec = Codec(SPACE)
-    kernel = Kernel(codec, Prior().shared)
-    seen = _codes(SPACE, {"p0": "w2"}, {"p1": "w1"}, {"p2": "w1"}, {"p3": "w3"})
-    model = Additive(kernel, Prior(), seen, np.array([-0.2, -0.1, 0.0, 0.0]))
-    asked = _codes(SPACE, {}, {"p0": "w2"}, {"p0": "w2", "p1": "w1"}, {"p2": "w1"})
-    mean, deviation = model.predict(asked)
-    assert mean[0] == pytest.approx(0, abs=1e-9)
-    assert deviation[0] < 1e-5
-    assert mean[2] < mean[1] < mean[3]
-    np.testing.assert_allclose(mean, model.mean(asked), atol=1e-12)
-    # Where something was found, the other levels are believed to matter more.
-    assert model.sizes[0] > model.sizes[2]
+    def values(self, codes: np.ndarray) -> np.ndarray:
+        return np.exp(-np.abs(codes - np.array(self._good)).sum(axis=1).astype(float))
 
-
-def test_before_any_run_the_default_is_certain_and_a_change_is_not() -> None:
-    codec = Codec(SPACE)
-    model = Additive(Kernel(codec, 0.2), Prior(), np.empty((0, 4), dtype=np.intp), np.empty(0))
-    _, deviation = model.predict(_codes(SPACE, {}, {"p0": "w1"}, {"p0": "w1", "p1": "w1"}))
-    assert deviation[0] < 1e-5 < deviation[1] < deviation[2]
-
-
-def test_levels_of_a_size_are_alike_when_they_are_near() -> None:
-    space = Space("size", (Parameter("size", (1, 2, 4, 8, 16), default=1),))
-    kernel = Kernel(Codec(space), 0.0)
-    blocks = kernel.blocks
-    assert blocks[0].max() == 0  # The default's own effect is none.
-    assert blocks[3, 4] > blocks[3, 1]
+    def changes(self, codes: tuple[int, ...]) -> np.ndarray:
+        changed = [
+            (*codes[:place], level, *codes[place + 1 :])
+            for place, size in enumerate(self._sizes)
+            for level in range(size)
+        ]
+        return self.values(np.array(changed))
 
 
 def test_a_small_space_is_listed_and_a_large_one_climbed() -> None:
     small, large = Codec(SPACE), Codec(MANY)
-    everything = Pool(SPACE, small).candidates([], lambda c: -c, lambda c: -c)  # type: ignore[arg-type,return-value]
+    everything = Pool(SPACE, small).candidates([], _Near(small, [1] * 4), lambda codes: True)
     assert len(everything) == 256
     pool = Pool(MANY, large)
     assert not pool.small
-    good = np.array([1] * len(large.sizes))
-
-    def likes(rows: np.ndarray) -> np.ndarray:
-        return -np.abs(rows - good).sum(axis=1).astype(float)
-
-    start = (0,) * len(large.sizes)
-    found = pool.candidates([start], likes, likes)
+    count = len(large.sizes)
+    near, start = _Near(large, [1] * count), (0,) * count
+    found = pool.candidates([start], near, lambda codes: True)
     for codes in found:
         assert large.is_canonical(codes)
     assert max(sum(c == 1 for c in codes) for codes in found) >= 8
+    first = found[0]
+    again = pool.candidates([start], near, lambda codes: codes != first)
+    assert again
+    assert first not in again
+
+
+def test_a_climb_leaves_parameters_alone_that_do_nothing() -> None:
+    codec = Codec(MANY)
+    codec.leave_out({UNUSED: [codec.names[0]]}, Setting({}))
+    pool = Pool(MANY, codec)
+    count = len(codec.sizes)
+    found = pool.candidates([(0,) * count], _Near(codec, [1] * count), lambda codes: True)
+    assert found
+    assert all(codes[0] == 0 for codes in found)
+
+
+def test_changes_more_parameters_at_once_where_changes_are_cheap() -> None:
+    space = Space("wide", tuple(Parameter(f"p{i:02d}", ("a", "b")) for i in range(16)))
+
+    def cheap(setting: Setting) -> tuple[float | None, str]:
+        return 1.001 ** len(setting), "ok"
+
+    def dear(setting: Setting) -> tuple[float | None, str]:
+        return 1.06 ** len(setting), "ok"
+
+    def changed(measure: Measure) -> float:
+        told = drive(create("auto", space, seed=2, options={"patience": 0}), 15, measure)
+        return float(np.mean([len(o.setting) for o in told[8:]]))
+
+    assert changed(cheap) > 2 * changed(dear)
 
 
 def test_asks_the_same_after_the_same_history() -> None:
@@ -140,10 +147,8 @@ def test_where_the_default_scatters_less_is_believed_and_more_is_tried() -> None
             attrs = {**proposal.attrs, SCATTER: [scatter**2, 8]}
             ratio = math.exp(float(noise[number]))
             strategy.tell(Observation(number, proposal.setting, ratio, "ok", attrs))
-        told = [strategy._seen[n] for n in sorted(strategy._seen)]  # type: ignore[attr-defined]
-        codes, logs = strategy._data(told)  # type: ignore[attr-defined]
-        model = strategy._model(told, codes, logs)  # type: ignore[attr-defined]
-        return len(told), float(-model.mean(codes).min())
+        fit = strategy._fit()  # type: ignore[attr-defined]
+        return strategy.ordinal, float(-fit.estimates.min())
 
     trusting, careful = looked_at(0.01), looked_at(0.15)
     assert careful[0] > trusting[0]
