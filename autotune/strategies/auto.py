@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autotune.space import DEFAULT, Setting, Space
+from autotune.strategies._additive import one_thread
 from autotune.strategies._candidates import Pool
 from autotune.strategies._cliffs import CliffPrior, Cliffs
 from autotune.strategies._codec import Codes
@@ -106,6 +107,25 @@ class Auto(Strategy):
         self._known_fit = None
 
     def propose(self) -> Proposal | None:
+        with one_thread():
+            return self._improvement()
+
+    def favourite(self) -> Setting | None:
+        """The setting with the best estimate of the surrogate, not the one with the best own run.
+
+        So every run of a level counts. None if nothing is estimated to be faster than the default.
+        """
+        with one_thread():
+            fit = self._fit()
+        if not fit.estimates.size:
+            return None
+        best = int(np.argmin(fit.estimates))
+        if fit.estimates[best] >= 0 and self.space.is_valid(DEFAULT):
+            return None
+        return self.codec.decode(tuple(fit.codes[best].tolist()))
+
+    def _improvement(self) -> Proposal | None:
+        """The proposal with the largest expected improvement; None if it is not worth its cost."""
         fit = self._fit()
         acquisition = SafeImprovement(self._levels, fit.effects.samples, fit.cliffs, fit.best)
         pool = self._pool.candidates(self._starts(fit), acquisition, self._is_fresh)
@@ -122,19 +142,6 @@ class Auto(Strategy):
         if patience and dull > patience and len(ordered) >= int(self.values["min_trials"]):
             return None
         return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
-
-    def favourite(self) -> Setting | None:
-        """The setting with the best estimate of the surrogate, not the one with the best own run.
-
-        So every run of a level counts. None if nothing is estimated to be faster than the default.
-        """
-        fit = self._fit()
-        if not fit.estimates.size:
-            return None
-        best = int(np.argmin(fit.estimates))
-        if fit.estimates[best] >= 0 and self.space.is_valid(DEFAULT):
-            return None
-        return self.codec.decode(tuple(fit.codes[best].tolist()))
 
     def _is_fresh(self, codes: Codes) -> bool:
         return self._key(codes) not in self._taken
