@@ -21,9 +21,7 @@ from scipy.special import ndtr
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from autotune.strategies._codec import Codec
-
-Floats = NDArray[np.float64]
-Matrix = NDArray[np.intp]
+from autotune.strategies._levels import Floats, Levels, Matrix
 
 _BLAS = ThreadpoolController()
 
@@ -65,13 +63,11 @@ def one_thread() -> Any:
     return _BLAS.limit(limits=1, user_api="blas")
 
 
-class Kernel:
+class Kernel(Levels):
     """The similarity of settings, parameter by parameter, for one codec."""
 
     def __init__(self, codec: Codec, shared: float) -> None:
-        self.starts: Matrix = np.concatenate(([0], np.cumsum(codec.sizes)[:-1])).astype(np.intp)
-        self.total = int(codec.sizes.sum())
-        self.owner = np.repeat(np.arange(len(codec.sizes)), codec.sizes)
+        super().__init__(codec)
         self.blocks = np.zeros((self.total, self.total))
         for start, size, axis, optional in zip(
             self.starts.tolist(), codec.sizes.tolist(), codec.axis, codec.optional, strict=True
@@ -80,12 +76,6 @@ class Kernel:
             self.blocks[start:stop, start:stop] = _alike(size, axis, bool(optional), shared)
         self.optional = codec.optional
         self.ranks = np.maximum(codec.sizes - codec.optional, 1).astype(np.float64)
-
-    def one_hot(self, codes: Matrix) -> Floats:
-        """The settings as one-hot vectors, shape (settings, choices of all parameters)."""
-        chosen = np.zeros((len(codes), self.total))
-        chosen[np.arange(len(codes))[:, None], codes + self.starts] = 1.0
-        return chosen
 
     def changed(self, codes: Matrix) -> Floats:
         """Number of optional parameters that each setting names, shape (settings,)."""

@@ -11,21 +11,19 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.space import Setting, Space
 from autotune.strategies._codec import Codec, Codes
-
-Matrix = NDArray[np.intp]
+from autotune.strategies._levels import Floats, Matrix
 
 
 class Acquisition(Protocol):
     """The value of running a setting; larger is better."""
 
-    def values(self, codes: Matrix) -> NDArray[np.float64]:
+    def values(self, codes: Matrix) -> Floats:
         """The value of each setting, shape (settings,)."""
 
-    def changes(self, codes: Codes) -> NDArray[np.float64]:
+    def changes(self, codes: Codes) -> Floats:
         """The value of a setting after each change of one parameter, shape (choices,).
 
         The choices of all parameters are in one row, parameter after parameter.
@@ -42,19 +40,38 @@ _SETTLED = 32
 """Number of the best raw candidates that are brought into canonical form."""
 
 
-class Pool:
-    """Candidates of one space, in canonical form."""
+class Listing:
+    """All settings of a small space (``found``: their codes), in canonical form."""
 
-    def __init__(self, space: Space, codec: Codec) -> None:
+    def __init__(self, codec: Codec, found: Sequence[Codes]) -> None:
         self._codec = codec
-        self._listed = _list_all(space, codec)
+        self._found = found
         self._known: list[Codes] = []
         self._settled_for = -1
 
-    @property
-    def small(self) -> bool:
-        """Whether all settings are listed."""
-        return self._listed is not None
+    def settings(self) -> list[Codes]:
+        """Canonical codes without repetition."""
+        # The set of inactive parameters only grows; the list is brought into canonical form again
+        # when it does.
+        if self._settled_for != len(self._codec.idle):
+            self._settled_for = len(self._codec.idle)
+            self._known = _settled(self._codec, self._found)
+        return self._known
+
+
+def listing(space: Space, codec: Codec) -> Listing | None:
+    """Every setting, or None if there are many (or if they are rare among the raw combinations)."""
+    found = space.listed(LISTED)
+    if found is None:
+        return None
+    return Listing(codec, [c for setting in found if (c := codec.encode(setting)) is not None])
+
+
+class Climb:
+    """Finds candidates in a large space."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
 
     def candidates(
         self,
@@ -62,28 +79,16 @@ class Pool:
         acquisition: Acquisition,
         is_new: Callable[[Codes], bool],
     ) -> list[Codes]:
-        """Canonical codes without repetition.
+        """The best settings that a climb from each of the ``starts`` meets, as canonical codes.
 
-        In a small space these are all settings. In a large one they are the best that a climb from
-        each of the ``starts`` meets. A climb changes one parameter after the other as long as the
-        ``acquisition`` grows, so how many unknown levels it combines follows from what they are
-        expected to cost. It does not go to settings that are not new.
+        A climb changes one parameter after the other as long as the ``acquisition`` grows, so how
+        many unknown levels it combines follows from what they are expected to cost. It does not go
+        to settings that are not new.
         """
-        if self._listed is not None:
-            return self._all()
         met: dict[Codes, float] = {}
         for start in dict.fromkeys(starts):
             self._climb(start, acquisition, is_new, met)
-        return self._settle(sorted(met, key=lambda c: -met[c])[:_SETTLED])
-
-    def _all(self) -> list[Codes]:
-        # The set of inactive parameters only grows; the list is brought into canonical form again
-        # when it does.
-        if self._settled_for != len(self._codec.idle):
-            self._settled_for = len(self._codec.idle)
-            assert self._listed is not None
-            self._known = self._settle(self._listed)
-        return self._known
+        return _settled(self._codec, sorted(met, key=lambda c: -met[c])[:_SETTLED])
 
     def _climb(
         self,
@@ -126,17 +131,10 @@ class Pool:
             if values[choice] > -np.inf
         ]
 
-    def _settle(self, codes: Sequence[Codes]) -> list[Codes]:
-        settled = (self._codec.settle_codes(c) for c in codes)
-        return list(dict.fromkeys(c for c in settled if c is not None))
 
-
-def _list_all(space: Space, codec: Codec) -> list[Codes] | None:
-    """Every setting, or None if there are many (or if they are rare among the raw combinations)."""
-    found = space.listed(LISTED)
-    if found is None:
-        return None
-    return [codes for setting in found if (codes := codec.encode(setting)) is not None]
+def _settled(codec: Codec, codes: Sequence[Codes]) -> list[Codes]:
+    canonical = (codec.settle_codes(c) for c in codes)
+    return list(dict.fromkeys(c for c in canonical if c is not None))
 
 
 _LISTED = 20_000

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from autotune.strategies._sparse import Floats, Levels, Matrix
+from autotune.strategies._levels import Floats, Levels, Matrix
 
 
 @dataclass(frozen=True)

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import numpy as np
 
-from autotune.strategies._additive import (
-    Additive,
-    Floats,
-    Kernel,
-    Matrix,
-    Prior,
-    expected_improvement,
-)
+from autotune.strategies._additive import Additive, Kernel, Prior, expected_improvement
 from autotune.strategies._codec import Codec, Codes
+from autotune.strategies._levels import Floats, Matrix
 
 _MOST = 150
 """Largest number of settings in the fit: the best of them and the latest."""
-_GAIN_CLIP = 4.0
+GAIN_CLIP = 4.0
 """A gain counts up to this multiple of the largest loss."""
 
 
@@ -96,9 +91,9 @@ class Estimates:
 
     def _model(self) -> Additive:
         if self._fitted is None:
-            known = self._most_telling()
+            known = most_telling(self._ratios)
             logs = [
-                max(min(math.log(r), self._clip), -_GAIN_CLIP * self._clip) for r in known.values()
+                max(min(math.log(r), self._clip), -GAIN_CLIP * self._clip) for r in known.values()
             ]
             shape = (len(known), len(self._codec.sizes))
             self._codes = np.array(list(known), dtype=np.intp).reshape(shape)
@@ -109,10 +104,12 @@ class Estimates:
             self._means = self._fitted.mean(self._codes)
         return self._fitted
 
-    def _most_telling(self) -> dict[Codes, float]:
-        if len(self._ratios) <= _MOST:
-            return self._ratios
-        latest = list(self._ratios)[-_MOST // 3 :]
-        best = sorted(self._ratios, key=self._ratios.__getitem__)[: _MOST - len(latest)]
-        kept = {*latest, *best}
-        return {codes: ratio for codes, ratio in self._ratios.items() if codes in kept}
+
+def most_telling(ratios: Mapping[Codes, float]) -> Mapping[Codes, float]:
+    """The ratios that a fit takes: all, or if they are many the best and the latest."""
+    if len(ratios) <= _MOST:
+        return ratios
+    latest = list(ratios)[-_MOST // 3 :]
+    best = sorted(ratios, key=ratios.__getitem__)[: _MOST - len(latest)]
+    kept = {*latest, *best}
+    return {codes: ratio for codes, ratio in ratios.items() if codes in kept}

@@ -1,4 +1,4 @@
-"""The surrogate of ``auto``: samples of sparse effects of levels, drawn by Gibbs sampling.
+"""A surrogate for large spaces: samples of sparse effects of levels, drawn by Gibbs sampling.
 
 The log ratio of a setting is the sum of the effects of its levels. Few levels act: an effect is
 either drawn from a wide normal distribution, or it is a small cost. The mean of these costs, their
@@ -13,13 +13,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from autotune.strategies._codec import Codec
+from autotune.strategies._levels import Floats, Levels, Matrix
 from runner.native.kernels import load, scalars
-
-Floats = NDArray[np.float64]
-Matrix = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -52,32 +49,6 @@ class Beliefs:
     thin: int = 3
     samples: int = 96
     """Sweeps before the first sample, sweeps for each sample, and samples."""
-
-
-class Levels:
-    """The choices of all parameters in one row, parameter after parameter.
-
-    ``starts`` has the place of each parameter's first choice, ``owner`` the parameter of each
-    choice. ``free`` marks the choices that may have an effect: all but those that leave a parameter
-    unset.
-    """
-
-    def __init__(self, codec: Codec) -> None:
-        self.starts: Matrix = np.concatenate(([0], np.cumsum(codec.sizes)[:-1])).astype(np.intp)
-        self.total = int(codec.sizes.sum())
-        self.owner = np.repeat(np.arange(len(codec.sizes)), codec.sizes)
-        self.free = np.ones(self.total, dtype=np.bool_)
-        self.free[self.starts[codec.optional]] = False
-
-    def places(self, codes: Matrix) -> Matrix:
-        """The places of the choices of settings, shape (settings, parameters)."""
-        return codes + self.starts
-
-    def one_hot(self, codes: Matrix) -> Floats:
-        """The settings as one-hot vectors, shape (settings, choices)."""
-        chosen = np.zeros((len(codes), self.total))
-        chosen[np.arange(len(codes))[:, None], self.places(codes)] = 1.0
-        return chosen
 
 
 class Columns:

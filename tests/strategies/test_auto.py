@@ -8,7 +8,7 @@ import numpy as np
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import SCATTER, UNUSED, Observation, create
-from autotune.strategies._candidates import Pool
+from autotune.strategies._candidates import Climb, listing
 from autotune.strategies._codec import Codec
 from autotune.testing.landscapes import MANY, SMALL, Measure, drive, fine
 
@@ -83,19 +83,20 @@ class _Near:
 
 
 def test_a_small_space_is_listed_and_a_large_one_climbed() -> None:
-    small, large = Codec(SPACE), Codec(MANY)
-    everything = Pool(SPACE, small).candidates([], _Near(small, [1] * 4), lambda codes: True)
-    assert len(everything) == 256
-    pool = Pool(MANY, large)
-    assert not pool.small
+    every = listing(SPACE, Codec(SPACE))
+    assert every is not None
+    assert len(every.settings()) == 256
+    large = Codec(MANY)
+    assert listing(MANY, large) is None
+    climb = Climb(large)
     count = len(large.sizes)
     near, start = _Near(large, [1] * count), (0,) * count
-    found = pool.candidates([start], near, lambda codes: True)
+    found = climb.candidates([start], near, lambda codes: True)
     for codes in found:
         assert large.is_canonical(codes)
     assert max(sum(c == 1 for c in codes) for codes in found) >= 8
     first = found[0]
-    again = pool.candidates([start], near, lambda codes: codes != first)
+    again = climb.candidates([start], near, lambda codes: codes != first)
     assert again
     assert first not in again
 
@@ -103,9 +104,8 @@ def test_a_small_space_is_listed_and_a_large_one_climbed() -> None:
 def test_a_climb_leaves_parameters_alone_that_do_nothing() -> None:
     codec = Codec(MANY)
     codec.leave_out({UNUSED: [codec.names[0]]}, Setting({}))
-    pool = Pool(MANY, codec)
     count = len(codec.sizes)
-    found = pool.candidates([(0,) * count], _Near(codec, [1] * count), lambda codes: True)
+    found = Climb(codec).candidates([(0,) * count], _Near(codec, [1] * count), lambda codes: True)
     assert found
     assert all(codes[0] == 0 for codes in found)
 
@@ -147,8 +147,8 @@ def test_where_the_default_scatters_less_is_believed_and_more_is_tried() -> None
             attrs = {**proposal.attrs, SCATTER: [scatter**2, 8]}
             ratio = math.exp(float(noise[number]))
             strategy.tell(Observation(number, proposal.setting, ratio, "ok", attrs))
-        fit = strategy._fit()  # type: ignore[attr-defined]
-        return strategy.ordinal, float(-fit.estimates.min())
+        _, estimates = strategy._model._estimates.ranked()  # type: ignore[attr-defined]
+        return strategy.ordinal, float(-estimates[0])
 
     trusting, careful = looked_at(0.01), looked_at(0.15)
     assert careful[0] > trusting[0]

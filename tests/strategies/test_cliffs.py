@@ -10,7 +10,7 @@ import pytest
 from autotune.space import Parameter, Space
 from autotune.strategies._cliffs import CliffPrior, Cliffs
 from autotune.strategies._codec import Codec
-from autotune.strategies._sparse import Levels
+from autotune.strategies._levels import Levels
 
 FLAGS = Space("flags", tuple(Parameter(f"p{i}", ("on",)) for i in range(6)))
 FIXED = CliffPrior(weight=1e9)

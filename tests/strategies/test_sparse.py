@@ -11,7 +11,8 @@ from scipy.stats import norm
 
 from autotune.space import Parameter, Space
 from autotune.strategies._codec import Codec
-from autotune.strategies._sparse import Beliefs, Columns, Levels, SparseEffects
+from autotune.strategies._levels import Levels
+from autotune.strategies._sparse import Beliefs, Columns, SparseEffects
 
 KNOWN = Beliefs(
     acting=1e-9,

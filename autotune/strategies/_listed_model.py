@@ -1,0 +1,44 @@
+"""What ``auto`` estimates in a small space, in which every setting is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from autotune.strategies._additive import Prior
+from autotune.strategies._candidates import Listing
+from autotune.strategies._codec import Codec, Codes
+from autotune.strategies._estimates import Estimates
+from autotune.strategies._levels import Floats
+
+
+class ListedModel:
+    """Effects of levels and of pairs; the candidates are all settings of the ``listing``.
+
+    It has the methods of :class:`~autotune.strategies._joint_model.JointModel`.
+    """
+
+    def __init__(self, codec: Codec, listing: Listing, clip: float, *, anchored: bool) -> None:
+        self._codec = codec
+        self._listing = listing
+        self._clip = clip
+        self._anchored = anchored
+        self.fit({}, None)
+
+    def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
+        """Replace what is known by these ratios to the default (infinite: it failed)."""
+        self._estimates = Estimates(self._codec, Prior(), self._clip, anchored=self._anchored)
+        for codes, ratio in ratios.items():
+            self._estimates.add(codes, ratio, scatter)
+
+    def candidates(self, is_new: Callable[[Codes], bool]) -> tuple[list[Codes], Floats]:
+        """The new settings and the expected improvement of each."""
+        new = [codes for codes in self._listing.settings() if is_new(codes)]
+        if not new:
+            return [], np.zeros(0)
+        return new, self._estimates.improvement(np.array(new, dtype=np.intp))
+
+    def favourite(self) -> Codes | None:
+        """The measured setting with the best estimate; None if none is below the default's 0."""
+        return self._estimates.favourite()
