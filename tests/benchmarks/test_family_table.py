@@ -21,6 +21,7 @@ class _Stubborn(Strategy):
     """Tries the settings that it is given; has a favourite of its own."""
 
     name = "stubborn"
+    estimates = True
 
     def __init__(self, space: Space, settings: list[Setting], own: Setting | None) -> None:
         super().__init__(space, seed=0)
@@ -39,6 +40,7 @@ class _Stubborn(Strategy):
 class _Quiet(_Stubborn):
     """One without estimates."""
 
+    estimates = False
     favourite = Strategy.favourite
 
 

@@ -19,12 +19,12 @@ from autotune.terminal.outcome import print_result
 from tests.cli.conftest import HELLO, Cli
 from tests.study.conftest import ListStrategy
 
-SPACE = Space("small", (Parameter("eager", (1, 2)),))
-SETTINGS = [Setting({"eager": 1}), Setting({"eager": 2})]
+SPACE = Space("small", (Parameter("eager", (1, 2, 3)),))
+SETTINGS = [Setting({"eager": level}) for level in (1, 2, 3)]
 
 
 def lucky(seed: int) -> SimulatedEvaluator:
-    """Both settings are fast as long as they are searched, and slower in their proof."""
+    """All settings are fast as long as they are searched, and slower in their proof."""
     runs: Counter[str] = Counter()
 
     def model(setting: Setting, rng: np.random.Generator) -> float:
@@ -39,8 +39,8 @@ def lucky(seed: int) -> SimulatedEvaluator:
 def test_a_finalist_without_an_interval_has_its_range_in_the_column(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    """Of two finalists the first look, after 8 pairs, has no interval: the column was empty."""
-    strategy, plan = ListStrategy(SETTINGS), SearchPlan(trials=2)
+    """Of three finalists the first look, after 8 pairs, has no interval: the column was empty."""
+    strategy, plan = ListStrategy(SETTINGS), SearchPlan(trials=3)
     answer = run_procedure(lucky(0), MemoryTrialStore(), strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
     rows = finalist_rows(answer)
     short = [row for row in rows if row.seen is not None]
