@@ -56,7 +56,6 @@ class Ablation:
     def __init__(self, search: SearchPhase, seed: int) -> None:
         self.evaluator = search.evaluator
         self.search = search
-        self.space = search.space
         self.plan = search.plan
         self.seed = seed
 
@@ -71,7 +70,7 @@ class Ablation:
         """The smallest setting that is as fast, by group elimination; ``count`` blocks a round."""
         pieces = 1
         for number in range(MAX_ROUNDS):
-            left = Elimination(setting, [self.space])
+            left = Elimination(setting, [self.search.idle.space])
             taken = groups(tuple(setting), pieces, SINGLES)
             without = {g: smaller for g in taken if (smaller := left.without(g)) is not None}
             rivals = list(dict.fromkeys(without.values()))

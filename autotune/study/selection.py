@@ -111,10 +111,17 @@ class Selection:
         part = known.simplest_like(setting, self.plan.min_gain)
         if part != setting:
             return part
-        idle = known.idle(setting, self.plan.min_gain)
+        acting = known.acting(setting, self.plan.min_gain)
+        # A parameter of which an acting one is a condition stays: without pml=ucx no UCX_* acts.
+        strip = self.search.idle.strip
+        idle = tuple(
+            name
+            for name in known.idle(setting, self.plan.min_gain)
+            if acting <= strip(setting.without(name)).keys()
+        )
         if not idle:
             return setting
-        return Elimination(setting, [self.search.space]).without(idle) or setting
+        return Elimination(setting, [self.search.idle.space]).without(idle) or setting
 
     def _affordable(self, finalists: int) -> int:
         """As many finalists as the budget can prove, at least one."""

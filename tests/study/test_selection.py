@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from autotune.space import DEFAULT, Setting, Space
+from autotune.space import (
+    DEFAULT,
+    InactiveParameters,
+    Parameter,
+    Setting,
+    Space,
+    parse_expression,
+)
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks, is_missed
 from autotune.study.pipeline import run_procedure
@@ -17,7 +25,12 @@ from autotune.study.recommendation import StudyOutcome
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.search import BUDGET_SPENT
-from autotune.study.selection import MOST_UNEXPLAINED, RaceEvidence, race_evidence
+from autotune.study.selection import (
+    MOST_UNEXPLAINED,
+    RaceEvidence,
+    Selection,
+    race_evidence,
+)
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
 from runner.types import RunRecord
@@ -64,6 +77,28 @@ def test_runs_made_after_the_race_do_not_change_what_it_decided() -> None:
     entries = [run(0, DEFAULT, 1.0), run(1, DEFAULT, 1.1), run(2, slow, 2.0, 0)]
     later = [run(3 + i, DEFAULT, 9.0) for i in range(5)]
     assert race_evidence(entries, trials) == race_evidence(entries + later, trials)
+
+
+def test_the_acting_part_keeps_what_its_conditions_need() -> None:
+    """A variable of a transport does nothing without the parameter that chooses the transport."""
+    pml = Parameter("pml", ("ob1", "ucx"))
+    scheme = Parameter("scheme", ("am", "get"), when=parse_expression("pml == 'ucx'"))
+    space = Space("carriers", (pml, scheme, Parameter("eager", (1, 2, 4))))
+    search: Any = SimpleNamespace(
+        space=space, plan=SearchPlan(), evaluator=None, idle=InactiveParameters(space)
+    )
+    whole = Setting({"pml": "ucx", "scheme": "am", "eager": 4})
+    tried = [
+        *(whole.updated({"eager": e}) for e in (1, 2, 4)),
+        *(Setting({"pml": "ucx", "scheme": "get", "eager": e}) for e in (1, 2, 4)),
+        *(Setting({"pml": "ucx", "eager": e}) for e in (1, 2, 4)),
+    ]
+    ratios = [[0.75 if s.get("scheme") == "am" else 1.0] for s in tried]
+    known = RaceEvidence(tried, ratios, 0.02)
+    assert known.acting(whole, 0.02) == {"scheme"}
+    search.idle.learn_default("pml", "ob1")
+    part = Selection(search, 1, "r1")._part(known, whole)
+    assert part == whole.without("eager")
 
 
 def test_what_another_study_measured_counts_as_one_run() -> None:
