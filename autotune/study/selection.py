@@ -98,6 +98,10 @@ class Selection:
         if self.standing is not None and self.standing not in settings:
             settings = [*settings[: self.plan.finalists - 1], self.standing]
         settings = settings[: self._affordable(len(settings))]
+        if whole and leader not in settings and start not in known.settings:
+            # That the rest does nothing is the model's word alone.  Without a proof beside the
+            # setting that was run, this one is proven.
+            settings, slim = [leader], leader
         return Finalists(
             settings,
             [s for s in settings if len(s) == 1 or (ablated.complete and s == ablated.setting)],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from types import SimpleNamespace
@@ -237,6 +238,26 @@ def test_a_budget_of_runs_holds_through_pruning_and_proof() -> None:
     assert len(kinds) <= 100
     assert answer.chosen is not None
     assert answer.chosen.get("p3") == 2
+
+
+def test_a_budget_for_one_finalist_proves_the_setting_that_was_run() -> None:
+    """A part that was never run is proven beside its whole, or not at all."""
+    levels = ("a", "b", "c", "d")
+    space = Space("flags", tuple(Parameter(name, (1,)) for name in levels))
+    pairs = [Setting({x: 1, y: 1}) for x, y in itertools.combinations(levels, 2)]
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return float((0.7 if "a" in setting else 1.0) * rng.lognormal(0, 0.02))
+
+    proven = {}
+    for most in (36, 200):
+        simulated = SimulatedEvaluator(model, np.random.default_rng(3))
+        strategy: Any = ListStrategy(pairs)
+        plan = SearchPlan(trials=len(pairs), max_runs=most)
+        answer = run_procedure(simulated, MemoryTrialStore(), strategy, space, plan, seed=1)
+        proven[most] = answer.proofs[0][0].settings
+    assert [len(s) for s in proven[36]] == [2]
+    assert Setting({"a": 1}) in proven[200]
 
 
 def test_a_search_that_would_never_end_leaves_a_budget_to_pruning_and_proof() -> None:
