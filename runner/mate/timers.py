@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any, Protocol
 
@@ -196,7 +196,10 @@ class Timers:
 
     def result(self) -> Times:
         """The times counted so far."""
-        return self._total if self._begun is None else self._now()
+        found = self._total if self._begun is None else self._now()
+        # What a rank has spent is read while its turn may begin or end, so a rank that has hardly
+        # run in between can seem to have spent less than before.
+        return replace(found, ranks=[max(spent, 0.0) for spent in found.ranks])
 
 
 @dataclass
