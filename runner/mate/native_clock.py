@@ -8,7 +8,8 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from runner.mate.timers import WorkerTimes
-from runner.native.core import Core
+from runner.native.core import Core, counter
+from runner.native.counter import steady
 from runner.native.words import WORKER
 
 
@@ -87,16 +88,20 @@ class NativeClock:
         finally:
             self.switch(before)
 
+    def _words(self) -> tuple[int | None, float, int, list[float], list[float]]:
+        """The clock of the thread, and the start, kind, seconds and additions of its times."""
+        words = float(self._since[0]), int(self._kind[0])
+        return self._cpu_id, *words, [*self._spent], [*self._added]
+
     def read(self) -> WorkerTimes:
         """The times so far; any thread may call this while the worker's thread lives."""
-        spent: list[float] = [*self._spent]
-        cpu_id, cpu = self._cpu_id, self.cpu
+        at, (cpu_id, since, kind, spent, added) = steady(self._words, counter().now)
+        cpu = self.cpu
         if cpu_id is not None:
-            since, added = self._since[0], self._added
             if since:
                 since += sum(added)
                 spent = [a + b for a, b in zip(spent, added, strict=True)]
-                spent[self._kind[0]] += max(0.0, time.perf_counter() - since)
+                spent[kind] += max(0.0, at - since)
             cpu = time.clock_gettime(cpu_id)
         times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self._waiting_cpu[0])
         times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent

@@ -7,9 +7,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol
+
+from runner.native.counter import steady
 
 COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
 
@@ -47,6 +49,10 @@ class WorkerTimes:
         """The sum field by field; with ``sign=-1`` the difference."""
         mine, theirs = dataclasses.asdict(self), dataclasses.asdict(other)
         return WorkerTimes(**{k: mine[k] + sign * theirs[k] for k in mine})
+
+    def clipped(self) -> WorkerTimes:
+        """The same with zero in place of what is negative."""
+        return WorkerTimes(**{k: max(v, 0) for k, v in dataclasses.asdict(self).items()})
 
 
 @dataclass
@@ -139,12 +145,15 @@ class WorkerClock:
         finally:
             self.switch(before)
 
+    def _words(self) -> tuple[int | None, float, int, list[float]]:
+        return self.cpu_id, self.since, self.kind, [*self.spent]
+
     def read(self) -> WorkerTimes:
         """The times so far; any thread may call this while the worker's thread lives."""
-        spent = list(self.spent)
-        cpu_id, cpu = self.cpu_id, self.cpu
+        at, (cpu_id, since, kind, spent) = steady(self._words, perf_counter)
+        cpu = self.cpu
         if cpu_id is not None:
-            spent[self.kind] += max(0.0, perf_counter() - self.since)
+            spent[kind] += max(0.0, at - since)
             cpu = time.clock_gettime(cpu_id)
         times = WorkerTimes(cpu_s=cpu, waiting_cpu_s=self.waiting_cpu)
         times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s, times.scheduling_s = spent
@@ -197,9 +206,9 @@ class Timers:
     def result(self) -> Times:
         """The times counted so far."""
         found = self._total if self._begun is None else self._now()
-        # What a rank has spent is read while its turn may begin or end, so a rank that has hardly
-        # run in between can seem to have spent less than before.
-        return replace(found, ranks=[max(spent, 0.0) for spent in found.ranks])
+        # What a rank has spent is read while its turn may begin or end, and a call of MPI counts
+        # as such when it returns.  So a time that hardly grew can seem to have become less.
+        return Times([t.clipped() for t in found.workers], [max(t, 0.0) for t in found.ranks])
 
 
 @dataclass

@@ -10,7 +10,6 @@ import ctypes
 import functools
 import platform
 import random
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from runner.errors import RunnerError
-from runner.native import kernels, processor
+from runner.native import kernels
 from runner.native.arena import Arena
+from runner.native.counter import Counter, steady
 from runner.native.mpi_table import MessageTable
 from runner.native.words import (
     BITS,
@@ -117,34 +117,9 @@ def functions() -> kernels.Kernels:
 
 
 @functools.cache
-def _clock() -> tuple[float, int, float]:
-    """Seconds a tick of the processor's counter, a tick and its time.
-
-    The first is 0 if the counter has no constant rate.
-    """
-    count = functions().function("count")
-    if platform.machine() != "x86_64" or not _constant_rate():
-        return 0.0, 0, 0.0
-
-    def both() -> tuple[int, float]:
-        """The pair that was read in the shortest time of some."""
-        found = []
-        for _ in range(20):
-            before = time.perf_counter()
-            ticks = count()
-            after = time.perf_counter()
-            found.append((after - before, ticks, 0.5 * (before + after)))
-        _, ticks, at = min(found)
-        return ticks, at
-
-    tick0, second0 = both()
-    time.sleep(1e-3)
-    tick1, second1 = both()
-    return (second1 - second0) / (tick1 - tick0), tick0, second0
-
-
-def _constant_rate() -> bool:
-    return processor.flags() >= {"constant_tsc", "nonstop_tsc"}
+def counter() -> Counter:
+    """The clock of compiled code in this process."""
+    return Counter.measured(functions().function("count"))
 
 
 class Part:
@@ -268,7 +243,7 @@ class Core:
 
     def _fill(self, ranks: Sequence[int], options: Options) -> None:
         call, body = (ctypes.cast(c, ctypes.c_void_p).value or 0 for c in self._callbacks)
-        tick_s, tick0, second0 = _clock()
+        clock = counter()
         self._set(
             workers=len(self.workers),
             ranks=len(ranks),
@@ -286,7 +261,7 @@ class Core:
             seconds=self._code.address("seconds"),
             cpu_seconds=self._code.address("cpu_seconds"),
             private=_PRIVATE_FUTEX if self._arena is None else 0,
-            tick0=tick0,
+            tick0=clock.tick0,
             crowded=int(options.crowded),
             stealing=int(options.stealing),
             random=int(options.seed is not None),
@@ -294,8 +269,8 @@ class Core:
             live=len(ranks),
         )
         for name, value in (
-            ("second0", second0),
-            ("tick_s", tick_s),
+            ("second0", clock.second0),
+            ("tick_s", clock.tick_s),
             ("spin_s", options.spin_s),
             ("sleep_s", options.sleep_s),
         ):
@@ -473,11 +448,14 @@ class Core:
 
     def guest_s(self, guest: int) -> float:
         """Seconds that a guest has computed in this process, up to now."""
-        memory = self.memory
-        spent = memory.get_real(guest + WORKER.compute)
-        if memory.get(guest + WORKER.rank) and memory.get(guest + WORKER.kind) == COMPUTE:
-            spent += max(0.0, time.perf_counter() - memory.get_real(guest + WORKER.since))
-        return spent
+        get, real = self.memory.get, self.memory.get_real
+
+        def words() -> tuple[bool, float, float]:
+            computes = get(guest + WORKER.rank) != 0 and get(guest + WORKER.kind) == COMPUTE
+            return computes, real(guest + WORKER.since), real(guest + WORKER.compute)
+
+        at, (computes, since, spent) = steady(words, counter().now)
+        return spent + max(0.0, at - since) if computes else spent
 
     def learn(self, number: int, entry: int) -> bool:
         """Note the code of a region that guests may run, for this process's own workers.
