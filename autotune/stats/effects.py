@@ -33,6 +33,8 @@ _TAIL = 4.0
 """Degrees of freedom of Student's t of the noise: one slow launch must not make an effect."""
 _REWEIGHTED = 3
 _STEPS = 200
+_QUIETEST = 1e-3
+"""Noise that is assumed at least: no digits are left for the ratio of an effect to less."""
 _REFERENCE = 0.25
 """Share of the noise variance of one run that the default's level adds to each setting."""
 
@@ -55,7 +57,7 @@ def level_effects(
     for row, (setting, _) in enumerate(known):
         has[row, [column[level] for level in setting.items()]] = 1.0
     logs = np.array([min(math.log(median(r)), _CLIP) for _, r in known])
-    variance = noise**2 * (_REFERENCE + 1 / np.array([len(r) for _, r in known]))
+    variance = max(noise, _QUIETEST) ** 2 * (_REFERENCE + 1 / np.array([len(r) for _, r in known]))
     weights = np.ones(len(known))
     for _ in range(_REWEIGHTED):
         acting, means = _sparse(has, logs, weights / variance)
@@ -82,7 +84,8 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
         means = inverse @ toward[chosen]
         rest = own - np.einsum("ij,ij->i", cross @ inverse, cross)
         pull = toward - cross @ means
-        step = _best_step(precision, rest, pull)
+        variances = dict(zip(chosen, np.diag(inverse).tolist(), strict=True))
+        step = _best_step(precision, variances, rest, pull)
         if step is None:
             break
         index, value = step
@@ -94,17 +97,24 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
 
 
 def _best_step(
-    precision: Mapping[int, float], rest: Floats, pull: Floats
+    precision: Mapping[int, float], variances: Mapping[int, float], rest: Floats, pull: Floats
 ) -> tuple[int, float | None] | None:
     """The change of one level's prior precision that adds most evidence; None if none adds any.
 
-    A precision of None leaves the level out. ``rest`` and ``pull`` are S and Q of the source.
+    A precision of None leaves the level out. ``variances``: posterior ones of the levels that have
+    a precision. ``rest`` and ``pull`` are S and Q of the source; where a level has a precision,
+    ``1 - S / precision`` is taken as precision times variance, because the difference of the two
+    has no digits left where the noise is small.
     """
     best, most = None, 1e-3
     for i in range(rest.size):
         s, q = float(rest[i]), float(pull[i])
         a = precision.get(i)
-        own_s, own_q = (s, q) if a is None else (a * s / (a - s), a * q / (a - s))
+        if a is None:
+            own_s, own_q, left = s, q, 1.0
+        else:
+            left = a * variances[i]
+            own_s, own_q = 1 / variances[i] - a, q / left
         over = own_q**2 - own_s
         new = own_s**2 / over if over > 0 and own_s > 0 else None
         if a is None:
@@ -112,12 +122,14 @@ def _best_step(
                 continue
             added = ((q**2 - s) / s + math.log(s / q**2)) / 2 - _EVIDENCE
         elif new is None:
-            added = (q**2 / (s - a) - math.log(1 - s / a)) / 2 + _EVIDENCE
+            added = (-(q**2) / (a * left) - math.log(left)) / 2 + _EVIDENCE
         else:
+            # One plus S times the change of the prior variance.
+            grown = left + own_s * left / new
             change = 1 / new - 1 / a
-            if abs(change) * s < 1e-6:
+            if abs(grown - 1) < 1e-6:
                 continue
-            added = (q**2 / (s + 1 / change) - math.log(1 + s * change)) / 2
+            added = (q**2 * change / grown - math.log(grown)) / 2
         if added > most:
             best, most = (i, new), added
     return best

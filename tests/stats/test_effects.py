@@ -6,6 +6,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from autotune.stats.effects import level_effects
 
@@ -67,3 +69,39 @@ def test_one_slow_launch_makes_no_effect_and_failures_count_as_slow() -> None:
 def test_without_runs_nothing_is_known() -> None:
     assert level_effects([], [], 0.05) == {}
     assert level_effects([{"p1": 1}], [[]], 0.05) == {}
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.frozensets(st.integers(0, 7), max_size=5),
+            st.floats(0.05, 3.0),
+            st.integers(1, 3),
+        ),
+        max_size=12,
+    ),
+    noise=st.floats(0.0, 0.3),
+)
+@example(
+    rows=[
+        (frozenset(levels), ratio, 1)
+        for levels, ratio in [
+            ({0, 1}, 0.479),
+            ({1, 2, 3, 4}, 0.1766),
+            ({1}, 2.0),
+            ({0, 2, 5}, 0.1427),
+            ({2}, 0.281),
+            ({3, 5, 6}, 0.2186),
+            ({0}, 0.1416),
+        ]
+    ],
+    noise=0.00093,
+)
+def test_any_runs_have_finite_effects(
+    rows: list[tuple[frozenset[int], float, int]], noise: float
+) -> None:
+    """Also where many levels act on few settings and the noise is far below their effects."""
+    found = [{f"p{i}": 1 for i in levels} for levels, _, _ in rows]
+    runs = [[ratio] * count for _, ratio, count in rows]
+    effects = level_effects(found, runs, noise)
+    assert all(math.isfinite(effect) for effect in effects.values())
