@@ -2,15 +2,17 @@
 
 The space has 24 settings: the eager limit unset or at one of five levels (those above 4 KiB are
 known to be much better for messages of 4 KiB), times four settings of two parameters that cannot
-matter. The search tries all of them. The grid measures each setting five times and takes the best
-median.
+matter. The search tries all of them. With ``--large`` it has 108 settings, of three parameters that
+cannot matter, and ``auto`` searches it until it stops by itself. The grid measures each setting
+five times and takes the best median.
 
 The compared decision is the eager limit, the only parameter that matters. Every limit above the
 message size is equally good, so the two must agree whether the limit sends a 4 KiB message at once.
 
-Usage: python -m benchmarks.racing_grid [--no-grid] [--json FILE]
+Usage: python -m benchmarks.racing_grid [--large] [--no-grid] [--json FILE]
 
-Expected on a quiet machine: search 1 to 2 minutes, grid (120 runs) 3 to 4 minutes.
+Expected on a quiet machine: search 1 to 2 minutes, grid (120 runs) 3 to 4 minutes, or 15 minutes
+for the large one (540 runs).
 """
 
 from __future__ import annotations
@@ -32,28 +34,33 @@ from benchmarks.common import (
 )
 
 LIMITS = [1024, 2048, 8192, 16384, 65536]
-NULLS = {"coll_adapt_bcast_max_send_requests": [1], "osc_rdma_buffer_size": [8192]}
+Levels = dict[str, list[int]]
+NULLS: Levels = {"coll_adapt_bcast_max_send_requests": [1], "osc_rdma_buffer_size": [8192]}
+MANY_NULLS: Levels = {
+    "coll_adapt_bcast_max_send_requests": [1],
+    "osc_rdma_buffer_size": [8192, 131072],
+    "coll_han_bcast_segsize": [4096, 65536],
+}
 MESSAGE = 4096
 REPEATS = 5
-RATIO = 3.0
-BOUND = f"same decision, and {REPEATS} x settings >= {RATIO:g} x search runs"
+RATIO, LARGE_RATIO = 3.0, 7.0
 TARGET = ["--app", "micro", "--input", "pingpong-4k"]
 
 Setting = dict[str, int]
 
 
-def space_text() -> str:
+def space_text(nulls: Levels = NULLS) -> str:
     """The space as a TOML file; every parameter also has the level "unset"."""
     lines = ['description = "racing against a grid"', 'library = "openmpi>=5"']
-    for name, levels in {"btl_sm_eager_limit": LIMITS, **NULLS}.items():
+    for name, levels in {"btl_sm_eager_limit": LIMITS, **nulls}.items():
         lines += [f"[parameters.{name}]", f"levels = {levels}"]
     return "\n".join(lines) + "\n"
 
 
-def settings() -> list[Setting]:
+def settings(nulls: Levels = NULLS) -> list[Setting]:
     """Every setting of the space, with the default."""
-    names = ["btl_sm_eager_limit", *NULLS]
-    levels = [[None, *values] for values in (LIMITS, *NULLS.values())]
+    names = ["btl_sm_eager_limit", *nulls]
+    levels = [[None, *values] for values in (LIMITS, *nulls.values())]
     return [
         {name: value for name, value in zip(names, chosen, strict=True) if value is not None}
         for chosen in product(*levels)
@@ -82,9 +89,10 @@ def words(setting: Setting) -> str:
     return ",".join(f"{name}={value}" for name, value in setting.items()) or "default"
 
 
-def measure_grid(space: str, store: str, guard: list[str]) -> tuple[Setting, int]:
+def measure_grid(
+    every: list[Setting], space: str, store: str, guard: list[str]
+) -> tuple[Setting, int]:
     """The grid's winner and the number of rejected runs; the order of runs is random."""
-    every = settings()
     seconds: list[list[float]] = [[] for _ in every]
     order = [number for number in range(len(every)) for _ in range(REPEATS)]
     random.Random(0).shuffle(order)
@@ -116,7 +124,11 @@ def measure_grid(space: str, store: str, guard: list[str]) -> tuple[Setting, int
 
 
 def judge(
-    raced: dict[str, Any], winner: Setting | None, search_runs: int, grid_runs: int
+    raced: dict[str, Any],
+    winner: Setting | None,
+    search_runs: int,
+    grid_runs: int,
+    least: float = RATIO,
 ) -> list[str]:
     """Faults in words; ``winner`` is the grid's, None if the grid was not measured."""
     wrong = []
@@ -124,7 +136,7 @@ def judge(
     known = "eager" if winner is None else decision(winner)
     if found != known:
         wrong.append(f"racing decided '{found}' ({raced.get('status')}), the grid '{known}'")
-    if grid_runs < RATIO * search_runs:
+    if grid_runs < least * search_runs:
         ratio = grid_runs / search_runs
         wrong.append(f"{search_runs} search runs against {grid_runs}: x{ratio:.1f}")
     return wrong
@@ -135,23 +147,28 @@ def main() -> int:
     arguments.add_argument(
         "--no-grid", action="store_true", help="count the grid's runs, take its decision as known"
     )
+    arguments.add_argument("--large", action="store_true", help="108 settings, searched by auto")
     given = arguments.parse_args()
-    count = len(settings())
+    nulls, least = (MANY_NULLS, LARGE_RATIO) if given.large else (NULLS, RATIO)
+    every = settings(nulls)
+    count = len(every)
+    bound = f"same decision, and {REPEATS} x settings >= {least:g} x search runs"
+    how = ["auto"] if given.large else ["exhaustive", "--trials", str(count)]
     with store_at(given.store) as store:
         space = Path(f"{store}.space.toml")
-        space.write_text(space_text())
+        space.write_text(space_text(nulls))
         answer = autotune(
-            *("search", *TARGET, "--space", str(space), "--strategy", "exhaustive"),
-            *("--trials", str(count), "--store", store, "--params-file", f"{store}.conf"),
+            *("search", *TARGET, "--space", str(space), "--strategy", *how),
+            *("--store", store, "--params-file", f"{store}.conf"),
             *given.guard,
         )  # fmt: skip
         result = answer.result
         if answer.code != 0 or not result.get("search_runs"):
             failure = f"search ended with exit {answer.code}: {answer.text[-300:]}"
-            return conclude("racing against a grid", BOUND, [failure], {}, given.json)
+            return conclude("racing against a grid", bound, [failure], {}, given.json)
         winner, grid_rejected = None, 0
         if not given.no_grid:
-            winner, grid_rejected = measure_grid(str(space), store, given.guard)
+            winner, grid_rejected = measure_grid(every, str(space), store, given.guard)
     grid_runs = REPEATS * count
     rows = [
         {
@@ -180,8 +197,8 @@ def main() -> int:
         "racing_seconds": answer.wall_s,
         "ways": rows,
     }
-    failures = judge(result, winner, result["search_runs"], grid_runs)
-    return conclude("racing against a grid", BOUND, failures, figures, given.json)
+    failures = judge(result, winner, result["search_runs"], grid_runs, least)
+    return conclude("racing against a grid", bound, failures, figures, given.json)
 
 
 if __name__ == "__main__":

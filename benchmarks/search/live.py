@@ -1,10 +1,10 @@
 """Strategies on real programs: the settings they would name, measured together.
 
-    python -m benchmarks.search.live [--runs 25] [--blocks 10] [--json FILE]
+    python -m benchmarks.search.live [--runs 25] [--seeds 3] [--blocks 10] [--json FILE]
     python -m benchmarks.search.live --cluster testbed --programs jacobi3d:face:2 nas-is:W:4
 
-Every strategy searches each program on this machine, in turns by program, with the search phase and
-race of a study. The settings that they would name after so many search runs are then run
+Every strategy searches each program on this machine, with each seed in turn, with the search phase
+and race of a study. The settings that they would name after so many search runs are then run
 interleaved with the default, in blocks of random order, on fresh data. This measurement scores a
 strategy, not the runs of its search. Needs a quiet machine.
 """
@@ -57,10 +57,10 @@ class Course:
 
 
 def search(
-    store: Store, target: Target, space: Space, name: str, given: argparse.Namespace
+    store: Store, target: Target, space: Space, name: str, seed: int, given: argparse.Namespace
 ) -> Course:
     """Search one program with one strategy."""
-    how = (name, {"live": given.runs}, given.seed, given.guard)
+    how = (name, {"live": given.runs}, seed, given.guard)
     key = study_key(target, space, Session.adapter(target), *how)
     course = Course()
     plan = SearchPlan(trials=None)
@@ -75,7 +75,7 @@ def search(
                 named = named_setting(strategy, known, running.favourite, plan.min_gain)
                 course.named.append((history.search_runs, history.launched_s, named))
 
-        strategy = maker(name)(space, given.seed, (), given.runs)
+        strategy = maker(name)(space, seed, (), given.runs)
         limited = Limited(strategy, given.runs, lambda: history.search_runs)
         running = SearchPhase(session.evaluator, trial_store, limited, space, plan, note)  # type: ignore[arg-type]
         running.run()
@@ -112,19 +112,20 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
     target = find_target(words)
     space = target.space(given.space)
     courses = {}
-    for strategy in given.strategies:
-        print(f"{program}: {strategy}", file=sys.stderr, flush=True)
-        courses[strategy] = search(store, target, space, strategy, given)
+    for seed in range(given.seed, given.seed + given.seeds):
+        for strategy in given.strategies:
+            print(f"{program}: {strategy}, seed {seed}", file=sys.stderr, flush=True)
+            courses[strategy, seed] = search(store, target, space, strategy, seed, given)
     marks = [mark for mark in MARKS if mark <= given.runs]
-    named = {s: {mark: c.at(mark) for mark in marks} for s, c in courses.items()}
+    named = {key: {mark: c.at(mark) for mark in marks} for key, c in courses.items()}
     every = list(dict.fromkeys([DEFAULT, *(s for at in named.values() for s in at.values())]))
     print(f"{program}: {len(every)} settings held out", file=sys.stderr, flush=True)
     seen = measure(store, target, space, every, given)
     medians = {setting: statistics.median(values) for setting, values in seen.items()}
     best = min(medians.values())
     rows = []
-    for strategy, at in named.items():
-        row: dict[str, Any] = {"program": program, "strategy": strategy}
+    for (strategy, seed), at in named.items():
+        row: dict[str, Any] = {"program": program, "strategy": strategy, "seed": seed}
         for mark, setting in at.items():
             row[f"at {mark}"] = round(best / medians[setting], 3)
         last = at[marks[-1]]
@@ -133,9 +134,25 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
             found = compare(seen[DEFAULT], seen[last])
             row["gain"] = f"{found.gain:+.1%} ({found.lo:+.1%}..{found.hi:+.1%})"
         rows.append(row)
-    shown = {"program": program, "strategy": "default", "names": "default"}
+    shown = {"program": program, "strategy": "default", "seed": "", "names": "default"}
     rows.append(shown | {f"at {m}": round(best / medians[DEFAULT], 3) for m in marks})
     return rows
+
+
+def over_seeds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Median of each program and strategy over its seeds; the lower one of two."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["program"], row["strategy"]), []).append(row)
+    return [
+        {"program": program, "strategy": strategy}
+        | {
+            mark: statistics.median_low(row[mark] for row in found)
+            for mark in found[0]
+            if mark.startswith("at ")
+        }
+        for (program, strategy), found in groups.items()
+    ]
 
 
 def main() -> int:
@@ -151,7 +168,8 @@ def main() -> int:
     add("--cluster", default="local", help="testbed: it must be up")
     add("--runs", type=int, default=25, help="search runs of each")
     add("--blocks", type=int, default=10, help="of the held-out measurement")
-    add("--seed", type=int, default=0)
+    add("--seed", type=int, default=0, help="the first seed")
+    add("--seeds", type=int, default=1, help="searches of each strategy on each program")
     add("--mpi")
     add("--store", help="results database; default: a new one, removed at the end")
     add("--json", metavar="FILE")
@@ -170,7 +188,9 @@ def main() -> int:
                 return 1
         short = [{k: v for k, v in row.items() if k != "names"} for row in rows]
         table([{k: row.get(k, "") for k in {**short[0], "gain": ""}} for row in short])
-    report("search.live", {"rows": rows}, given.json)
+        if given.seeds > 1:
+            table(over_seeds(rows))
+    report("search.live", {"rows": rows, "medians": over_seeds(rows)}, given.json)
     return 0
 
 

@@ -100,6 +100,8 @@ def test_grid_has_every_setting_once() -> None:
     every = racing_grid.settings()
     assert len(every) == len({racing_grid.words(setting) for setting in every}) == 24
     assert {} in every
+    large = racing_grid.settings(racing_grid.MANY_NULLS)
+    assert len({racing_grid.words(setting) for setting in large}) == len(large) == 108
 
 
 @pytest.mark.parametrize(
@@ -126,6 +128,8 @@ def test_racing_fails_on_another_decision_or_too_many_runs() -> None:
     assert racing_grid.judge(raced, None, 40, 120) == []
     assert len(racing_grid.judge(raced, small, 40, 120)) == 1
     assert len(racing_grid.judge(raced, eager, 41, 120)) == 1
+    assert racing_grid.judge(raced, eager, 77, 540, 7.0) == []
+    assert len(racing_grid.judge(raced, eager, 78, 540, 7.0)) == 1
     assert len(racing_grid.judge({"recommended": {"setting": {}}}, eager, 60, 120)) == 2
 
 
