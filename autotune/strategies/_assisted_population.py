@@ -67,7 +67,8 @@ class AssistedPopulation:
         """Whether the search has ended by its own rules.
 
         Without a limit of generations it ends if there was no new best for ``patience``
-        generations, or for ``ei_patience`` ones and no candidate is worth a run.
+        generations after as many others, or for ``ei_patience`` ones and no candidate is worth a
+        run.  A best among the first individuals is often a lucky run.
         """
         plan = self._plan
         if plan.max_generations and self.generation >= plan.max_generations:
@@ -75,7 +76,7 @@ class AssistedPopulation:
         waited = self._unimproved // plan.offspring
         if not plan.patience or self._trials < plan.min_trials or waited < plan.ei_patience:
             return False
-        if waited >= plan.patience:
+        if waited >= plan.patience and self.generation >= 2 * plan.patience:
             return True
         _, worth = self._select((), self._trials)
         return worth < plan.ei_threshold

@@ -115,7 +115,7 @@ OPTIONS = table(
         "patience",
         "int",
         30,
-        "generations without a new best until the search stops; 0: never",
+        "generations without a new best until the search stops, after as many others; 0: never",
         (0, 100_000),
     ),
     Option(

@@ -124,9 +124,9 @@ def test_it_ends_where_nothing_helps_but_not_before_the_first_trials() -> None:
     assert len(drive(create("ga", SIX, seed=0, options={"patience": 0}), 60, idle)) == 60
 
 
-def test_it_goes_on_while_a_child_is_worth_a_run_up_to_the_patience() -> None:
-    options: dict[str, OptionValue] = {"ei_threshold": 0.0, "ei_patience": 1, "patience": 35}
-    assert len(drive(create("ga", WIDE, seed=0, options=options), 40, idle)) == 35
+def test_it_goes_on_while_a_child_is_worth_a_run_up_to_twice_the_patience() -> None:
+    options: dict[str, OptionValue] = {"ei_threshold": 0.0, "ei_patience": 1, "patience": 15}
+    assert len(drive(create("ga", WIDE, seed=0, options=options), 40, idle)) == 30
 
 
 def test_generations_are_limited() -> None:

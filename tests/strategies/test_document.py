@@ -19,7 +19,7 @@ def test_the_words_about_the_plain_search_match_its_defaults() -> None:
     values = complete("ga", find("ga").options)
     assert f"**It breeds {values['breed']} children" in TEXT
     assert f"**It waits {values['patience']} generations**" in TEXT
-    assert f"before it ends; {values['ei_patience']} (`ei_patience`)" in TEXT
+    assert f"without a new best; {values['ei_patience']} (`ei_patience`)" in TEXT
     assert f"by {values['init_min']} to {values['init_max']} parameters" in TEXT
     assert (values["population"], values["tournament"]) == (10, 5)
     assert "are the ten best individuals so far" in TEXT
