@@ -51,7 +51,7 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
     return Source(study, space)
 
 
-_NO_SEARCH = ("run", "noise", "compare")
+_NO_SEARCH = ("run", "noise", "compare", "screening")
 """Strategies of studies of single settings, which contain nothing to learn."""
 Launch = tuple[str | tuple[str, ...], str | None, int, str]
 """A name or a command line, the input, the number of ranks, and the MPI."""

@@ -104,6 +104,8 @@ class Result:
     """Whether every parameter of the recommended setting was seen to matter; else "not pruned"."""
     next_step: dict[str, Any] | None = None
     """What would decide an open proof: ``{words, options}``."""
+    fidelity: dict[str, Any] | None = None
+    """What cheap runs cost and saved (:func:`~autotune.study.screening.summary`); None without."""
     slow_launches: dict[str, Any] | None = None
     """How often the recommended setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
@@ -152,6 +154,7 @@ class Result:
             "pruning": self.pruning,
             "next_step": self.next_step,
             "slow_launches": self.slow_launches,
+            "fidelity": self.fidelity,
             "finalists": [f.to_json() for f in self.finalists],
             "warnings": self.warnings,
             "inherited": self.inherited,
