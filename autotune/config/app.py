@@ -166,6 +166,12 @@ class App(BaseModel):
 
         Raises UsageError if the application's file declares no cheap form of that input.
         """
+        if self.literal:
+            raise UsageError(
+                "a program on the command line has no cheap form; write the application's file "
+                "configs/apps/NAME.toml with a table [fidelity.default] and use --app NAME "
+                "(docs/howto.md), or leave out --fidelity"
+            )
         name = input_name or self.usual_input
         whole = self.input(input_name)
         form = self.fidelity.get(name)

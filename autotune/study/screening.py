@@ -43,7 +43,7 @@ from autotune.wording import count, percent, seconds
 
 SCREENING = "screening"
 """The strategy in the key of the study that holds the cheap runs of another one."""
-SCREEN = "screen"
+CHEAP_PHASE = "screen"
 """The phase of a candidate's cheap runs."""
 LINK = "fidelity"
 """The document of a study that names the study with its cheap runs."""
@@ -176,7 +176,7 @@ class Screening:
             e
             for e in history.entries
             if e.key == setting.key
-            and e.phase == SCREEN
+            and e.phase == CHEAP_PHASE
             and e.counts
             and history.place in (None, e.record.place)
         ]
@@ -184,7 +184,7 @@ class Screening:
     def _run(self, setting: Setting) -> HistoryEntry:
         defaults = self.evaluator.history.default_records()
         longest = self.plan.run_limit_s(defaults, 1.0)
-        return self.evaluator.run(setting, SCREEN, timeout_s=longest)
+        return self.evaluator.run(setting, CHEAP_PHASE, timeout_s=longest)
 
     def _no_gain(self, run: HistoryEntry) -> bool:
         """Whether a run shows no gain over each of the default's last runs before it.
