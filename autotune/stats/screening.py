@@ -7,13 +7,18 @@ of these times come from one distribution, at best: each order of them is equall
 rule screens the setting out with a probability of at most :data:`CHANCE`, whatever the distribution
 of the noise is, if the runs are independent.
 
-Cheap and full runs agree if their rank correlation (Spearman) is high enough.
+Cheap and full runs disagree if their rank correlation (Spearman) is too low. Noise and settings
+that hardly differ lower the correlation of forms that agree, too. So the correlation that is needed
+is multiplied by the reliability of both figures: the correlation with their true values that their
+noise allows (Spearman, Am. J. Psychol. 15, 1904). Some correlation is needed all the same: a cheap
+form that tells nothing can only lose the best setting.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import stats
@@ -23,7 +28,9 @@ DEFAULTS = 5
 CHANCE = 1 / math.comb(DEFAULTS + 2, 2)
 """Largest probability that the rule screens out a setting with the gain that is looked for."""
 AGREEMENT = 0.6
-"""Smallest rank correlation of cheap and full runs with which screening goes on."""
+"""Smallest rank correlation of true cheap and full times with which screening goes on."""
+LEAST_RELIABILITY = 0.5
+"""The needed correlation is multiplied by no less than this."""
 
 
 def shows_no_gain(value_s: float, defaults_s: Sequence[float], min_gain: float) -> bool:
@@ -43,6 +50,47 @@ def clear_step(variance: float, freedom: int) -> float:
     level is that of two runs.
     """
     return float(stats.t.ppf(0.999, freedom)) * math.sqrt(1.5 * variance)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The rank correlation of two figures of ``settings`` settings, and the one that is needed."""
+
+    correlation: float
+    needed: float
+    settings: int
+
+    @classmethod
+    def of(
+        cls, pairs: Sequence[tuple[float, float]], cheap_variance: float, full_variance: float
+    ) -> Agreement:
+        """``pairs`` are cheap and full ratio of each setting, infinite if it failed.
+
+        The variances are those of one log time of the default in each form.
+        """
+        cheap, full = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        allowed = reliability(cheap, cheap_variance) * reliability(full, full_variance)
+        needed = AGREEMENT * max(allowed, LEAST_RELIABILITY)
+        return cls(rank_correlation(cheap, full), needed, len(pairs))
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the correlation is below the needed one."""
+        return self.correlation < self.needed
+
+
+def reliability(ratios: Sequence[float], variance: float) -> float:
+    """The correlation of ratios with their true values, from 0 to 1.
+
+    ``variance`` is that of one log time of the default. The spread of the ratios is that of their
+    middle half, so that a few very slow settings do not hide that the others are equal.
+    """
+    logs = [math.log(ratio) for ratio in ratios if 0 < ratio < math.inf]
+    if len(logs) < 2:
+        return 0.0
+    low, high = np.quantile(logs, [0.25, 0.75])
+    spread = float(high - low) / 1.349
+    return math.sqrt(max(1 - 1.5 * variance / spread**2, 0.0)) if spread > 0 else 0.0
 
 
 def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:

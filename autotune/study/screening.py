@@ -25,8 +25,8 @@ from typing import Any
 from autotune.errors import WorkError
 from autotune.space import Setting
 from autotune.stats.screening import (
-    AGREEMENT,
     DEFAULTS,
+    Agreement,
     clear_step,
     rank_correlation,
     shows_no_gain,
@@ -107,13 +107,15 @@ class Screening:
             return True
         trials = self.trial_store.trials
         pairs = both_forms(trials)
-        seen = agreement(pairs)
-        if len(pairs) < BOTH_FIRST or seen is None:
+        if len(pairs) < BOTH_FIRST:
             return False
+        scatter = _scatter(trials)
+        cheap_variance = self.evaluator.history.default_scatter()[0]
+        seen = Agreement.of(pairs, cheap_variance, scatter[0] if scatter else 0.0)
         missed = missed_gain(trials, self.plan.min_gain)
-        if seen >= AGREEMENT and missed is None:
+        if not seen.refuted and missed is None:
             return False
-        off = {"correlation": seen, "settings": len(pairs), "missed_gain": missed}
+        off = {**dataclasses.asdict(seen), "missed_gain": missed}
         self.trial_store.store_document(OFF, off)
         self.watch(
             Note(
@@ -238,10 +240,10 @@ def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
     A gain is clear if it is above ``min_gain`` by more than the scatter of the default explains
     (Student's t, one in a thousand). None if there is none, or if the scatter is not known yet.
     """
-    known = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
-    if not known or known[-1][1] < 1:
+    scatter = _scatter(trials)
+    if scatter is None:
         return None
-    bar = -math.log1p(min_gain) - clear_step(*known[-1])
+    bar = -math.log1p(min_gain) - clear_step(*scatter)
     ratios = [
         t.estimate
         for t in trials
@@ -255,10 +257,16 @@ def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
     return 1 / best - 1 if math.log(best) < bar else None
 
 
+def _scatter(trials: Sequence[Trial]) -> tuple[float, int] | None:
+    """Variance of one log time of the default in full runs, and its degrees of freedom."""
+    known = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
+    return (known[-1][0], known[-1][1]) if known and known[-1][1] >= 1 else None
+
+
 def _why_off(off: dict[str, Any]) -> str:
     figure = f"rank correlation {off['correlation']:.2f} over {count(off['settings'], 'setting')}"
-    if off["correlation"] < AGREEMENT:
-        return f"{figure}, at least {AGREEMENT} is needed"
+    if off["missed_gain"] is None:
+        return f"{figure}; {off['needed']:.2f} is needed"
     gain = percent(off["missed_gain"])
     return f"a setting without gain in cheap runs has {gain} in full runs ({figure})"
 

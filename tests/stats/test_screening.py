@@ -11,7 +11,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autotune.stats.screening import CHANCE, DEFAULTS, clear_step, rank_correlation, shows_no_gain
+from autotune.stats.screening import (
+    CHANCE,
+    DEFAULTS,
+    Agreement,
+    clear_step,
+    rank_correlation,
+    shows_no_gain,
+)
 
 GAIN = 0.05
 
@@ -71,6 +78,40 @@ def test_a_clear_step_is_rare() -> None:
     steps = runs[:, 0] - runs[:, [1, 2]].mean(axis=1)
     found = sum(s < -clear_step(v, 2) for s, v in zip(steps, variance, strict=True))
     assert found <= stats.binom.ppf(0.999, len(runs), 0.001)
+
+
+def refuted(settings: int, spread: float, together: bool, times: int = 500) -> float:
+    """How often forms are taken to disagree, with 5 % noise in both; ``together``: they agree."""
+    rng = np.random.default_rng(9)
+    true = rng.normal(0, spread, (2, times, settings))
+    logs = true[[0, 0 if together else 1]] + rng.normal(0, 0.05, true.shape)
+    found = sum(
+        Agreement.of(list(zip(cheap, full, strict=True)), 0.05**2, 0.05**2).refuted
+        for cheap, full in zip(*np.exp(logs).tolist(), strict=True)
+    )
+    return found / times
+
+
+def test_forms_that_agree_are_rarely_refuted_where_settings_differ() -> None:
+    assert refuted(8, 0.3, together=True) < 0.01
+    assert refuted(8, 0.1, together=True) < 0.15
+    assert refuted(24, 0.1, together=True) < 0.03
+
+
+def test_forms_that_disagree_are_refuted() -> None:
+    assert refuted(8, 0.3, together=False) > 0.85
+    assert refuted(24, 0.3, together=False) > 0.99
+    # Settings that are all alike show no agreement.
+    assert refuted(24, 0.0, together=True) > 0.85
+
+
+def test_noise_and_equal_settings_lower_what_is_needed() -> None:
+    same = [(1 + i / 100, 1 + i / 100) for i in range(9)]
+    assert Agreement.of(same, 0.0, 0.0).needed == pytest.approx(0.6)
+    assert 0.3 < Agreement.of(same, 0.01**2, 0.01**2).needed < 0.6
+    assert Agreement.of(same, 1.0, 1.0).needed == pytest.approx(0.3)
+    cliffs = [*[(1.0, 1.0)] * 7, (3.0, 3.0), (5.0, math.inf)]
+    assert Agreement.of(cliffs, 0.01**2, 0.01**2).needed == pytest.approx(0.3)
 
 
 def test_ranks_are_compared_and_failures_rank_last() -> None:

@@ -292,7 +292,7 @@ def test_the_summary_counts_what_was_run(space: Space) -> None:
     words = screening_words(seen)
     assert f"{out} settings screened out" in words
     assert "switched off" not in words
-    off = {"correlation": -0.31, "settings": 9, "missed_gain": None}
+    off = {"correlation": -0.31, "settings": 9, "needed": 0.6, "missed_gain": None}
     ended = summary("--iterations 10", "0" * 64, cheap, full, trial_store.trials, off)
     assert "switched off: rank correlation -0.31 over 9 settings" in screening_words(ended)
     assert DEFAULT.key not in {t.setting.key for t in trial_store.trials}
