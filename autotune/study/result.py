@@ -20,6 +20,7 @@ from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirmation import Confirmation
 from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
 from autotune.study.run_history import RunHistory
+from autotune.study.screening import screening_words
 from autotune.study.trial_store import Trial
 from autotune.study.tried_layouts import unseen_threads
 from autotune.wording import LOOKS_BETTER, ParameterNames, interval, percent, share
@@ -218,6 +219,8 @@ class Result:
             for row in data["finalists"]
         ]
         result = cls(**plain)
+        if result.fidelity is not None:
+            screening_words(result.fidelity)  # It is complete if it can be said.
         result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
 

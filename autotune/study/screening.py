@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from autotune.errors import WorkError
+from autotune.errors import UsageError, WorkError
 from autotune.space import Setting
 from autotune.stats.screening import (
     DEFAULTS,
@@ -91,8 +91,9 @@ class Screening:
         """
         if self.over:
             return False
-        look = self._look(trial.effective)
-        kept = self._kept() if look.no_gain else ""
+        first = len(both_forms(self.trial_store.trials)) < BOTH_FIRST
+        look = self._look(trial.effective, 1 if first else 2)
+        kept = "first" if first else "audit" if look.no_gain and self._audited() else ""
         trial.attrs[CHEAP] = {"ratio": look.ratio, "no_gain": look.no_gain, "kept": kept}
         if kept or not look.no_gain:
             return False
@@ -134,17 +135,16 @@ class Screening:
         lost = [t for t in trials if t.state == PRUNED and t.setting not in run]
         return min(lost, key=lambda t: (cheap_ratio(t), t.number)).setting if lost else None
 
-    def _kept(self) -> str:
-        """Why a setting that shows no gain is run in full all the same; empty if it is not."""
-        trials = self.trial_store.trials
-        if len(both_forms(trials)) < BOTH_FIRST:
-            return "first"
-        seen = [t.attrs[CHEAP] for t in trials if CHEAP in t.attrs and not t.reused]
-        judged = [s for s in seen if isinstance(s, dict) and s["no_gain"] and s["kept"] != "first"]
-        return "audit" if len(judged) % AUDIT == AUDIT - 1 else ""
+    def _audited(self) -> bool:
+        """Whether the next setting that shows no gain is run in full all the same."""
+        judged = sum(_shows_none(t) for t in self.trial_store.trials if not t.reused)
+        return judged % AUDIT == AUDIT - 1
 
-    def _look(self, setting: Setting) -> Look:
-        """Run a setting in the cheap form until it shows no gain twice, or once may have one."""
+    def _look(self, setting: Setting, most: int) -> Look:
+        """Run a setting in the cheap form, up to ``most`` times, until it may have a gain.
+
+        It takes two runs to show that it has none.
+        """
         assert self._defaults is not None
         try:
             self._defaults.start()
@@ -152,7 +152,7 @@ class Screening:
             runs: list[HistoryEntry] = []
             stored = self._runs_of(setting)
             no_gain = True
-            while no_gain and len(runs) < 2:
+            while no_gain and len(runs) < most:
                 if not stored and runs:
                     # A fresh default: a machine that has become slower must not count against the
                     # setting.
@@ -169,7 +169,7 @@ class Screening:
             ) from None
         history = self.evaluator.history
         known = [ratio for run in runs if (ratio := history.ratio(run)) is not None]
-        return Look(statistics.median(known) if known else None, no_gain)
+        return Look(statistics.median(known) if known else None, no_gain and len(runs) == 2)
 
     def _runs_of(self, setting: Setting) -> list[HistoryEntry]:
         """Stored cheap runs of a setting on this place, of a search that was interrupted."""
@@ -218,6 +218,12 @@ def cheap_ratio(trial: Trial) -> float:
     return float(ratio) if isinstance(ratio, int | float) else math.inf
 
 
+def _shows_none(trial: Trial) -> bool:
+    """Whether the cheap runs of a trial showed no gain."""
+    seen = trial.attrs.get(CHEAP)
+    return isinstance(seen, dict) and bool(seen.get("no_gain"))
+
+
 def both_forms(trials: Sequence[Trial]) -> list[tuple[float, float]]:
     """Cheap and full ratio of each setting that was run in both forms; infinite if it failed."""
     return [
@@ -247,11 +253,7 @@ def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
     ratios = [
         t.estimate
         for t in trials
-        if t.state == "ok"
-        and not t.reused
-        and t.estimate is not None
-        and isinstance(seen := t.attrs.get(CHEAP), dict)
-        and seen["no_gain"]
+        if t.state == "ok" and not t.reused and t.estimate is not None and _shows_none(t)
     ]
     best = min(ratios, default=1.0)
     return 1 / best - 1 if math.log(best) < bar else None
@@ -260,7 +262,10 @@ def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
 def _scatter(trials: Sequence[Trial]) -> tuple[float, int] | None:
     """Variance of one log time of the default in full runs, and its degrees of freedom."""
     known = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
-    return (known[-1][0], known[-1][1]) if known and known[-1][1] >= 1 else None
+    if not known or len(known[-1]) != 2:
+        return None
+    variance, freedom = known[-1]
+    return (float(variance), int(freedom)) if freedom >= 1 else None
 
 
 def _why_off(off: dict[str, Any]) -> str:
@@ -304,19 +309,31 @@ def summary(
 
 
 def stored_summary(store: Store, study: StudyRecord) -> dict[str, Any] | None:
-    """The summary of a stored study; None if it was made without cheap runs."""
+    """The summary of a stored study; None if it was made without cheap runs.
+
+    Raises WorkError if what is stored of them is damaged.
+    """
     link = store.stored_document(study.id, LINK)
     if link is None:
         return None
-    cheap = store.find_study(str(link["study"]))
-    return summary(
-        str(link["form"]),
-        cheap.hash,
-        history_of(store, cheap.id),
-        history_of(store, study.id),
-        [trial_of(trial) for trial in store.trials(study.id)],
-        store.stored_document(study.id, OFF),
-    )
+    try:
+        cheap = store.find_study(str(link["study"]))
+        found = summary(
+            str(link["form"]),
+            cheap.hash,
+            history_of(store, cheap.id),
+            history_of(store, study.id),
+            [trial_of(trial) for trial in store.trials(study.id)],
+            store.stored_document(study.id, OFF),
+        )
+        screening_words(found)
+    except (LookupError, TypeError, ValueError, ArithmeticError, UsageError) as problem:
+        raise WorkError(
+            f"what study {study.hash[:12]} stored of its cheap runs is damaged ({problem!r:.200}): "
+            "somebody else wrote to the results database. Restore a copy from before, or use "
+            "another database (--store)"
+        ) from None
+    return found
 
 
 def screening_words(seen: dict[str, Any]) -> str:

@@ -107,7 +107,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("fidelity", "a warm-up, {} runs, and again", (screening_rule.DEFAULTS,)),
     ("fidelity", "each of the last\n   {} runs of the default", (screening_rule.DEFAULTS,)),
     ("fidelity", "at most 1/{} ({} %)", (1 / screening_rule.CHANCE, 4.8)),
-    ("fidelity", "The first {} settings are run in both", (screening.BOTH_FIRST,)),
+    ("fidelity", "The first {} settings are run once in the cheap form", (screening.BOTH_FIRST,)),
     ("fidelity", "is below {}, multiplied", (screening_rule.AGREEMENT,)),
     ("fidelity", "but by no less than {}.", (screening_rule.LEAST_RELIABILITY,)),
     # statistics

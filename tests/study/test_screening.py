@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,9 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autotune.errors import WorkError
+from autotune.errors import AutotuneError, WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats.screening import CHANCE
+from autotune.store import Store
 from autotune.store.model import PRUNED
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.pipeline import run_procedure
@@ -23,13 +25,16 @@ from autotune.study.run_history import RunHistory
 from autotune.study.screening import (
     AUDIT,
     BOTH_FIRST,
+    LINK,
     OFF,
     Screening,
     screening_words,
+    stored_summary,
     summary,
 )
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import CHEAP, Trial
+from tests.contract.store_samples import key
 from tests.study.conftest import ListStrategy, evaluator
 
 Model = Callable[[Setting, np.random.Generator], float | str]
@@ -296,3 +301,13 @@ def test_the_summary_counts_what_was_run(space: Space) -> None:
     ended = summary("--iterations 10", "0" * 64, cheap, full, trial_store.trials, off)
     assert "switched off: rank correlation -0.31 over 9 settings" in screening_words(ended)
     assert DEFAULT.key not in {t.setting.key for t in trial_store.trials}
+
+
+@pytest.mark.parametrize("damage", [{"study": "0" * 64}, {}, {"study": 3, "form": None}])
+def test_a_damaged_link_is_one_message(tmp_path: Path, damage: dict[str, object]) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        study = store.study(key())
+        assert stored_summary(store, study) is None
+        store.store_document(study.id, LINK, damage)
+        with pytest.raises(AutotuneError):
+            stored_summary(store, study)
