@@ -112,7 +112,7 @@ def landscape(family: str, number: int, *, held_out: bool = False) -> Land:
     single = min(
         ratio(Setting({p.name: c})) for p in parameters for c in p.choices if c is not None
     )
-    draw = draw_with(ratio, float(rng.uniform(*_NOISE)))
+    draw = _draw(ratio, float(rng.uniform(*_NOISE)))
     return Land(name, space, draw, ratio, math.exp(-gain), min(single, 1.0), False)
 
 
@@ -182,11 +182,9 @@ def _ratio(
     return ratio
 
 
-def draw_with(
+def _draw(
     ratio: Callable[[Setting], float], noise: float
 ) -> Callable[[Setting, np.random.Generator], tuple[float, str]]:
-    """Runs with these true ratios; ``noise`` is the standard deviation of one log ratio."""
-
     def draw(setting: Setting, rng: np.random.Generator) -> tuple[float, str]:
         # Every run takes the same number of random numbers, so that searches stay comparable.
         normal, chance, slow = rng.standard_normal(), rng.random(), rng.uniform(*_SLOW_BY)

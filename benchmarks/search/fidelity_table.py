@@ -28,10 +28,10 @@ from pathlib import Path
 import numpy as np
 
 from autotune.errors import UsageError
-from autotune.space import Setting
+from autotune.space import DEFAULT, Setting
 from benchmarks.common import commit
 from benchmarks.search.contestants import maker
-from benchmarks.search.families import FAMILIES, LANDSCAPES, draw_with, landscape
+from benchmarks.search.families import FAMILIES, LANDSCAPES, landscape
 from benchmarks.search.landscapes import Land
 from benchmarks.search.replayed_search import follow
 from runner.files import write_atomically
@@ -40,7 +40,7 @@ WITHOUT = "without"
 REDRAWN = {"agrees": 0.0, "half": 0.5, "disagrees": 1.0}
 """Share of the parameters whose effects in the cheap form are drawn anew."""
 ENOUGH = 0.95
-_NOISE = (0.03, 0.09)
+_SCATTER = 1.5
 _WORST = -1.0
 
 
@@ -131,14 +131,17 @@ def cheap_form(land: Land, redrawn: float, number: int, share: float) -> Land:
     ``redrawn`` is the share of the parameters with other effects; ``number`` seeds them.
     """
     rng = np.random.default_rng([3002, number])
-    noise = float(rng.uniform(*_NOISE))
-    ratio = land.truth
-    if redrawn:
-        ratio = _other_effects(land, redrawn, rng)
+    ratio = _other_effects(land, redrawn, rng) if redrawn else land.truth
+
+    def draw(setting: Setting, runs: np.random.Generator) -> tuple[float, str]:
+        noise, state = land.draw(DEFAULT, runs)
+        known = ratio(setting)
+        return (known * noise**_SCATTER, state) if math.isfinite(known) else (known, "failed")
+
     return dataclasses.replace(
         land,
         name=f"{land.name}, cheap",
-        draw=draw_with(ratio, noise),
+        draw=draw,
         truth=ratio,
         default_s=share * land.default_s,
     )
