@@ -81,8 +81,7 @@ class Screening:
     def start(self, budget: Budget) -> None:
         """Share the budget of the search, which counts cheap runs too."""
         self.evaluator.budget = budget
-        plan = dataclasses.replace(self.plan, first_defaults=DEFAULTS)
-        self._defaults = Defaults(self.evaluator, plan, budget)
+        self._defaults = Defaults(self.evaluator, self.plan, budget)
 
     def screens_out(self, trial: Trial) -> bool:
         """Whether the setting is kept from full runs; notes in the trial what was seen.
@@ -147,7 +146,7 @@ class Screening:
         """
         assert self._defaults is not None
         try:
-            self._defaults.start()
+            self._defaults.start(DEFAULTS)
             self._defaults.run_if_due()
             runs: list[HistoryEntry] = []
             stored = self._runs_of(setting)

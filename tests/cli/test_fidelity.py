@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from autotune.api.datasets import _NO_SEARCH
+from autotune.report.cluster import answered
 from autotune.store import Store, StudySummary
 from autotune.study.screening import CHEAP_PHASE, SCREENING
 from tests.cli.conftest import Cli
@@ -84,9 +86,12 @@ def test_cheap_runs_of_a_real_program(cli: Cli, library: object, work: Path) -> 
         )
         machine_s = sum(r.record.wall_s for r in runs)
         assert seen["machine_s"] == pytest.approx(machine_s, abs=0.01)
-        # A search of the whole input takes no ratio from cheap runs.
+        # Nothing takes cheap runs for those of the whole input, or for a search.
         context = store.get_study(full.id).context
         assert context != store.get_study(cheap.id).context
+        assert {r.study_id for r in store.known_runs(context, runs[-1].setting_key)} == {full.id}
+        assert SCREENING in _NO_SEARCH
+        assert [study.id for study, _ in answered(store, "local")] == [full.id]
     assert "cheap runs (iterations = 20) took" in begun.out
     # The newest study is the search, not that of its cheap runs.
     status = cli("status", "--store", "r.db", "--json", "-")
