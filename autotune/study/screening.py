@@ -337,13 +337,14 @@ def stored_summary(store: Store, study: StudyRecord) -> dict[str, Any] | None:
 
 def screening_words(seen: dict[str, Any]) -> str:
     """The summary in a few sentences."""
-    runs, saved = count(seen["runs"], "cheap run"), seen["saved_s"]
-    words = (
-        f"{runs} ({seen['form']}) took {seconds(seen['machine_s'])} of machine time and are in "
-        f"study {seen['study']}; {count(seen['screened_out'], 'setting')} screened out, not run in "
-        f"full: "
-    )
-    words += f"about {seconds(abs(saved))} {'saved' if saved >= 0 else 'more than without'}."
+    out, saved = seen["screened_out"], seen["saved_s"]
+    runs = count(seen["runs"], "cheap run")
+    words = f"{runs} ({seen['form']}) took {seconds(seen['machine_s'])} of machine time (study "
+    words += f"{seen['study']}). They screened out "
+    words += "no setting" if out == 0 else count(out, "setting")
+    if out:
+        words += f", whose full runs would have taken about {seconds(seen['spared_s'])}"
+    words += f": {seconds(abs(saved))} {'saved' if saved >= 0 else 'lost'}."
     if seen["correlation"] is None:
         return words
     if seen["off"] is not None:

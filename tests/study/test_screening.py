@@ -295,7 +295,10 @@ def test_the_summary_counts_what_was_run(space: Space) -> None:
     assert seen["saved_s"] == pytest.approx(seen["spared_s"] - cheap.launched_s, abs=0.01)
     assert seen["spared_s"] == pytest.approx(out * answer.search.budget.cost_s(1), abs=0.01)
     words = screening_words(seen)
-    assert f"{out} settings screened out" in words
+    assert f"screened out {out} settings" in words
+    assert (" saved." if seen["saved_s"] >= 0 else " lost.") in words
+    none = seen | {"screened_out": 0, "spared_s": 0.0, "saved_s": -seen["machine_s"]}
+    assert "screened out no setting: " in screening_words(none)
     assert "switched off" not in words
     off = {"correlation": -0.31, "settings": 9, "needed": 0.6, "missed_gain": None}
     ended = summary("--iterations 10", "0" * 64, cheap, full, trial_store.trials, off)
