@@ -81,6 +81,7 @@ class Search:
             join=self.join,
             watch=self.watch,
             priors=(*predicted, *space.starts),
+            fidelity=asked.fidelity,
         )
         self._context = StudyContext(request, self.store)
         if self.join:

@@ -12,6 +12,7 @@ from autotune.store.model import NEW
 from autotune.store.workers import LEASE_S
 from autotune.study.pipeline import FINISH, FINISHED
 from autotune.study.result import Result
+from autotune.study.screening import stored_summary
 
 
 def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
         "trials": dict(Counter(t.state for t in trials)),
         "running": running,
         "proving": proving,
+        "fidelity": stored_summary(store, now),
         "best": None if best is None else {"ratio": best.estimate, "setting": best.setting},
         "runs_by_place": store.run_counts(study.id, "place"),
     }

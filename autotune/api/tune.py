@@ -46,6 +46,7 @@ def tune(
     params_file: str | Path | None = None,
     guard: bool = True,
     remeasure: bool = False,
+    fidelity: bool = False,
     store: StoreLike = None,
     watch: Watcher | None = None,
     **target: Unpack[TargetOptions],
@@ -62,7 +63,9 @@ def tune(
     ``runs`` the largest number of launches.  Without any of them 100 settings are tried.
     ``min_gain`` is a fraction.  ``features`` is a file of ``autotune features``, for a warm start
     with predicted settings.  ``params_file`` is the file for a proven setting; without it no file
-    is written.  ``watch`` is called with the study's events; by default they are printed as lines
+    is written.  ``fidelity``: run settings first in the cheap form of the input that the
+    application's file declares, and keep those that show no gain there from full runs.
+    ``watch`` is called with the study's events; by default they are printed as lines
     on standard error.
 
     The same call continues an interrupted search, and returns the stored result of a finished one.
@@ -92,6 +95,7 @@ def tune(
         min_gain=min_gain,
         guard=guard,
         remeasure=remeasure,
+        fidelity=fidelity,
         features=None if features is None else str(features),
         params_file=None if params_file is None else str(params_file),
     )

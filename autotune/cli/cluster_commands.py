@@ -72,6 +72,8 @@ def _one(app: App) -> None:
         for key, given in app.inputs.items()
     ]
     out.print(table("", ["input (* default)", "description"], rows))
+    for key, form in app.fidelity.items():
+        out.print(f"  cheap form of {key} (--fidelity): {form}", markup=False)
 
 
 @cluster.command("list")

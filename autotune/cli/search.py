@@ -107,6 +107,16 @@ def search(
     remeasure: Annotated[
         bool, opt("--remeasure", "Measure everything anew; take no runs from other studies.")
     ] = False,
+    fidelity: Annotated[
+        bool,
+        opt(
+            "--fidelity",
+            "Run each setting first in the cheap form of the input that the application's file "
+            "declares; those that show no gain there are not run in full. The proof is "
+            "made of full runs only.",
+            SEARCH,
+        ),
+    ] = False,
     features: Annotated[
         Path | None,
         opt(
@@ -208,6 +218,7 @@ def search(
         remeasure=remeasure,
         features=None if features is None else str(features),
         params_file=None if params_file is None else str(params_file),
+        fidelity=fidelity,
     )  # fmt: skip
     for place in (None if json_out == "-" else json_out, params_file):
         if place is not None:

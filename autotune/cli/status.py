@@ -11,6 +11,7 @@ from autotune.api.status import expired_publications, state_of
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.store import Store
 from autotune.study.pipeline import FINISHED
+from autotune.study.screening import SCREENING, screening_words
 from autotune.study.study_key import follow_moved_study
 from autotune.terminal.render import console, table, write_json
 from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
@@ -38,7 +39,7 @@ def status(
     """
     expired = expired_publications()
     with (Store.open_existing if live else Store.open_to_read)(store) as opened:
-        newest = opened.studies()[:1]
+        newest = [line for line in opened.studies() if line.strategy != SCREENING][:1]
         if study is None and not newest:
             console().print(f"no studies in {opened.shown}", markup=False)
             _print_expired(expired)
@@ -94,6 +95,8 @@ def _print(data: dict[str, Any]) -> None:
             f"time, {short_setting(data['best']['setting'])}",
             markup=False,
         )
+    if data["fidelity"] is not None:
+        out.print(screening_words(data["fidelity"]), markup=False)
     for place, number in data["runs_by_place"].items():
         out.print(f"{count(number, 'run')} on {place}", markup=False)
     _print_expired(data["expired"])

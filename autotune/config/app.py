@@ -3,8 +3,9 @@
 Each application is one file ``configs/apps/NAME.toml``. A program given on the command line becomes
 the same :class:`App` without a file.
 
-The file has the models :class:`Input` and :class:`App`, the checks of an application, and then the
-command: its placeholders, and the search for the file of a program that the user provides.
+The file has the models :class:`Input`, :class:`CheapForm` and :class:`App`, the checks of an
+application, and then the command: its placeholders, and the search for the file of a program that
+the user provides.
 """
 
 from __future__ import annotations
@@ -40,6 +41,24 @@ class Input(BaseModel):
     """Replacements of ``{name}`` in the command and the files for this input."""
     stdin: str | None = None
     """A file that is the standard input of rank 0 for this input."""
+
+
+class CheapForm(BaseModel):
+    """How an input is run in less time, to screen settings: exactly one of the three is given."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    input: str | None = None
+    """Another input of the same application."""
+    args: tuple[str, ...] = ()
+    """Words after the command and the input's own, such as a smaller number of iterations."""
+    values: dict[str, str] = Field(default_factory=dict)
+    """Replacements of ``{name}`` in the command, instead of the input's own."""
+
+    def __str__(self) -> str:
+        if self.input is not None:
+            return f"input {self.input}"
+        return " ".join(self.args or (f"{name} = {value}" for name, value in self.values.items()))
 
 
 class App(BaseModel):
@@ -82,6 +101,8 @@ class App(BaseModel):
     spaces: dict[str, str] = Field(default_factory=dict)
     """The program's own form of a space, by the general name: mate -> mate-cannon."""
     inputs: dict[str, Input] = Field(default_factory=dict)
+    fidelity: dict[str, CheapForm] = Field(default_factory=dict)
+    """The cheap form of an input, by the input's name."""
     literal: bool = False
     """Whether braces in ``command`` belong to the program and are not placeholders."""
 
@@ -140,6 +161,36 @@ class App(BaseModel):
             raise UsageError(f"app {self.name!r} has no input {name!r}{said}; its inputs: {have}")
         return self.inputs[name]
 
+    def cheap(self, input_name: str | None) -> tuple[App, str]:
+        """The application that runs an input in its cheap form, and the name of its input.
+
+        Raises UsageError if the application's file declares no cheap form of that input.
+        """
+        if self.literal:
+            raise UsageError(
+                "a program on the command line has no cheap form; write the application's file "
+                "configs/apps/NAME.toml with a table [fidelity.default] and use --app NAME "
+                "(docs/howto.md), or leave out --fidelity"
+            )
+        name = input_name or self.usual_input
+        whole = self.input(input_name)
+        form = self.fidelity.get(name)
+        if form is None:
+            have = ", ".join(self.fidelity) or "none"
+            raise UsageError(
+                f"app {self.name!r} declares no cheap form of its input {name!r}; inputs with one: "
+                f"{have}.\nDeclare it in the application's file configs/apps/NAME.toml, as a table "
+                f'[fidelity.{name}] with args = ["--iterations", "100"], or input = "NAME"; or '
+                "leave out --fidelity"
+            )
+        if form.input is not None:
+            return self, form.input
+        # The name differs, so that no list of studies takes one form for the other.
+        values = {"input": name, **whole.values, **form.values}
+        changed = whole.model_copy(update={"args": (*whole.args, *form.args), "values": values})
+        cheap = f"{name} ({form})"
+        return self.model_copy(update={"inputs": {**self.inputs, cheap: changed}}), cheap
+
 
 def require_tunable(app: App, space: str, required: Iterable[str]) -> None:
     """Refuse a space whose options the program does not understand, since it fails or ignores them.
@@ -189,6 +240,61 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
         )
 
 
+def check_fidelity(where: str, app: App) -> None:
+    """Check the cheap forms of an application before anything runs.
+
+    Raises UsageError, which begins with ``where``, for a form of an unknown input, and for one that
+    is not given by exactly one of its keys, or does not change what is run.
+    """
+    inputs = list(app.inputs or (app.default_input,))
+    for name, form in app.fidelity.items():
+        at = f"{where}: fidelity.{name}"
+        if name not in inputs:
+            raise UsageError(
+                f"{at}: there is no input {name!r}; expected one of {', '.join(inputs)}"
+            )
+        given = [key for key in ("input", "args", "values") if getattr(form, key)]
+        if len(given) != 1:
+            raise UsageError(
+                f"{at}: found {' and '.join(given) or 'nothing'}; expected exactly one of input, "
+                "args and values"
+            )
+        if form.input is not None:
+            _check_cheap_input(at, app, name, form.input)
+        _check_cheap_values(at, app, name, form)
+
+
+def _check_cheap_input(at: str, app: App, name: str, cheap: str) -> None:
+    others = [other for other in app.inputs if other != name]
+    if cheap not in others:
+        raise UsageError(
+            f"{at}.input: {cheap!r} is not another input of the application; expected one of "
+            f"{', '.join(others) or 'none: it has no other'}"
+        )
+    own, less = app.inputs[name].ranks, app.inputs[cheap].ranks
+    if own != less:
+        raise UsageError(
+            f"{at}.input: input {cheap!r} has ranks = {less or 'unset'} and {name!r} has "
+            f"{own or 'unset'}; expected the same number, since both are run with the same ranks"
+        )
+
+
+def _check_cheap_values(at: str, app: App, name: str, form: CheapForm) -> None:
+    own = app.inputs[name].values if name in app.inputs else {}
+    used = {place for word in app.command for place in _PLACE.findall(word)}
+    for key, value in form.values.items():
+        if key not in used:
+            raise UsageError(
+                f"{at}.values.{key}: the command has no {{{key}}}, so this changes nothing; "
+                f"expected one of {', '.join(sorted(used)) or 'none: it has no places'}"
+            )
+        if own.get(key) == value:
+            raise UsageError(
+                f"{at}.values.{key}: {value!r} is also the value of the whole input; expected "
+                "another one, with which the program takes less time"
+            )
+
+
 def readable_metric(word: str, where: str) -> str:
     """The absolute path of a file; raises UsageError, with ``where``, if it cannot be read."""
     path = Path(word).expanduser().absolute()
@@ -216,6 +322,7 @@ def load_app(name: str) -> App:
     app = read_toml(found.text, found.path, App)
     check_pattern(f"{found.path}: metric", app.metric, 1)
     check_pattern(f"{found.path}: verify", app.verify, 0)
+    check_fidelity(str(found.path), app)
     return app
 
 

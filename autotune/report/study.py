@@ -10,6 +10,7 @@ from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
 from autotune.study.result import Finalist, Result
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
+from autotune.study.screening import screening_words, stored_summary
 from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
@@ -35,12 +36,13 @@ def study_section(store: Store, study: StudyRecord, title: str | None = None) ->
     result = None
     if study.result is not None and "recommended" in study.result:
         result = Result.from_json(study.result)
+    cheap = stored_summary(store, study)
     name = f"{study.key.app.name}{f' {study.key.app.input}' if study.key.app.input else ''}"
     drawings = [search_history(history, trials), _proof(history, result)]
     return Section(
         title or f"{name} on {study.key.ranks} ranks",
         verdict=_headline(study, result),
-        words=tuple(_words(study, history, result)),
+        words=(*_words(study, history, result), *([screening_words(cheap)] if cheap else [])),
         copies=tuple(_copies(result)),
         tables=(*_tables(history, trials, result), provenance(study, runs)),
         figures=tuple(drawing for drawing in drawings if drawing),

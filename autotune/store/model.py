@@ -19,6 +19,8 @@ Value = int | float | str
 DEFAULT_KEY = "default"
 RUNNING = "running"
 """State of a trial that is being measured; in every other state the trial has ended."""
+PRUNED = "pruned"
+"""State of a trial that cheap runs have kept from full runs; it has no estimate."""
 WARMUP = "warmup"
 NEW = "new"
 """Status of a study without a result."""

@@ -14,7 +14,7 @@ from optuna.exceptions import StorageInternalError
 from optuna.trial import FrozenTrial, TrialState
 from sqlalchemy import event
 
-from autotune.store.model import RUNNING, StoredRun, TrialRecord, Value
+from autotune.store.model import PRUNED, RUNNING, StoredRun, TrialRecord, Value
 from autotune.store.text import clean
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def _state(trial: TrialRecord, runs: list[StoredRun], measured: bool) -> TrialSt
         return TrialState.RUNNING
     if measured:
         return TrialState.COMPLETE
-    stopped = any(run.record.state == "timeout" for run in runs)
+    stopped = trial.state == PRUNED or any(run.record.state == "timeout" for run in runs)
     return TrialState.PRUNED if stopped else TrialState.FAIL
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
-from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value
+from autotune.store.model import PRUNED, RUNNING, OwnerProcess, TrialRecord, Value
 from autotune.store.text import clean, dump, load_object
 
 _OF_STUDY = s.trial.c.study_id == bindparam("of_study")
@@ -130,13 +130,15 @@ def listing(
 def may_open(connection: Connection, study_id: int, key: str, most: int | None) -> bool:
     """Whether a setting has no trial yet and there are less than ``most`` trials.
 
+    A trial that cheap runs have kept from full runs does not count: it may be run in full later.
     Locks the study, so that this stays true until the caller is done.
     """
     studies.lock(connection, study_id)
     if most is not None and connection.scalar(_NEXT, {"of_study": study_id}) >= most:
         return False
     same = s.trial.c.setting_hash == hash_of(clean(key))
-    query = select(s.trial.c.id).where(s.trial.c.study_id == study_id, same).limit(1)
+    here = select(s.trial.c.id).where(s.trial.c.study_id == study_id, same)
+    query = here.where(s.trial.c.state != PRUNED).limit(1)
     return connection.scalar(query) is None
 
 

@@ -33,8 +33,9 @@ class Observation:
     """A trial as a strategy sees it.
 
     ``estimate`` is T / T_default: lower is better, 1.0 is the default. ``censored`` means that the
-    time limit stopped the trial, so the estimate is a lower bound of the ratio. Raises ValueError
-    for an unknown state.
+    time limit stopped the trial, so the estimate is a lower bound of the ratio. ``pruned`` means
+    that cheap runs kept the setting from full runs; the estimate is then weaker than a measured
+    ratio. Raises ValueError for an unknown state.
     """
 
     number: int

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.errors import WorkError
+from autotune.stats import time_limit
 from autotune.study.run_history import RunHistory
+from runner.types import RunRecord
 
 KEPT_SHARE = 0.4
 """Share reserved of the budget above two of the smallest searches.
@@ -59,6 +62,21 @@ class SearchPlan:
     reserve_blocks: int = 12
     """Number of blocks of the confirmation that a budget reserves."""
 
+    def run_limit_s(self, defaults: Sequence[RunRecord], ratio: float) -> float | None:
+        """Wall seconds after which a run is stopped: a multiple of the incumbent's time.
+
+        ``defaults`` are runs of the default, ``ratio`` is the incumbent's ratio to them. None
+        before the default was measured.
+        """
+        if not defaults:
+            return None
+        return self.limit_slack_s + time_limit(
+            statistics.median(r.value_s for r in defaults),
+            ratio,
+            factor=self.limit_factor,
+            overhead_s=statistics.median(r.wall_s - r.value_s for r in defaults),
+        )
+
     def extra_runs(self, settings: int) -> int:
         """Number of runs after each setting's first that search and race may use."""
         return max(math.ceil(self.race_share * settings), self.race_least)
@@ -95,22 +113,40 @@ class BudgetSpent(WorkError):
 class Budget:
     """Bounds on the spending in ``history``; None for either means no bound.
 
-    ``seconds`` are spent inside launches; ``runs`` counts every launch, also rejected ones. Plans
-    use :meth:`affords`, which is an estimate. An evaluator calls :meth:`require` before each
-    launch, so that spending exceeds the bound by the current run at most.
+    ``seconds`` are spent inside launches; ``runs`` counts every launch, also rejected ones. A cheap
+    run, in ``cheap``, counts as its share of the time of a run of the default. Plans use
+    :meth:`affords`, which is an estimate. An evaluator calls :meth:`require` before each launch, so
+    that spending exceeds the bound by the current run at most.
     """
 
     history: RunHistory
     seconds: float | None = None
     runs: int | None = None
+    cheap: RunHistory | None = None
 
     def from_here(self) -> Budget:
         """The same bounds, counted from the present content of the run history."""
         return Budget(
             self.history,
-            None if self.seconds is None else self.seconds + self.history.launched_s,
-            None if self.runs is None else self.runs + len(self.history.entries),
+            None if self.seconds is None else self.seconds + self.spent_s,
+            None if self.runs is None else self.runs + math.ceil(self.spent_runs),
+            self.cheap,
         )
+
+    @property
+    def spent_s(self) -> float:
+        """Machine seconds spent, inside launches of either form."""
+        cheap_s = 0.0 if self.cheap is None else self.cheap.launched_s
+        return self.history.launched_s + cheap_s
+
+    @property
+    def spent_runs(self) -> float:
+        """Launches so far; those of the cheap form together count as much as they took."""
+        full = float(len(self.history.entries))
+        if self.cheap is None or not self.cheap.entries:
+            return full
+        run_s = self.cost_s(1)
+        return full + (self.cheap.launched_s / run_s if run_s else len(self.cheap.entries))
 
     @property
     def holds(self) -> float:
@@ -122,11 +158,11 @@ class Budget:
     @property
     def left_s(self) -> float | None:
         """Machine seconds that are left, at least 0; None if they are not bounded."""
-        return None if self.seconds is None else max(self.seconds - self.history.launched_s, 0.0)
+        return None if self.seconds is None else max(self.seconds - self.spent_s, 0.0)
 
     def require(self) -> None:
         """Raise BudgetSpent if no further launch may be started."""
-        if self.left_s == 0 or (self.runs is not None and len(self.history.entries) >= self.runs):
+        if self.left_s == 0 or (self.runs is not None and self.spent_runs >= self.runs):
             raise BudgetSpent("the budget is spent")
 
     def affords(self, runs: int, run_s: float | None = None) -> bool:
@@ -134,10 +170,9 @@ class Budget:
 
         Each takes ``run_s`` seconds or, without it, about as long as the default.
         """
-        history = self.history
         cost = self.cost_s(runs) if run_s is None else run_s * runs
-        return (self.seconds is None or history.launched_s + cost <= self.seconds) and (
-            self.runs is None or len(history.entries) + runs <= self.runs
+        return (self.seconds is None or self.spent_s + cost <= self.seconds) and (
+            self.runs is None or self.spent_runs + runs <= self.runs
         )
 
     def cost_s(self, runs: int) -> float:

@@ -129,7 +129,7 @@ def _options(
     """
     if plan.max_runs is None and plan.budget_s is None:
         return {"--trials": f"{trials + MORE_TRIALS}"}
-    spent = len(budget.history.entries)
+    spent = math.ceil(budget.spent_runs)
     whole = spent + runs
     if ended_by == BUDGET_SPENT:
         beyond = math.inf if plan.kept_runs(math.inf) < runs else whole
@@ -141,7 +141,7 @@ def _options(
         options["--runs"] = f"{max(whole, plan.max_runs + runs)}"
     if plan.budget_s is not None:
         more_s = SPARE * budget.cost_s(whole - spent)
-        options["--budget"] = _time(max(budget.history.launched_s, plan.budget_s) + more_s)
+        options["--budget"] = _time(max(budget.spent_s, plan.budget_s) + more_s)
     return options
 
 

@@ -20,10 +20,11 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
 from autotune.store import Store, StudyKey, StudyRecord
+from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.budget import BudgetSpent, SearchPlan
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
-from autotune.study.evaluator import Evaluator
+from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.next_step import search_step
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
@@ -38,9 +39,10 @@ from autotune.study.result import (
     study_warnings,
 )
 from autotune.study.rounds import Round, Rounds
+from autotune.study.screening import LINK, SCREENING, Screening, stored_summary
 from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, SearchPhase
 from autotune.study.selection import Selection
-from autotune.study.session import Session
+from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import metric_as_begun, study_key
 from autotune.study.trial_store import StoredTrials, TrialStore
 from autotune.targets.provenance import provenance_of
@@ -68,9 +70,14 @@ class StudyRequest:
     """Settings that are tried first (the warm start)."""
     join: bool = False
     """Whether other workers take part in the study; one of them makes the proofs."""
+    fidelity: bool = False
+    """Whether cheap runs screen the settings."""
 
     def __post_init__(self) -> None:
-        """Raise UsageError for a space in which no parameter can vary here."""
+        """Raise UsageError for a space in which no parameter can vary here, and for a request of
+        cheap runs of an input without a cheap form."""
+        if self.fidelity:
+            self.target.cheap()
         if len(self.space) == 0:
             absent = "".join(f"\n  {name}: {why}" for name, why in self.space.absent.items())
             raise UsageError(
@@ -86,14 +93,22 @@ class StudyRequest:
         first = {"priors": [prior.key for prior in self.priors]} if self.priors else {}
         own = code_of(self.strategy)
         code = {"code": own} if own else {}
-        return stored_options(self.strategy, self.options) | first | code
+        cheap = {"fidelity": self.target.cheap().input} if self.fidelity else {}
+        return stored_options(self.strategy, self.options) | first | code | cheap
 
 
 class StudyRun:
     """Runs one study in an open session; :class:`StudyContext` makes it."""
 
-    def __init__(self, request: StudyRequest, session: Session, trial_store: StoredTrials) -> None:
+    def __init__(
+        self,
+        request: StudyRequest,
+        session: Session,
+        trial_store: StoredTrials,
+        screening: Screening | None = None,
+    ) -> None:
         self.request = request
+        self.screening = screening
         self.study = session.study
         self.runner = session.runner
         self.evaluator = session.evaluator
@@ -108,7 +123,7 @@ class StudyRun:
         )
         self.evaluator.trial_ids = self.trial_store.ids
         self.evaluator.counts_calls = True
-        launched_before = self.evaluator.history.launched_s
+        launched_before = self._launched_s
         answer = run_procedure(
             self.evaluator,
             self.trial_store,
@@ -118,11 +133,18 @@ class StudyRun:
             request.seed,
             request.watch,
             may_finish=self._may_finish,
+            screening=self.screening,
         )
         result = self.result(answer.search.ended_by)
         self._conclude(result, answer)
-        result.launched_s = self.evaluator.history.launched_s - launched_before
+        result.launched_s = self._launched_s - launched_before
         return result
+
+    @property
+    def _launched_s(self) -> float:
+        """Wall seconds spent inside launches of either form."""
+        cheap = 0.0 if self.screening is None else self.screening.evaluator.history.launched_s
+        return self.evaluator.history.launched_s + cheap
 
     def _may_finish(self) -> bool:
         """Whether this worker makes the proofs: the first one whose search phase is over."""
@@ -151,6 +173,10 @@ class StudyRun:
         )
         count_runs(result, self.evaluator.history)
         result.waiting_s = self.evaluator.waiting_s
+        if self.screening is not None:
+            assert isinstance(self.screening.evaluator, MachineEvaluator)
+            result.waiting_s += self.screening.evaluator.waiting_s
+            result.fidelity = stored_summary(self._session.store, self.study)
         result.wall_s = time.monotonic() - self._session.began
         return result
 
@@ -245,7 +271,29 @@ class StudyContext:
             on_refresh=pull,
         )
         trial_store.load()
-        return StudyRun(self.request, session, trial_store)
+        screening = self._screening(session, trial_store) if self.request.fidelity else None
+        return StudyRun(self.request, session, trial_store, screening)
+
+    def _screening(self, session: Session, trial_store: StoredTrials) -> Screening:
+        """The screening of this study; its runs are in a study of their own."""
+        request, of = self.request, self.study
+        cheap = request.target.cheap()
+        key = study_key(
+            cheap,
+            request.space,
+            Session.adapter(cheap),
+            SCREENING,
+            {"of": of.hash},
+            request.seed,
+            request.guard,
+        )
+        study = self.store.study(key)
+        if study.status == NEW:
+            self.store.set_result(study.id, MEASURED, None)
+        form = str(request.target.app.fidelity[request.target.input or ""])
+        self.store.store_document(of.id, LINK, {"study": study.hash, "form": form})
+        evaluator = session.evaluator_of(study, cheap)
+        return Screening(evaluator, form, trial_store, request.plan, self._watch)
 
     def __exit__(
         self,
@@ -285,14 +333,17 @@ def run_procedure(
     seed: int,
     watch: Watcher = silent,
     may_finish: Callable[[], bool] = lambda: True,
+    screening: Screening | None = None,
 ) -> StudyOutcome:
     """Run a study to its end, or continue it from its run history and trials.
 
     If other workers take part in the study, ``may_finish`` says whether this one makes the proofs.
+    With ``screening``, cheap runs keep settings that show no gain from full runs.
+
     Raises WorkError if the default does not run, MachineBusy if the guard rejects all runs,
     FinishedElsewhere if another worker makes the proofs.
     """
-    search = SearchPhase(evaluator, trial_store, strategy, space, plan, watch)
+    search = SearchPhase(evaluator, trial_store, strategy, space, plan, watch, screening)
     search.run()
     if not may_finish():
         raise FinishedElsewhere

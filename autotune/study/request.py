@@ -32,7 +32,7 @@ class SearchRequest(BaseModel):
     ``space`` is a name or file (None: the space of the MPI), and ``options`` are the strategy's by
     name. ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none
     of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``features`` and
-    ``params_file`` are paths.
+    ``params_file`` are paths. ``fidelity``: cheap runs screen the settings.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -51,6 +51,7 @@ class SearchRequest(BaseModel):
     remeasure: bool = False
     features: str | None = None
     params_file: str | None = None
+    fidelity: bool = False
 
     @property
     def plan(self) -> SearchPlan:
@@ -128,6 +129,7 @@ class SearchRequest(BaseModel):
             ("--clean-env", target.clean_env),
             ("--remeasure", self.remeasure),
             ("--no-guard", not self.guard),
+            ("--fidelity", self.fidelity),
         ):
             line += [flag] if said else []
         return [*line, "--", *target.program] if target.program else line

@@ -20,6 +20,7 @@ from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirmation import Confirmation
 from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
 from autotune.study.run_history import RunHistory
+from autotune.study.screening import screening_words
 from autotune.study.trial_store import Trial
 from autotune.study.tried_layouts import unseen_threads
 from autotune.wording import LOOKS_BETTER, ParameterNames, interval, percent, share
@@ -104,6 +105,8 @@ class Result:
     """Whether every parameter of the recommended setting was seen to matter; else "not pruned"."""
     next_step: dict[str, Any] | None = None
     """What would decide an open proof: ``{words, options}``."""
+    fidelity: dict[str, Any] | None = None
+    """What cheap runs cost and saved (:func:`~autotune.study.screening.summary`); None without."""
     slow_launches: dict[str, Any] | None = None
     """How often the recommended setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
@@ -152,6 +155,7 @@ class Result:
             "pruning": self.pruning,
             "next_step": self.next_step,
             "slow_launches": self.slow_launches,
+            "fidelity": self.fidelity,
             "finalists": [f.to_json() for f in self.finalists],
             "warnings": self.warnings,
             "inherited": self.inherited,
@@ -215,6 +219,8 @@ class Result:
             for row in data["finalists"]
         ]
         result = cls(**plain)
+        if result.fidelity is not None:
+            screening_words(result.fidelity)  # It is complete if it can be said.
         result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
 

@@ -13,16 +13,25 @@ import time
 
 from autotune.errors import AutotuneError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
-from autotune.stats import time_limit
 from autotune.store import Store
+from autotune.store.model import PRUNED
 from autotune.store.workers import BEAT_S
-from autotune.strategies import DEFAULTS, INACTIVE, SCATTER, UNUSED, Observation, Strategy
+from autotune.strategies import (
+    DEFAULTS,
+    INACTIVE,
+    SCATTER,
+    UNUSED,
+    Observation,
+    Proposal,
+    Strategy,
+)
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.evaluator import Defaults, Evaluator
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
 from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
 from autotune.study.run_history import SEARCH
-from autotune.study.trial_store import OthersFaster, Trial, TrialStore
+from autotune.study.screening import Screening
+from autotune.study.trial_store import CHEAP, OthersFaster, Trial, TrialStore
 from runner.types import RunRecord
 
 NOTHING_LEFT = "the strategy has nothing left to try"
@@ -44,6 +53,7 @@ class SearchPhase:
         space: Space,
         plan: SearchPlan,
         watch: Watcher = silent,
+        screening: Screening | None = None,
     ) -> None:
         self.evaluator = evaluator
         self.trial_store = trial_store
@@ -51,7 +61,11 @@ class SearchPhase:
         self.space = space
         self.plan = plan
         self.watch = watch
-        self.budget = Budget(evaluator.history, plan.budget_s, plan.max_runs)
+        self.screening = screening
+        cheap = None if screening is None else screening.evaluator.history
+        self.budget = Budget(evaluator.history, plan.budget_s, plan.max_runs, cheap)
+        if screening is not None:
+            screening.start(self.budget)
         evaluator.budget = self.budget
         self.defaults = Defaults(evaluator, plan, self.budget)
         self.ended_by = ""
@@ -91,7 +105,8 @@ class SearchPhase:
                     continue
                 if self._budget_spent():
                     return
-                proposal = self.strategy.ask()
+                again = None if self.screening is None else self.screening.given_back()
+                proposal = self.strategy.ask() if again is None else Proposal(again)
                 if proposal is None:
                     self.ended_by = NOTHING_LEFT
                     return
@@ -180,15 +195,7 @@ class SearchPhase:
 
     def _limit(self, ratio: float) -> float | None:
         """The limit, a multiple of the incumbent's time; ``ratio``: its ratio to the default."""
-        records = self.evaluator.history.default_records()
-        if not records:
-            return None
-        return self.plan.limit_slack_s + time_limit(
-            statistics.median(r.value_s for r in records),
-            ratio,
-            factor=self.plan.limit_factor,
-            overhead_s=statistics.median(r.wall_s - r.value_s for r in records),
-        )
+        return self.plan.run_limit_s(self.evaluator.history.default_records(), ratio)
 
     def _measure(self, trial: Trial) -> None:
         self._learn_unused(trial)
@@ -199,7 +206,7 @@ class SearchPhase:
             known = self._known(trial)
         if known is not None:
             trial.estimate, trial.state, trial.reused = known[0], known[1], True
-        else:
+        elif self.screening is None or not self.screening.screens_out(trial):
             self._run_until_decided(trial)
         variance, freedom = self.evaluator.history.default_scatter()
         trial.attrs[SCATTER] = [round(variance, 8), freedom]
@@ -221,13 +228,19 @@ class SearchPhase:
         """The result of the effective setting if it is known without a run."""
         if trial.effective == DEFAULT:
             return 1.0, "ok"
-        for other in self.trial_store.trials:
-            if (
-                other is not trial
-                and other.state != "running"
-                and other.effective == trial.effective
-            ):
+        same = [
+            other
+            for other in self.trial_store.trials
+            if other is not trial
+            and other.state != "running"
+            and other.effective == trial.effective
+        ]
+        for other in sorted(same, key=lambda other: not other.measured):
+            if other.measured:
                 return other.estimate, other.state
+            if self.screening is not None and not self.screening.over:
+                trial.attrs[CHEAP] = other.attrs.get(CHEAP)
+                return None, PRUNED
         ratio = self.trial_store.known(trial.effective)
         return None if ratio is None else (ratio, "ok")
 

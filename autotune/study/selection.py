@@ -278,7 +278,7 @@ def race_evidence(entries: list[HistoryEntry], trials: list[Trial]) -> RaceEvide
     Later runs (of the proof, or of the default when a study is continued) must not change what was
     decided before them, so they are left out.
     """
-    number_of = {t.number: t for t in trials if t.state != "running" and t.effective != DEFAULT}
+    number_of = {t.number: t for t in trials if t.measured and t.effective != DEFAULT}
     last = max((i for i, e in enumerate(entries) if e.kind in (SEARCH, RACE)), default=-1)
     seen = RunHistory.of(e for e in entries[: last + 1] if e.counts and _known(e, number_of))
     found: dict[Setting, list[float]] = {t.effective: [] for t in number_of.values()}
@@ -367,7 +367,7 @@ class Race:
         return allowed - sum(len(ratios) - 1 for ratios in known.ratios)
 
     def _measure(self, setting: Setting, trials: list[Trial]) -> None:
-        trial = next(t for t in trials if t.effective == setting and t.state != "running")
+        trial = next(t for t in trials if t.effective == setting and t.measured)
         self.search.defaults.run_if_due()
         number = sum(e.trial == trial.number for e in self.evaluator.history.entries)
         self.evaluator.run(

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from autotune.errors import AutotuneError
 from autotune.space import Space
-from autotune.store import Store, StudyKey
+from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import MachineEvaluator
 from autotune.study.events import Note, Waiting, Watcher, silent
@@ -100,23 +100,27 @@ class Session:
             raise
         for words in self.target.shared_notes(self._lock):
             self.watch(Note(words))
-        self.evaluator = MachineEvaluator(
-            self.runner,
-            self.store,
-            self.study.id,
-            self.target,
-            self.space,
-            history_of(self.store, self.study.id, self.runner.place, brief=not self.whole),
-            watch=self.watch,
-            waiting_s=waited,
-            shared=self.shared,
-            quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),
-        )
+        self.evaluator = self.evaluator_of(self.study, self.target)
+        self.evaluator.waiting_s = waited
         if self.shared:
             self.store.enroll(self.study.id)
             self._heartbeat = Heartbeat(self.store, self.study.id)
             self._heartbeat.start()
         return self
+
+    def evaluator_of(self, study: StudyRecord, target: Target) -> MachineEvaluator:
+        """An evaluator that stores the runs of a target in a study, with its earlier runs."""
+        return MachineEvaluator(
+            self.runner,
+            self.store,
+            study.id,
+            target,
+            self.space,
+            history_of(self.store, study.id, self.runner.place, brief=not self.whole),
+            watch=self.watch,
+            shared=self.shared,
+            quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),
+        )
 
     def __exit__(
         self,

@@ -15,6 +15,7 @@ from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.store import Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
+from autotune.store.model import PRUNED
 from autotune.strategies import Observation
 from autotune.study.rounds import DocumentStore
 from autotune.study.run_history import SEARCH, RunHistory, entry_of
@@ -38,8 +39,14 @@ class Trial:
     elsewhere: bool = False
     """Whether another process measures the trial."""
 
+    @property
+    def measured(self) -> bool:
+        """Whether full runs, here or in another study, have shown how fast the setting is."""
+        return self.state not in ("running", PRUNED)
+
     def observation(self) -> Observation:
-        return Observation(self.number, self.setting, self.estimate, self.state, self.attrs)
+        estimate = _taught(self.attrs) if self.state == PRUNED else self.estimate
+        return Observation(self.number, self.setting, estimate, self.state, self.attrs)
 
 
 class TrialStore(DocumentStore, Protocol):
@@ -67,6 +74,21 @@ class TrialStore(DocumentStore, Protocol):
 
 class OthersFaster(Exception):
     """Another worker has opened this trial, or the last one allowed; ask for another setting."""
+
+
+CHEAP = "cheap"
+"""Key in a trial's attributes for what its cheap runs have shown."""
+
+
+def _taught(attrs: Mapping[str, object]) -> float:
+    """The ratio that a strategy is told of a setting without a full run.
+
+    Half of the cheap log ratio: a cheap run teaches less than a full one. It is never below 1,
+    since only settings that show no gain have no full run.
+    """
+    seen = attrs.get(CHEAP)
+    ratio = seen.get("ratio") if isinstance(seen, dict) else None
+    return max(float(ratio), 1.0) ** 0.5 if isinstance(ratio, int | float) else 1.0
 
 
 EFFECTIVE = "effective"

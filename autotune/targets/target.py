@@ -155,6 +155,15 @@ class Target:
         # A setting cannot name these parameters either, whether the space has them or not.
         return dataclasses.replace(space, absent={**space.absent, **self._said})
 
+    def cheap(self) -> Target:
+        """The target in the cheap form that the application declares for its input.
+
+        Everything else is the same: ranks, library, cluster, time limit. Raises UsageError if none
+        is declared.
+        """
+        app, name = self.app.cheap(self.input)
+        return dataclasses.replace(self, app=app, input=name)
+
     @property
     def _said(self) -> dict[str, str]:
         """Parameters that the user's own launcher line sets, with that reason."""

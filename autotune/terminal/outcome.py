@@ -10,6 +10,7 @@ from autotune.space import Setting
 from autotune.study.comparison import library_titles
 from autotune.study.evaluator import under
 from autotune.study.result import Finalist, Result
+from autotune.study.screening import screening_words
 from autotune.study.second_library import library_name
 from autotune.terminal.render import console, table, this_command
 from autotune.wording import (
@@ -56,6 +57,8 @@ def print_result(result: Result, command: bool = False) -> None:
         markup=False,
     )
     _print_rejections(result.rejections, names)
+    if result.fidelity is not None:
+        out.print(screening_words(result.fidelity), markup=False)
     if not result.guard:
         out.print(WHY_UNGUARDED, markup=False)
     for words in result.evidence():

@@ -120,6 +120,8 @@ class Progress(LiveLine):
             return f"this {self._gain(event.estimate)}"
         if event.state == "censored":
             return "stopped: too slow"
+        if event.state == "pruned":
+            return "screened out by cheap runs"
         return f"this {event.state}"
 
     def _gain(self, ratio: float | None) -> str:

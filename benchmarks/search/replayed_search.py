@@ -10,11 +10,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from autotune.space import DEFAULT, Setting
+from autotune.store.model import PRUNED
 from autotune.strategies import Observation, Proposal, Strategy
 from autotune.strategies.random_search import RandomSearch
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, TrialEnded
 from autotune.study.pipeline import run_procedure
+from autotune.study.screening import Screening
 from autotune.study.search import SearchPhase
 from autotune.study.selection import Race, race_evidence
 from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
@@ -34,12 +36,15 @@ class ReplayedSearch:
 
     ``named`` has (search runs, machine seconds, setting). ``own_s`` are the strategy's own seconds
     per trial, ``ended`` the search runs after which it stopped by itself (None: it did not).
+    ``screened`` settings were screened out by cheap runs, unless screening was ``switched_off``.
     """
 
     land: Land
     named: list[tuple[int, float, Setting]] = field(default_factory=list)
     own_s: list[float] = field(default_factory=list)
     ended: int | None = None
+    screened: int = 0
+    switched_off: bool = False
 
     def at(self, runs: int) -> Setting:
         """The setting that would be named if the search were stopped after so many search runs."""
@@ -59,9 +64,9 @@ class Timed(Limited):
     """A strategy with limited runs that is timed, and stopped if it repeats known settings."""
 
     def __init__(
-        self, strategy: Strategy, evaluator: SimulatedEvaluator, course: ReplayedSearch, runs: int
+        self, strategy: Strategy, spent: Callable[[], int], course: ReplayedSearch, runs: int
     ) -> None:
-        super().__init__(strategy, runs, lambda: evaluator.history.search_runs)
+        super().__init__(strategy, runs, spent)
         self._course = course
         self._repeated: dict[Setting, None] = {}
         self._stuck = 0
@@ -89,8 +94,13 @@ class Timed(Limited):
         self._course.own_s[-1] += time.perf_counter() - began
 
 
-def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSearch:
+def follow(
+    land: Land, strategy: Strategy, seed: int, runs: int, cheap: Land | None = None
+) -> ReplayedSearch:
     """Search ``land`` for so many search runs, with the plan that studies have by default.
+
+    ``cheap`` is a cheap form of the landscape, whose runs screen the settings and count by their
+    share of the time.
 
     A matched peer names its own recommendation, any other contestant what a study would prove.
     """
@@ -98,19 +108,35 @@ def follow(land: Land, strategy: Strategy, seed: int, runs: int) -> ReplayedSear
     evaluator = SimulatedEvaluator(_model(land), np.random.default_rng([31, seed]))
     trial_store = MemoryTrialStore()
     plan = SearchPlan(trials=None)
+    screening = None
+    if cheap is not None:
+        cheap_runs = SimulatedEvaluator(_model(cheap), np.random.default_rng([34, seed]))
+        screening = Screening(cheap_runs, cheap.name, trial_store, plan)
 
     def note(event: Event | None = None) -> None:
         if event is None or isinstance(event, TrialEnded):
             known = race_evidence(evaluator.history.entries, trial_store.trials)
             named = named_setting(strategy, known, search.favourite, plan.min_gain)
             own = sum(course.own_s)
-            course.named.append(
-                (evaluator.history.search_runs, evaluator.history.launched_s + own, named)
-            )
+            course.named.append((spent(), search.budget.spent_s + own, named))
 
-    limited = Timed(strategy, evaluator, course, runs)
-    search = SearchPhase(evaluator, trial_store, limited, land.space, plan, note)  # type: ignore[arg-type]
+    def spent() -> int:
+        return math.ceil(search.budget.spent_runs)
+
+    limited = Timed(strategy, spent, course, runs)
+    search = SearchPhase(
+        evaluator,
+        trial_store,
+        limited,  # type: ignore[arg-type]
+        land.space,
+        plan,
+        note,
+        screening,
+    )
     search.run()
+    if screening is not None:
+        course.screened = sum(t.state == PRUNED for t in trial_store.trials)
+        course.switched_off = screening.over
     if course.ended is not None:
         Race(search).run()
         note()

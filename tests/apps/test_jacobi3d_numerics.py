@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from autotune.config.app import load_app
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import show_shape, split
 from runner.apps.jacobi3d.block import Block, serial_block
@@ -24,7 +25,7 @@ from runner.apps.jacobi3d.problem import (
     initial_field,
     most_iterations,
 )
-from runner.apps.jacobi3d.residuals import serial_residual
+from runner.apps.jacobi3d.residuals import FEWER, serial_residual
 from runner.apps.jacobi3d.verify import judge_residual, residual
 
 sizes = st.tuples(*[st.integers(1, 13)] * 3)
@@ -133,6 +134,14 @@ def test_amplification_is_below_one_for_all_waves() -> None:
 @pytest.mark.parametrize("name", ["tiny", "small"])
 def test_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
     assert stored_residual(INPUTS[name].size, INPUTS[name].iterations) == serial_residual(name)
+
+
+def test_cheap_forms_are_verified() -> None:
+    declared = {name: form.args for name, form in load_app("jacobi3d").fidelity.items()}
+    assert declared == {name: ("--iterations", f"{few}") for name, few in FEWER.items()}
+    stored = stored_residual(INPUTS["default"].size, FEWER["default"])
+    assert stored == serial_residual("default", FEWER["default"])
+    assert stored_residual(INPUTS["halo"].size, FEWER["halo"]) is not None
 
 
 def test_every_input_has_a_residual_and_does_not_vanish() -> None:

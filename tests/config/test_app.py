@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.config.app import App, Input, app_from_command, program_name
+from autotune.config.app import App, Input, app_from_command, load_app, program_name
+from autotune.config.find import ConfigFile, list_configs
 from autotune.errors import UsageError
 
 
@@ -49,3 +50,95 @@ def test_the_only_input_is_meant_where_none_is_named() -> None:
         two.input(None)
     with pytest.raises(UsageError, match="no input 'default'; its inputs: big, small"):
         two.input("default")
+
+
+CHEAP = """
+name = "mine"
+command = ["mine", "--steps", "{steps}"]
+default_input = "long"
+
+[inputs.long]
+args = ["--quiet"]
+values = { steps = "1000" }
+
+[inputs.short]
+values = { steps = "10" }
+
+[inputs.wide]
+ranks = 8
+"""
+
+
+def written(table: str) -> str:
+    Path("mine.toml").write_text(CHEAP + table)
+    return "./mine.toml"
+
+
+@pytest.mark.parametrize(
+    ("table", "name", "words"),
+    [
+        ('values = { steps = "50" }', "long (steps = 50)", ("mine", "--steps", "50", "--quiet")),
+        (
+            'args = ["--tol", "1e-2"]',
+            "long (--tol 1e-2)",
+            ("mine", "--steps", "1000", "--quiet", "--tol", "1e-2"),
+        ),
+        ('input = "short"', "short", ("mine", "--steps", "10")),
+    ],
+)
+def test_the_three_cheap_forms(work: object, table: str, name: str, words: tuple[str, ...]) -> None:
+    app = load_app(written(f"[fidelity.long]\n{table}\n"))
+    cheap, found = app.cheap(None)
+    assert found == name
+    assert cheap.program(found) == words
+    assert app.program(None) == ("mine", "--steps", "1000", "--quiet")
+
+
+def test_the_cheap_form_of_an_application_without_inputs(work: object) -> None:
+    Path("a.toml").write_text(
+        'name = "a"\ncommand = ["a", "{input}"]\n[fidelity.default]\nargs = ["-n", "1"]\n'
+    )
+    cheap, found = load_app("./a.toml").cheap(None)
+    assert cheap.program(found) == ("a", "default", "-n", "1")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ('[fidelity.lang]\ninput = "short"', r"fidelity\.lang: .*expected one of long, short"),
+        ("[fidelity.long]", r"fidelity\.long: found nothing; expected exactly one of input, args"),
+        (
+            '[fidelity.long]\ninput = "short"\nargs = ["-x"]',
+            r"fidelity\.long: found input and args; expected exactly one",
+        ),
+        (
+            '[fidelity.long]\ninput = "long"',
+            r"long\.input: .*expected one of short, wide",
+        ),
+        ('[fidelity.long]\ninput = "shirt"', r"'shirt' is not another input"),
+        ('[fidelity.long]\ninput = "wide"', r"'wide' has ranks = 8 and 'long' has unset"),
+        ('[fidelity.long.values]\nstep = "1"', r"no \{step\}.*expected one of steps"),
+        ('[fidelity.long.values]\nsteps = "1000"', r"values\.steps: .*also the value"),
+        ('[fidelity.long]\nimput = "short"', r"fidelity\.long\.imput: unknown key; did you mean"),
+        ('[fidelity.long]\nargs = "-x"', r"fidelity\.long\.args: "),
+        ("fidelity = 3", "unknown key|valid dictionary"),
+    ],
+)
+def test_a_wrong_cheap_form_is_refused(work: object, table: str, said: str) -> None:
+    with pytest.raises(UsageError, match=rf"(?s)mine\.toml: .*{said}"):
+        load_app(written(table))
+
+
+def test_an_input_without_a_cheap_form_says_how_to_declare_it() -> None:
+    app = App(name="a", command=("a",), inputs={"x": Input(), "y": Input()}, default_input="x")
+    with pytest.raises(UsageError, match=r"(?s)no cheap form of its input 'y'.*\[fidelity\.y\]"):
+        app.cheap("y")
+
+
+@pytest.mark.parametrize("file", list_configs("apps"), ids=lambda file: file.name)
+def test_shipped_cheap_forms_are_right(file: ConfigFile) -> None:
+    app = load_app(file.name)
+    for name in app.fidelity:
+        cheap, found = app.cheap(name)
+        assert found in cheap.inputs
+        assert found != name

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from sqlalchemy import text
 
 from autotune.store import RUNNING, OwnerProcess, Store
+from autotune.store.model import PRUNED
 from autotune.store.workers import LEASE_S
 from runner.types import RunRecord
 from tests.contract.store_samples import key
@@ -39,6 +40,17 @@ class LeaseContract:
         assert store.claim_trial(study.id, {"a": 2}, "a=2") is not None
         assert [t.number for t in store.trials(study.id)] == [0, 1]
         assert [t.number for t in store.trials(study.id, since=1)] == [1]
+
+    def test_a_setting_that_cheap_runs_kept_from_full_runs_is_claimed_again(
+        self, store: Store
+    ) -> None:
+        study = store.study(key())
+        pruned = store.claim_trial(study.id, {"a": 1}, "a=1")
+        assert pruned is not None
+        assert store.claim_trial(study.id, {"a": 1}, "a=1") is None
+        store.finish_trial(pruned.id, PRUNED, None)
+        assert store.claim_trial(study.id, {"a": 1}, "a=1") is not None
+        assert store.claim_trial(study.id, {"a": 1}, "a=1") is None
 
     def test_of_many_claims_of_a_setting_at_once_one_succeeds(
         self, store: Store, place: str

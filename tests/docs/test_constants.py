@@ -26,10 +26,19 @@ from autotune.errors import UsageError, WorkError
 from autotune.prediction import classes, examples, predictor, warm_start
 from autotune.space import load_space
 from autotune.stats import blocks, effects, log_ratios, racing, sequential, warnings
+from autotune.stats import screening as screening_rule
 from autotune.stats.comparison import MIN_GAIN
 from autotune.stats.estimate import MIN_RUNS, estimate
 from autotune.store import workers
-from autotune.study import ablation, budget, confirmation, recommendation, rounds, selection
+from autotune.study import (
+    ablation,
+    budget,
+    confirmation,
+    recommendation,
+    rounds,
+    screening,
+    selection,
+)
 from autotune.study.budget import SearchPlan
 from autotune.study.evaluator import MachineEvaluator
 from runner import guard
@@ -94,6 +103,13 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         (percent(budget.KEPT_SHARE), budget.KEPT_MOST),
     ),
     ("concepts", "The smallest search takes {} launches", (SEARCH.least_runs,)),
+    # fidelity
+    ("fidelity", "a warm-up, {} runs, and again", (screening_rule.DEFAULTS,)),
+    ("fidelity", "each of the last\n   {} runs of the default", (screening_rule.DEFAULTS,)),
+    ("fidelity", "at most 1/{} ({} %)", (1 / screening_rule.CHANCE, 4.8)),
+    ("fidelity", "The first {} settings are run once in the cheap form", (screening.BOTH_FIRST,)),
+    ("fidelity", "is below {}, multiplied", (screening_rule.AGREEMENT,)),
+    ("fidelity", "but by no less than {}.", (screening_rule.LEAST_RELIABILITY,)),
     # statistics
     (
         "statistics",

@@ -1,0 +1,353 @@
+"""Screening: cheap runs of a program keep settings that show no gain from full runs.
+
+A cheap run is a run of the cheap form that the application's file declares for the input
+(``[fidelity]``). Only ratios within one form are compared. Cheap runs decide which settings get
+full runs, and nothing else: the race, the ablation and the proof see full runs only.
+
+The first settings are run in both forms, and so is every fourth setting that cheap runs would
+screen out. If the ranks of cheap and full runs disagree, or a setting without gain in cheap runs
+has a clear one in full runs, screening ends for the rest of the study, and the settings that it
+kept from full runs get them.
+
+Cheap runs are stored in a study of their own, with the strategy :data:`SCREENING`, because they are
+runs of another input or other arguments. The last part says in words what they cost and saved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.errors import UsageError, WorkError
+from autotune.space import Setting
+from autotune.stats.screening import (
+    DEFAULTS,
+    Agreement,
+    clear_step,
+    rank_correlation,
+    shows_no_gain,
+)
+from autotune.store import Store, StudyRecord
+from autotune.store.model import PRUNED
+from autotune.strategies import SCATTER
+from autotune.study.budget import Budget, SearchPlan
+from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.events import Note, Watcher, silent
+from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry, RunHistory
+from autotune.study.trial_store import CHEAP, Trial, TrialStore, history_of, trial_of
+from autotune.wording import count, percent, seconds
+
+SCREENING = "screening"
+"""The strategy in the key of the study that holds the cheap runs of another one."""
+CHEAP_PHASE = "screen"
+"""The phase of a candidate's cheap runs."""
+LINK = "fidelity"
+"""The document of a study that names the study with its cheap runs."""
+OFF = "fidelity-off"
+"""The document of a study in which screening has ended."""
+BOTH_FIRST = 8
+"""Settings that are run in both forms before any is screened out."""
+AUDIT = 4
+"""One of so many settings that show no gain is run in full all the same."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the cheap runs of a setting show; ``ratio`` is to the default's, None if they failed."""
+
+    ratio: float | None
+    no_gain: bool
+
+
+@dataclass
+class Screening:
+    """Screens the settings of one search; ``evaluator`` runs the cheap form, ``form`` names it.
+
+    Everything is decided from the stored runs and trials, so an interrupted study goes on as it
+    would have.
+    """
+
+    evaluator: Evaluator
+    form: str
+    trial_store: TrialStore
+    plan: SearchPlan
+    watch: Watcher = silent
+    _defaults: Defaults | None = field(default=None, init=False, repr=False)
+
+    def start(self, budget: Budget) -> None:
+        """Share the budget of the search, which counts cheap runs too."""
+        self.evaluator.budget = budget
+        self._defaults = Defaults(self.evaluator, self.plan, budget)
+
+    def screens_out(self, trial: Trial) -> bool:
+        """Whether the setting is kept from full runs; notes in the trial what was seen.
+
+        Raises WorkError if the default does not run in the cheap form.
+        """
+        if self.over:
+            return False
+        first = len(both_forms(self.trial_store.trials)) < BOTH_FIRST
+        look = self._look(trial.effective, 1 if first else 2)
+        kept = "first" if first else "audit" if look.no_gain and self._audited() else ""
+        trial.attrs[CHEAP] = {"ratio": look.ratio, "no_gain": look.no_gain, "kept": kept}
+        if kept or not look.no_gain:
+            return False
+        trial.state = PRUNED
+        trial.reason = f"no gain over the default in cheap runs ({self.form})"
+        return True
+
+    @property
+    def over(self) -> bool:
+        """Whether screening has ended, because cheap and full runs disagree."""
+        if self.trial_store.stored_document(OFF) is not None:
+            return True
+        trials = self.trial_store.trials
+        pairs = both_forms(trials)
+        if len(pairs) < BOTH_FIRST:
+            return False
+        scatter = _scatter(trials)
+        cheap_variance = self.evaluator.history.default_scatter()[0]
+        seen = Agreement.of(pairs, cheap_variance, scatter[0] if scatter else 0.0)
+        missed = missed_gain(trials, self.plan.min_gain)
+        if not seen.refuted and missed is None:
+            return False
+        off = {**dataclasses.asdict(seen), "missed_gain": missed}
+        self.trial_store.store_document(OFF, off)
+        self.watch(
+            Note(
+                f"Cheap runs ({self.form}) are not like full runs: {_why_off(off)}. Screening "
+                "ends; settings that it kept from full runs get them."
+            )
+        )
+        return True
+
+    def given_back(self) -> Setting | None:
+        """A setting to run in full because screening has ended, the most promising one first."""
+        if not self.over:
+            return None
+        trials = self.trial_store.trials
+        run = {t.setting for t in trials if t.state != PRUNED}
+        lost = [t for t in trials if t.state == PRUNED and t.setting not in run]
+        return min(lost, key=lambda t: (cheap_ratio(t), t.number)).setting if lost else None
+
+    def _audited(self) -> bool:
+        """Whether the next setting that shows no gain is run in full all the same."""
+        judged = sum(_shows_none(t) for t in self.trial_store.trials if not t.reused)
+        return judged % AUDIT == AUDIT - 1
+
+    def _look(self, setting: Setting, most: int) -> Look:
+        """Run a setting in the cheap form, up to ``most`` times, until it may have a gain.
+
+        It takes two runs to show that it has none.
+        """
+        assert self._defaults is not None
+        try:
+            self._defaults.start(DEFAULTS)
+            self._defaults.run_if_due()
+            runs: list[HistoryEntry] = []
+            stored = self._runs_of(setting)
+            no_gain = True
+            while no_gain and len(runs) < most:
+                if not stored and runs:
+                    # A fresh default: a machine that has become slower must not count against the
+                    # setting.
+                    self._defaults.run(DEFAULT_PHASE)
+                run = stored.pop(0) if stored else self._run(setting)
+                runs.append(run)
+                no_gain = self._no_gain(run)
+        except WorkError as problem:
+            if type(problem) is not WorkError:
+                raise  # The budget is spent, or the machine is busy.
+            raise WorkError(
+                f"in the cheap form ({self.form}): {problem}\nCorrect [fidelity] in the "
+                "application's file, or leave out --fidelity."
+            ) from None
+        history = self.evaluator.history
+        known = [ratio for run in runs if (ratio := history.ratio(run)) is not None]
+        return Look(statistics.median(known) if known else None, no_gain and len(runs) == 2)
+
+    def _runs_of(self, setting: Setting) -> list[HistoryEntry]:
+        """Stored cheap runs of a setting on this place, of a search that was interrupted."""
+        history = self.evaluator.history
+        return [
+            e
+            for e in history.entries
+            if e.key == setting.key
+            and e.phase == CHEAP_PHASE
+            and e.counts
+            and history.place in (None, e.record.place)
+        ]
+
+    def _run(self, setting: Setting) -> HistoryEntry:
+        defaults = self.evaluator.history.default_records()
+        longest = self.plan.run_limit_s(defaults, 1.0)
+        return self.evaluator.run(setting, CHEAP_PHASE, timeout_s=longest)
+
+    def _no_gain(self, run: HistoryEntry) -> bool:
+        """Whether a run shows no gain over each of the default's last runs before it.
+
+        A run that failed shows nothing: full runs show whether the setting works.
+        """
+        before = [
+            e.record
+            for e in self.evaluator.history.entries
+            if e.key == DEFAULT_KEY
+            and e.counts
+            and e.record.valid
+            and e.order < run.order
+            and e.record.place == run.record.place
+        ]
+        record = run.record
+        if not before or not (record.valid or run.censored):
+            return False
+        value_s = record.value_s
+        if run.censored:
+            value_s = record.wall_s - statistics.median(r.wall_s - r.value_s for r in before)
+        return shows_no_gain(value_s, [r.value_s for r in before], self.plan.min_gain)
+
+
+def cheap_ratio(trial: Trial) -> float:
+    """T / T_default of a trial in the cheap form; infinite if its cheap runs failed."""
+    seen = trial.attrs.get(CHEAP)
+    ratio = seen.get("ratio") if isinstance(seen, dict) else None
+    return float(ratio) if isinstance(ratio, int | float) else math.inf
+
+
+def _shows_none(trial: Trial) -> bool:
+    """Whether the cheap runs of a trial showed no gain."""
+    seen = trial.attrs.get(CHEAP)
+    return isinstance(seen, dict) and bool(seen.get("no_gain"))
+
+
+def both_forms(trials: Sequence[Trial]) -> list[tuple[float, float]]:
+    """Cheap and full ratio of each setting that was run in both forms; infinite if it failed."""
+    return [
+        (cheap_ratio(t), math.inf if t.estimate is None else t.estimate)
+        for t in trials
+        if CHEAP in t.attrs and t.measured and not t.reused
+    ]
+
+
+def agreement(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """The rank correlation of cheap and full ratios; None for less than two settings."""
+    if len(pairs) < 2:
+        return None
+    return rank_correlation([cheap for cheap, _ in pairs], [full for _, full in pairs])
+
+
+def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
+    """The largest clear gain in full runs of a setting that shows none in cheap runs.
+
+    A gain is clear if it is above ``min_gain`` by more than the scatter of the default explains
+    (Student's t, one in a thousand). None if there is none, or if the scatter is not known yet.
+    """
+    scatter = _scatter(trials)
+    if scatter is None:
+        return None
+    bar = -math.log1p(min_gain) - clear_step(*scatter)
+    ratios = [
+        t.estimate
+        for t in trials
+        if t.state == "ok" and not t.reused and t.estimate is not None and _shows_none(t)
+    ]
+    best = min(ratios, default=1.0)
+    return 1 / best - 1 if math.log(best) < bar else None
+
+
+def _scatter(trials: Sequence[Trial]) -> tuple[float, int] | None:
+    """Variance of one log time of the default in full runs, and its degrees of freedom."""
+    known = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
+    if not known or len(known[-1]) != 2:
+        return None
+    variance, freedom = known[-1]
+    return (float(variance), int(freedom)) if freedom >= 1 else None
+
+
+def _why_off(off: dict[str, Any]) -> str:
+    figure = f"rank correlation {off['correlation']:.2f} over {count(off['settings'], 'setting')}"
+    if off["missed_gain"] is None:
+        return f"{figure}; {off['needed']:.2f} is needed"
+    gain = percent(off["missed_gain"])
+    return f"a setting without gain in cheap runs has {gain} in full runs ({figure})"
+
+
+def summary(
+    form: str,
+    study: str,
+    cheap: RunHistory,
+    full: RunHistory,
+    trials: Sequence[Trial],
+    off: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """What screening did, in JSON types; seconds are machine seconds.
+
+    ``spared_s`` is the time of one full run of the default for each setting that was kept from full
+    runs; ``saved_s`` is that less the time of all cheap runs.
+    """
+    run = {t.effective for t in trials if t.measured}
+    out = {t.effective for t in trials if t.state == PRUNED} - run
+    walls = [record.wall_s for record in full.default_records()]
+    spared_s = len(out) * statistics.median(walls) if walls else 0.0
+    pairs = both_forms(trials)
+    return {
+        "form": form,
+        "study": study[:12],
+        "runs": len(cheap.entries),
+        "machine_s": round(cheap.launched_s, 3),
+        "screened_out": len(out),
+        "both": len(pairs) if off is None else off["settings"],
+        "correlation": agreement(pairs) if off is None else off["correlation"],
+        "off": None if off is None else _why_off(off),
+        "spared_s": round(spared_s, 3),
+        "saved_s": round(spared_s - cheap.launched_s, 3),
+    }
+
+
+def stored_summary(store: Store, study: StudyRecord) -> dict[str, Any] | None:
+    """The summary of a stored study; None if it was made without cheap runs.
+
+    Raises WorkError if what is stored of them is damaged.
+    """
+    link = store.stored_document(study.id, LINK)
+    if link is None:
+        return None
+    try:
+        cheap = store.find_study(str(link["study"]))
+        found = summary(
+            str(link["form"]),
+            cheap.hash,
+            history_of(store, cheap.id),
+            history_of(store, study.id),
+            [trial_of(trial) for trial in store.trials(study.id)],
+            store.stored_document(study.id, OFF),
+        )
+        screening_words(found)
+    except (LookupError, TypeError, ValueError, ArithmeticError, UsageError) as problem:
+        raise WorkError(
+            f"what study {study.hash[:12]} stored of its cheap runs is damaged ({problem!r:.200}): "
+            "somebody else wrote to the results database. Restore a copy from before, or use "
+            "another database (--store)"
+        ) from None
+    return found
+
+
+def screening_words(seen: dict[str, Any]) -> str:
+    """The summary in a few sentences."""
+    out, saved = seen["screened_out"], seen["saved_s"]
+    runs = count(seen["runs"], "cheap run")
+    words = f"{runs} ({seen['form']}) took {seconds(seen['machine_s'])} of machine time (study "
+    words += f"{seen['study']}). They screened out "
+    words += "no setting" if out == 0 else count(out, "setting")
+    if out:
+        words += f", whose full runs would have taken about {seconds(seen['spared_s'])}"
+    words += f": {seconds(abs(saved))} {'saved' if saved >= 0 else 'lost'}."
+    if seen["correlation"] is None:
+        return words
+    if seen["off"] is not None:
+        return f"{words} Screening was switched off: {seen['off']}."
+    figure = f"{seen['correlation']:.2f} over {count(seen['both'], 'setting')}"
+    return f"{words} Rank correlation of cheap and full runs: {figure}."
