@@ -200,8 +200,8 @@ class ExecResult:
 
 
 def request_to_json(request: ExecRequest) -> dict[str, Any]:
-    """The request as JSON types."""
-    return dataclasses.asdict(request)
+    """The request as JSON types; all of its fields are plain."""
+    return dict(vars(request))
 
 
 def request_from_json(data: dict[str, Any]) -> ExecRequest:
