@@ -153,7 +153,10 @@ class Permutation:
     def __init__(self, size: int, seed: int) -> None:
         self._size = size
         self._half = ((size - 1).bit_length() + 1) // 2
-        self._key = seed.to_bytes(8, "big")
+        key = seed.to_bytes(8, "big")
+        self._turns = [
+            hashlib.blake2b(b"%d:" % turn, key=key, digest_size=16) for turn in range(_ROUNDS)
+        ]
 
     def __call__(self, index: int) -> int:
         index = self._mix(index)
@@ -164,10 +167,10 @@ class Permutation:
     def _mix(self, index: int) -> int:
         mask = (1 << self._half) - 1
         left, right = index >> self._half, index & mask
-        for turn in range(_ROUNDS):
-            text = b"%d:%d" % (turn, right)
-            digest = hashlib.blake2b(text, key=self._key, digest_size=16).digest()
-            left, right = right, left ^ (int.from_bytes(digest, "big") & mask)
+        for begun in self._turns:
+            mixed = begun.copy()
+            mixed.update(b"%d" % right)
+            left, right = right, left ^ (int.from_bytes(mixed.digest(), "big") & mask)
         return left << self._half | right
 
 
