@@ -149,7 +149,8 @@ class Runner:
             limit_s = 2 * record.wall_s + ASKED_FOR_S
             limit_s = min(spec.timeout_s or limit_s, limit_s)
             again = self._confined(replace(spec, stdin=str(fifo), timeout_s=limit_s))
-            request = replace(self._request(again, place), fifo=str(fifo))
+            request = self._request(again, place, self.adapter.reported(again))
+            request = replace(request, fifo=str(fifo))
             return self._execute(request).waits_for_input
         finally:
             os.close(held)
@@ -165,9 +166,10 @@ class Runner:
         self.adapter.refuse_unknown_kinds(spec)
         place = Path(tempfile.mkdtemp(dir=self._scratch))
         spec = self._confined(spec)
+        reported = self.adapter.reported(spec)
         try:
-            result = self._execute(self._request(spec, place))
-            if self.adapter.reported(spec):
+            result = self._execute(self._request(spec, place, reported))
+            if reported:
                 (place / REPORTED_FILE).write_text("\n".join(result.marked))
             probe = self.adapter.probe(spec, place)
         finally:
@@ -186,8 +188,8 @@ class Runner:
                 return stop.result
             raise
 
-    def _request(self, spec: LaunchSpec, place: Path) -> ExecRequest:
-        mark = self._mark(spec)
+    def _request(self, spec: LaunchSpec, place: Path, reported: str) -> ExecRequest:
+        mark = self._mark(spec, reported)
         if self._reports(spec):
             spec = with_variable_report(spec, self.adapter.rank_variables)
         spec = with_report(spec)
@@ -211,11 +213,14 @@ class Runner:
         asks = spec.read_back and bool(asked_variables(spec))
         return asks and not self.adapter.on_this_machine(spec)
 
-    def _mark(self, spec: LaunchSpec) -> str:
-        """Regular expression of the lines of standard error that are no output of the program."""
+    def _mark(self, spec: LaunchSpec, reported: str) -> str:
+        """Regular expression of the lines of standard error that are no output of the program.
+
+        ``reported``: of those that the adapter reads.
+        """
         words = [THREAD_MARK] if asks(spec) else []
         words += [VARIABLE_MARK] if self._reports(spec) else []
-        return "|".join(filter(None, [*words, self.adapter.reported(spec)]))
+        return "|".join(filter(None, [*words, reported]))
 
     def _ready_file(self, spec: LaunchSpec, place: Path) -> str | None:
         found = self.adapter.ready_file(spec, place)

@@ -30,6 +30,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 from autotune.errors import UsageError
@@ -81,7 +82,7 @@ class Expr:
         """The expression rebuilt with ``change`` applied to every node, leaves first."""
         return change(self)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         """Every parameter or fact in the expression."""
         return frozenset().union(*(child.names for child in self.children()))
@@ -119,7 +120,7 @@ class Name(Expr):
     def evaluate(self, scope: Scope) -> Result:
         return scope.value(self.name)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         return frozenset({self.name})
 
@@ -136,7 +137,7 @@ class IsSet(Expr):
     def evaluate(self, scope: Scope) -> Result:
         return scope.is_set(self.name)
 
-    @property
+    @cached_property
     def names(self) -> frozenset[str]:
         return frozenset({self.name})
 

@@ -83,16 +83,18 @@ class InactiveParameters:
     def strip(self, setting: Setting) -> Setting:
         """The canonical setting without its inactive parameters; equal settings do the same."""
         setting = self.space.canonical(setting)
-        while idle := [name for name in setting if self.does_nothing(name, setting)]:
+        while idle := self.doing_nothing(setting).intersection(setting):
             setting = self.space.canonical(setting.without(*idle))
         return setting
 
-    def does_nothing(self, name: str, setting: Setting) -> bool:
-        """Whether a parameter is known to be inactive beside the other values of ``setting``."""
-        if name in self._everywhere:
-            return True
-        known = self._under.get(name)
-        return known is not None and self._conditions(setting.without(name)) in known
+    def doing_nothing(self, setting: Setting) -> set[str]:
+        """All parameters that are known to be inactive beside the other values of ``setting``."""
+        conditions = self._conditions(setting) if self._under else setting
+        return self._everywhere | {
+            name
+            for name, known in self._under.items()
+            if (conditions.without(name) if name in self._deciding else conditions) in known
+        }
 
     @property
     def everywhere(self) -> frozenset[str]:

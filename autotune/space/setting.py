@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from functools import lru_cache
+from typing import Self
 
 from autotune.errors import UsageError
 
@@ -64,6 +66,12 @@ def write_value(value: Value) -> str:
     return f'"{escaped}"'
 
 
+@lru_cache(maxsize=10_000, typed=True)
+def _pair(name: str, value: Value) -> str:
+    """One value of a setting's key.  A search makes thousands of settings of the same values."""
+    return f"{name}={write_value(value)}"
+
+
 class Setting(Mapping[str, Value]):
     """A setting, immutable and hashable; two with the same values are equal, whatever their order.
 
@@ -78,10 +86,22 @@ class Setting(Mapping[str, Value]):
         for name in values:
             if not NAME.fullmatch(name):
                 raise UsageError(f"{name!r} is not a parameter name (letters, digits, _ . -)")
-        self._items = {name: normalise_value(values[name]) for name in sorted(values)}
-        pairs = [f"{name}={write_value(value)}" for name, value in self._items.items()]
-        self._key = ",".join(pairs) or DEFAULT_KEY
+        self._set({name: normalise_value(values[name]) for name in sorted(values)})
+
+    def _set(self, items: dict[str, Value]) -> None:
+        self._items = items
+        self._key = ",".join([_pair(name, value) for name, value in items.items()]) or DEFAULT_KEY
         self._hash = hash(self._key)
+
+    @classmethod
+    def of_sorted(cls, items: dict[str, Value]) -> Self:
+        """The setting of names in their order with normalised values, none of which is checked.
+
+        The dictionary becomes part of the setting.
+        """
+        made = cls.__new__(cls)
+        made._set(items)
+        return made
 
     @classmethod
     def parse(cls, text: str) -> Setting:
@@ -114,7 +134,7 @@ class Setting(Mapping[str, Value]):
 
     def without(self, *names: str) -> Setting:
         """The same setting with these parameters unset."""
-        return Setting({n: v for n, v in self._items.items() if n not in names})
+        return Setting.of_sorted({n: v for n, v in self._items.items() if n not in names})
 
     def updated(self, values: Mapping[str, Value]) -> Setting:
         """The same setting with these values added or replaced."""
@@ -126,6 +146,20 @@ class Setting(Mapping[str, Value]):
 
     def __getitem__(self, name: str) -> Value:
         return self._items[name]
+
+    # Those of Mapping do the same by way of the methods above, many times slower.
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items
+
+    def keys(self) -> KeysView[str]:
+        return self._items.keys()
+
+    def values(self) -> ValuesView[Value]:
+        return self._items.values()
+
+    def items(self) -> ItemsView[str, Value]:
+        return self._items.items()
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._items)

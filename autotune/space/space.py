@@ -113,6 +113,11 @@ class Space:
     def _by_name(self) -> dict[str, Parameter]:
         return {parameter.name: parameter for parameter in self.parameters}
 
+    @cached_property
+    def _conditions(self) -> tuple[tuple[str, Expr], ...]:
+        """The parameters with a condition, and it."""
+        return tuple((p.name, p.when) for p in self.parameters if p.when is not None)
+
     def __getitem__(self, name: str) -> Parameter:
         return self._by_name[name]
 
@@ -175,17 +180,24 @@ class Space:
         """
         values: dict[str, Value] = {}
         for name, value in setting.items():
-            if name not in self:
+            parameter = self._by_name.get(name)
+            if parameter is None:
                 values[name] = value
                 continue
-            parameter = self[name]
             value = parameter.normalise(value)
             if not parameter.unset or value != parameter.default:
                 values[name] = value
-        while idle := [n for n in values if n in self and not self.active(n, values)]:
+        while idle := list(self.idle(values)):
             for name in idle:
                 del values[name]
         return Setting(values)
+
+    def idle(self, setting: Mapping[str, Value]) -> Iterator[str]:
+        """Names in a setting whose condition is false under it, one by one."""
+        scope = _Values(self, setting)
+        for name, when in self._conditions:
+            if name in setting and when.truth(scope) is False:
+                yield name
 
     def broken(self, setting: Mapping[str, Value]) -> list[Constraint]:
         """The constraints that this setting, as it is given, breaks."""

@@ -141,9 +141,8 @@ class OwnerProcess:
 
     @classmethod
     def here(cls) -> OwnerProcess:
-        """The calling process; asked anew each time, because a fork changes the answer."""
-        pid = os.getpid()
-        return cls(_host(), _scope(), pid, _start(pid) or 0)
+        """The calling process; asked anew after a fork, which changes the answer."""
+        return cls(*_here())
 
     def surely_dead(self) -> bool:
         """True if this machine can tell that the process ended; False also if nobody can tell."""
@@ -151,6 +150,15 @@ class OwnerProcess:
             return _start(self.pid) != self.start
         boot, here = self.scope.partition("/")[0], _scope().partition("/")[0]
         return self.host == _host() and boot != here  # this machine was restarted
+
+
+@cache
+def _here() -> tuple[str, str, int, int]:
+    pid = os.getpid()
+    return _host(), _scope(), pid, _start(pid) or 0
+
+
+os.register_at_fork(after_in_child=_here.cache_clear)
 
 
 @cache

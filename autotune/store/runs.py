@@ -298,7 +298,7 @@ def keep_read_back(connection: Connection, read_backs: Mapping[str, ReadBack]) -
     """The id of a read-back outcome, stored if it is new; None if nothing was read back."""
     if not read_backs:
         return None
-    rows = [(name, *dataclasses.astuple(back)) for name, back in read_backs.items()]
+    rows = [(n, b.state, b.requested, b.effective, b.source) for n, b in read_backs.items()]
     wanted = {"hash": hashlib.sha256(dump(rows).encode()).hexdigest()}
     known: int | None = connection.scalar(_ID, wanted)
     if known is None and (known := connection.scalar(_ADD, wanted)) is not None:

@@ -19,6 +19,9 @@ _OF_STUDY = s.trial.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.trial.c.number) + 1, 0)).where(_OF_STUDY)
 _INSERT = insert(s.trial).values(number=_NEXT.scalar_subquery()).returning(s.trial)
 _INSERT_VALUES = insert(s.trial_value)
+_OF_TRIAL = s.trial.c.id == bindparam("of_trial")
+_SELECT_TO_CHANGE = select(s.trial).where(_OF_TRIAL).with_for_update()
+_UPDATE = update(s.trial).where(_OF_TRIAL).returning(s.trial)
 
 
 def hash_of(setting_key: str) -> str:
@@ -91,24 +94,22 @@ def finish(
     reason: str,
 ) -> TrialRecord:
     """Give a trial its state and estimate; see :meth:`autotune.store.Store.finish_trial`."""
-    query = select(s.trial).where(s.trial.c.id == trial_id).with_for_update()
-    row = connection.execute(query).first()
+    row = connection.execute(_SELECT_TO_CHANGE, {"of_trial": trial_id}).first()
     if row is None:
         raise unknown_trial(trial_id)
     merged = load_object(row.attrs) | dict(attrs or {})
     if estimate is not None and math.isnan(estimate):
         estimate = None
     done = connection.execute(
-        update(s.trial)
-        .where(s.trial.c.id == trial_id)
-        .values(
-            state=clean(state),
-            estimate=estimate,
-            reason=clean(reason),
-            attrs=dump(merged),
-            finished_at=None if state == RUNNING else studies.now(),
-        )
-        .returning(s.trial)
+        _UPDATE,
+        {
+            "of_trial": trial_id,
+            "state": clean(state),
+            "estimate": estimate,
+            "reason": clean(reason),
+            "attrs": dump(merged),
+            "finished_at": None if state == RUNNING else studies.now(),
+        },
     )
     return to_trial(done.one())
 

@@ -10,6 +10,7 @@ a change, usually a loss, is learned too.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,10 +77,34 @@ class Kernel(Levels):
             self.blocks[start:stop, start:stop] = _alike(size, axis, bool(optional), shared)
         self.optional = codec.optional
         self.ranks = np.maximum(codec.sizes - codec.optional, 1).astype(np.float64)
+        self._columns = np.arange(self.total)
+        self._rooms: dict[str, NDArray[Any]] = {}
 
     def changed(self, codes: Matrix) -> Floats:
         """Number of optional parameters that each setting names, shape (settings,)."""
         return np.asarray(((codes > 0) & self.optional).sum(axis=1), dtype=np.float64)
+
+    def alike(self, codes: Matrix) -> Callable[[Floats], Floats]:
+        """A function that multiplies the settings' one-hot vectors with a matrix like ``blocks``.
+
+        The matrix is 0 between choices of two parameters, so each element of the product is one
+        element of the matrix. A product is valid until the next one.
+        """
+        flat = self.room("places", len(codes), np.intp)
+        product = self.room("product", len(codes), np.float64)
+        rows = self.places(codes) * self.total
+        rows.take(self.owner, axis=1, mode="clip", out=flat)
+        flat += self._columns
+        return lambda matrix: matrix.ravel().take(flat, mode="clip", out=product)
+
+    def room(self, use: str, rows: int, kind: type) -> NDArray[Any]:
+        """An array of shape (rows, choices) for one use at a time.
+
+        It is kept: the pages of a new array of a megabyte cost more time than its content.
+        """
+        if use not in self._rooms or len(self._rooms[use]) < rows:
+            self._rooms[use] = np.empty((rows, self.total), dtype=kind)
+        return self._rooms[use][:rows]
 
     def each(self, hot: Floats) -> Floats:
         """Similarity of two settings in each parameter, shape (parameters, pairs of settings)."""
@@ -143,24 +168,25 @@ class Additive:
 
     def predict(self, codes: Matrix) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each true log ratio, both of shape (settings,)."""
-        hot, changed = self._kernel.one_hot(codes), self._kernel.changed(codes)
+        room = self._kernel.room("one-hot", len(codes), np.float64)
+        hot, changed = self._kernel.one_hot(codes, room), self._kernel.changed(codes)
         mean = self._belief.drift * changed
         variance = self._own_variance(hot, changed)
         if len(self._hot):
             with one_thread():
-                cross = self._covariance(hot, changed)
+                cross = self._covariance(codes, changed)
                 mean = mean + cross @ self._weights
                 variance = variance - np.einsum("ij,ji->i", cross, cho_solve(self._factor, cross.T))
         return mean, np.sqrt(np.maximum(variance, 1e-12))
 
     def mean(self, codes: Matrix) -> Floats:
         """Mean of the true log ratio of each setting, shape (settings,)."""
-        hot, changed = self._kernel.one_hot(codes), self._kernel.changed(codes)
+        changed = self._kernel.changed(codes)
         mean = self._belief.drift * changed
         if not len(self._hot):
             return mean
         with one_thread():
-            return np.asarray(mean + self._covariance(hot, changed) @ self._weights)
+            return np.asarray(mean + self._covariance(codes, changed) @ self._weights)
 
     def _fitted(self, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]) -> _Fit:
         """The size of each parameter's effects at one noise, by expectation maximisation.
@@ -202,16 +228,23 @@ class Additive:
         inverse = np.tril(half) + np.tril(half, -1).T
         return factor, np.asarray(inverse @ self._logs), inverse
 
-    def _covariance(self, hot: Floats, changed: Floats) -> Floats:
+    def _covariance(self, codes: Matrix, changed: Floats) -> Floats:
         """Covariance between new settings (rows) and measured ones (columns)."""
         scale = self.sizes[self._kernel.owner]
         blocks = self._kernel.blocks
-        single = hot @ (scale[:, None] * blocks) @ self._hot.T
-        root = hot @ (np.sqrt(scale)[:, None] * blocks) @ self._hot.T
-        square = hot @ (scale[:, None] * blocks**2) @ self._hot.T
-        pair = self._belief.pairs**2 / 2 * (root**2 - square)
-        drift = self._belief.drift_sd**2 * np.outer(changed, self._changed)
-        return np.asarray(single + pair + drift, dtype=np.float64)
+        alike = self._kernel.alike(codes)
+        single = alike(scale[:, None] * blocks) @ self._hot.T
+        root = alike(np.sqrt(scale)[:, None] * blocks) @ self._hot.T
+        square = alike(scale[:, None] * blocks**2) @ self._hot.T
+        # Each step in its place: see Kernel.room.
+        pair = np.square(root, out=root)
+        pair -= square
+        pair *= self._belief.pairs**2 / 2
+        drift = np.outer(changed, self._changed)
+        drift *= self._belief.drift_sd**2
+        single += pair
+        single += drift
+        return np.asarray(single, dtype=np.float64)
 
     def _own_variance(self, hot: Floats, changed: Floats) -> Floats:
         own = np.diag(self._kernel.blocks)

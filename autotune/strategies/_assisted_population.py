@@ -11,6 +11,7 @@ import math
 from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from autotune.space import DEFAULT
 from autotune.strategies._additive import Prior
@@ -120,16 +121,22 @@ class AssistedPopulation:
         worth = self._estimates.improvement(candidates)
         # Ties (many before anything is known) are broken at random, so that seeds differ.
         order = np.lexsort((rng.random(len(candidates)), -worth))
-        for place, codes in self._fresh(candidates[order], running):
-            return codes, float(worth[order[place]])
-        for _, codes in self._fresh(self._newcomers(rng), running):
+        for place, codes in self._fresh(candidates, order, running):
+            return codes, float(worth[place])
+        newcomers = self._newcomers(rng)
+        for _, codes in self._fresh(newcomers, np.arange(len(newcomers)), running):
             return codes, 0.0
         return None, 0.0
 
-    def _fresh(self, rows: Matrix, running: Collection[Codes]) -> Iterator[tuple[int, Codes]]:
-        """The rows, in canonical form, that are neither known nor being run."""
-        for place, row in enumerate(rows.tolist()):
-            codes = self._codec.settle_codes(tuple(row))
+    def _fresh(
+        self, rows: Matrix, order: NDArray[np.intp], running: Collection[Codes]
+    ) -> Iterator[tuple[int, Codes]]:
+        """The rows, in this order and in canonical form, that are neither known nor being run.
+
+        The first is the place of the row.
+        """
+        for place in order.tolist():
+            codes = self._codec.settle_codes(tuple(rows[place].tolist()))
             known = codes is None or codes == self._default or codes in self._estimates
             if codes is not None and not known and codes not in running:
                 yield place, codes

@@ -72,6 +72,7 @@ class Climb:
 
     def __init__(self, codec: Codec) -> None:
         self._codec = codec
+        self._starts = np.cumsum(codec.sizes) - codec.sizes
 
     def candidates(
         self,
@@ -112,14 +113,12 @@ class Climb:
 
     def _neighbours(self, codes: Codes, acquisition: Acquisition) -> list[tuple[float, Codes]]:
         """The best neighbours with their values, the best first."""
-        values = acquisition.changes(codes).copy()
-        starts = np.cumsum(self._codec.sizes) - self._codec.sizes
+        values, starts = acquisition.changes(codes).copy(), self._starts
         values[starts + np.array(codes)] = -np.inf
         if self._codec.idle:
-            setting = self._codec.decode(codes)
-            for place, name in enumerate(self._codec.names):
-                if self._codec.idle.does_nothing(name, setting):
-                    values[starts[place] :][: self._codec.sizes[place]] = -np.inf
+            idle = self._codec.idle.doing_nothing(self._codec.decode(codes))
+            still = np.array([name in idle for name in self._codec.names])
+            values[np.repeat(still, self._codec.sizes)] = -np.inf
         best = np.argsort(-values, kind="stable")[:_BRANCHES]
         places = np.searchsorted(starts, best, side="right") - 1
         levels = best - starts[places]
@@ -154,7 +153,10 @@ class Permutation:
     def __init__(self, size: int, seed: int) -> None:
         self._size = size
         self._half = ((size - 1).bit_length() + 1) // 2
-        self._key = seed.to_bytes(8, "big")
+        key = seed.to_bytes(8, "big")
+        self._turns = [
+            hashlib.blake2b(b"%d:" % turn, key=key, digest_size=16) for turn in range(_ROUNDS)
+        ]
 
     def __call__(self, index: int) -> int:
         index = self._mix(index)
@@ -165,10 +167,10 @@ class Permutation:
     def _mix(self, index: int) -> int:
         mask = (1 << self._half) - 1
         left, right = index >> self._half, index & mask
-        for turn in range(_ROUNDS):
-            text = b"%d:%d" % (turn, right)
-            digest = hashlib.blake2b(text, key=self._key, digest_size=16).digest()
-            left, right = right, left ^ (int.from_bytes(digest, "big") & mask)
+        for begun in self._turns:
+            mixed = begun.copy()
+            mixed.update(b"%d" % right)
+            left, right = right, left ^ (int.from_bytes(mixed.digest(), "big") & mask)
         return left << self._half | right
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.space import InactiveParameters, Parameter, Setting, Space, Value
-from autotune.space.setting import write_value
+from autotune.space.setting import normalise_value, write_value
 
 UNSET = "unset"
 INACTIVE = "inactive"
@@ -44,6 +44,9 @@ class Codec:
         )
         self.idle = InactiveParameters(space)
         self._settled: dict[Setting, Setting | None] = {}
+        self._settled_codes: dict[Codes, Codes | None] = {}
+        self._in_order = self._values_in_order()
+        self._plain = all(p.normalise(c) == c for p in space for c in p.choices if c is not None)
         self._codes = [{choice: i for i, choice in enumerate(c)} for c in self.choices]
         self._free = not space.constraints and all(p.when is None for p in space.parameters)
 
@@ -61,21 +64,22 @@ class Codec:
             known = bool([n for n, v in defaults.items() if self.idle.learn_default(n, v)])
         if fresh or known:
             self._settled.clear()
+            self._settled_codes.clear()
         return bool(fresh) or known
 
     def encode(self, setting: Setting) -> Codes | None:
         """The codes of a canonical setting; None if a value is not on the grid."""
+        values = setting.to_json()
         codes = [
-            index.get(setting.get(name))
-            for name, index in zip(self.names, self._codes, strict=True)
+            index.get(values.get(name)) for name, index in zip(self.names, self._codes, strict=True)
         ]
-        if any(name not in self.space for name in setting):
+        if any(name not in self.space for name in values):
             return None
         return tuple(c for c in codes if c is not None) if None not in codes else None
 
     def decode(self, codes: Sequence[int]) -> Setting:
         """The setting of exactly these codes, canonical or not."""
-        return Setting(self._values(codes))
+        return Setting.of_sorted(self._values(codes))
 
     def settle(self, setting: Setting) -> Setting | None:
         """The canonical setting without inactive parameters, repaired if it breaks a rule.
@@ -106,20 +110,39 @@ class Codec:
         """Apply :meth:`settle` to codes."""
         if self._free and not self.idle:
             return codes
-        settled = self.settle(self.decode(codes))
-        return None if settled is None else self.encode(settled)
+        if codes not in self._settled_codes:
+            if len(self._settled_codes) >= _REMEMBERED:
+                self._settled_codes.clear()
+            settled = self.settle(self.decode(codes))
+            self._settled_codes[codes] = None if settled is None else self.encode(settled)
+        return self._settled_codes[codes]
 
     def is_canonical(self, codes: Codes) -> bool:
         """Whether these codes are a valid setting in canonical form."""
         if self._free:
             return True
-        setting = self.decode(codes)
-        return self.space.canonical(setting) == setting and not self.space.broken(setting)
+        values = self._values(codes)
+        if not self._plain:
+            setting = Setting(values)
+            return self.space.canonical(setting) == setting and not self.space.broken(setting)
+        # Most combinations of a large space have an idle value, and one is enough.
+        return not any(self.space.idle(values)) and not self.space.broken(values)
 
     def _values(self, codes: Sequence[int]) -> dict[str, Value]:
-        picked = zip(self.names, self.choices, codes, strict=True)
-        values = {name: choices[code] for name, choices, code in picked}
-        return {name: value for name, value in values.items() if value is not None}
+        return {
+            name: value
+            for name, place, values in self._in_order
+            if (value := values[codes[place]]) is not None
+        }
+
+    def _values_in_order(self) -> list[tuple[str, int, tuple[Value | None, ...]]]:
+        """Each parameter's name, place and normalised choices, sorted by name."""
+        Setting(dict.fromkeys(self.names, 0))  # Raises for a name that no parameter can have.
+        found = [
+            (name, place, tuple(None if c is None else normalise_value(c) for c in choices))
+            for place, (name, choices) in enumerate(zip(self.names, self.choices, strict=True))
+        ]
+        return sorted(found, key=lambda entry: entry[0])
 
 
 def _axis(parameter: Parameter) -> tuple[int, ...]:

@@ -30,8 +30,13 @@ class Levels:
         """The places of the choices of settings, shape (settings, parameters)."""
         return codes + self.starts
 
-    def one_hot(self, codes: Matrix) -> Floats:
-        """The settings as one-hot vectors, shape (settings, choices of all parameters)."""
-        chosen = np.zeros((len(codes), self.total))
+    def one_hot(self, codes: Matrix, out: Floats | None = None) -> Floats:
+        """The settings as one-hot vectors, shape (settings, choices of all parameters).
+
+        They are written to ``out`` if it is given.
+        """
+        chosen = np.zeros((len(codes), self.total)) if out is None else out
+        if out is not None:
+            chosen.fill(0.0)
         chosen[np.arange(len(codes))[:, None], self.places(codes)] = 1.0
         return chosen

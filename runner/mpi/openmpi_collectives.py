@@ -128,7 +128,8 @@ def log_options(spec: LaunchSpec, one_node: bool) -> tuple[str, ...]:
     """
     names = {*spec.of(LIBRARY), *spec.expected, *spec.launch_options}
     chooses = any(map(_CHOOSES.fullmatch, names))
-    told = _VERBOSE in names or f"OMPI_MCA_{_VERBOSE}" in {**os.environ, **spec.env}
+    variable = f"OMPI_MCA_{_VERBOSE}"
+    told = _VERBOSE in names or variable in spec.env or variable in os.environ
     if told or not (spec.read_back and one_node and spec.ranks > 1 and chooses):
         return ()
     return ("--mca", _VERBOSE, _LEVEL)

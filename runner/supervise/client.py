@@ -131,7 +131,7 @@ class Supervisor:
         self._number += 1
         env = {
             **request.env,
-            process_tree.MARKER: process_tree.marker(server.process.pid, self._number),
+            process_tree.MARKER: process_tree.marker(server.identity, self._number),
         }
         message = request_to_json(dataclasses.replace(request, env=env))
         cpu_s = time.process_time()
@@ -188,7 +188,7 @@ class _Server:
                 pass_fds=(theirs.fileno(),),
                 start_new_session=True,
             )
-        self._identity = process_tree.identity(self.process.pid)
+        self.identity = process_tree.identity(self.process.pid)
         if messages.receive(self.sock) is None:
             raise self.lost({}, 0.0)
 
@@ -216,7 +216,7 @@ class _Server:
         self._errors.close()
         if self.process.returncode == 0:
             return set()
-        return process_tree.end(lambda: process_tree.of_server(self._identity), grace_s)
+        return process_tree.end(lambda: process_tree.of_server(self.identity), grace_s)
 
     def lost(self, answer: dict[str, Any], grace_s: float) -> RunnerError:
         """Clean up; returns the error that says what happened."""

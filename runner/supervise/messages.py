@@ -6,7 +6,6 @@ then JSON.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import socket
@@ -200,8 +199,8 @@ class ExecResult:
 
 
 def request_to_json(request: ExecRequest) -> dict[str, Any]:
-    """The request as JSON types."""
-    return dataclasses.asdict(request)
+    """The request as JSON types; all of its fields are plain."""
+    return dict(vars(request))
 
 
 def request_from_json(data: dict[str, Any]) -> ExecRequest:
@@ -215,7 +214,14 @@ def request_from_json(data: dict[str, Any]) -> ExecRequest:
 
 def result_to_json(result: ExecResult) -> dict[str, Any]:
     """The result as JSON types."""
-    return dataclasses.asdict(result)
+    data = dict(vars(result))
+    for key in ("before", "after", "foreign"):
+        data[key] = vars(data[key])
+    for key in ("culprits", "leftovers"):
+        data[key] = [vars(one) for one in data[key]]
+    data["matches"] = {name: vars(match) for name, match in result.matches.items()}
+    data["ranks"] = None if result.ranks is None else [vars(rank) for rank in result.ranks]
+    return data
 
 
 def result_from_json(data: dict[str, Any]) -> ExecResult:

@@ -125,9 +125,9 @@ GRACE_S = 3.0
 _STRAYS_PATIENCE_S = 10.0
 
 
-def marker(server: int, number: int) -> str:
-    """Value of the marker for run ``number`` of the supervisor with this process id."""
-    return f"{identity(server)}-{number}"
+def marker(server: str, number: int) -> str:
+    """Value of the marker for run ``number`` of the supervisor with this identity."""
+    return f"{server}-{number}"
 
 
 def identity(server: int) -> str:

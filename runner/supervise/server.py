@@ -13,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import fcntl
+import json
+import math
 import os
 import resource
 import selectors
@@ -48,6 +50,7 @@ class Server:
         self._sock = sock
         self._tuner = tuner
         self._table = ProcessTable()
+        self._next: PreparedLaunch | None = None
         self._run: Run | None = None
         self._leaving = False
         self._told_to_leave = False
@@ -97,6 +100,8 @@ class Server:
                 self._leave()
             if self._run is not None:
                 self._advance(self._run)
+        if self._next is not None:
+            self._next.end()
 
     def _timeout(self) -> float | None:
         due = self._run.next_at() if self._run is not None else None
@@ -123,8 +128,9 @@ class Server:
             self._run.interrupt(self._run.request.grace_s, hurry=message["hurry"])
 
     def _start(self, data: dict[str, Any]) -> None:
+        prepared, self._next = self._next, None
         try:
-            self._run = Run(request_from_json(data), self._table)
+            self._run = Run(request_from_json(data), self._table, prepared)
         except LaunchFailure as failure:
             self._reply({"failed": failure.step, "errno": failure.errno})
             return
@@ -153,6 +159,10 @@ class Server:
         self._run = None
         result = result_to_json(run.result(others=(self._tuner,)))
         self._reply({"result": result, "leaving": self._leaving})
+        if not self._leaving:
+            # The tuner works now, so this costs no time between two runs.
+            self._next = PreparedLaunch(unneeded=(self._sock.fileno(),))
+            self._table.refresh()
 
     def _reply(self, message: dict[str, Any]) -> None:
         try:
@@ -198,6 +208,8 @@ def end_everything() -> None:
 
 
 _READ_BYTES = 1024 * 1024
+_TABLE_FRESH_S = 0.1
+"""A table taken after the previous run is used for the next one if it is no older than this."""
 _TABLE_COST_S = 0.002
 """The table of processes is taken before each run only if it costs at most this many seconds."""
 
@@ -230,12 +242,15 @@ class ProcessTable:
 
     def __init__(self) -> None:
         self.before: dict[int, guard.ProcessTime] = {}
+        self._taken_at = -math.inf
         self._next_at = 0.0
 
-    def refresh(self) -> None:
+    def refresh(self, older_s: float = 0.0) -> None:
+        """Take the table again if it is older than ``older_s`` seconds."""
         start = time.monotonic()
-        if start < self._next_at:
+        if start < max(self._next_at, self._taken_at + older_s):
             return
+        self._taken_at = start
         self.before = guard.process_times()
         cost = time.monotonic() - start
         self._next_at = start + (100 * cost if cost > _TABLE_COST_S else 0.0)
@@ -244,7 +259,9 @@ class ProcessTable:
 class Run:
     """One execution; the constructor starts the program and raises :class:`LaunchFailure`."""
 
-    def __init__(self, request: ExecRequest, table: ProcessTable) -> None:
+    def __init__(
+        self, request: ExecRequest, table: ProcessTable, prepared: PreparedLaunch | None = None
+    ) -> None:
         self.request = request
         self._table = table
         self._capture = Capture(
@@ -256,14 +273,14 @@ class Run:
         )
         self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
-        table.refresh()
+        table.refresh(_TABLE_FRESH_S)
         self._load1 = os.getloadavg()[0]
         self._started_at = time.time()
         self._before = Snapshot.take(request)
         # Set before the launch: the library may write the file at any time after it.
         self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
         try:
-            self._launched = launch(request)
+            self._launched = launch(request, prepared)
         except LaunchFailure:
             self._close_ready()
             raise
@@ -305,6 +322,7 @@ class Run:
             if pid == self._launched.pid:
                 now = time.monotonic()
                 self._status = status
+                self._cpu_s -= self._launched.waiting_cpu_s
                 self._wall_s = now - self._start
                 self._linger_until = now + self.request.linger_s
 
@@ -457,8 +475,11 @@ _PR_SET_CHILD_SUBREAPER = 36
 _PIPE_BYTES = 1024 * 1024
 _LIBC = ctypes.CDLL(None, use_errno=True)
 # Python ignores these signals, and an ignored signal stays ignored across exec; SIGINT is ignored
-# by the supervision process.
-_RESET = (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ)
+# by the supervision process. SIGTERM and SIGCHLD have its handlers until exec.
+_RESET = (
+    *(signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ),
+    *(signal.SIGTERM, signal.SIGCHLD),
+)
 
 
 class LaunchFailure(Exception):
@@ -472,12 +493,16 @@ class LaunchFailure(Exception):
 
 @dataclass(frozen=True)
 class Launched:
-    """The running launcher; ``started`` is the monotonic clock just before exec."""
+    """The running launcher; ``started`` is the monotonic clock just before exec.
+
+    ``waiting_cpu_s`` is the CPU time that its process used before the request came.
+    """
 
     pid: int
     started: float
     stdout: int
     stderr: int
+    waiting_cpu_s: float = 0.0
 
 
 def become_subreaper() -> None:
@@ -486,27 +511,62 @@ def become_subreaper() -> None:
         raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
 
 
-def launch(request: ExecRequest) -> Launched:
+class PreparedLaunch:
+    """A child that waits for its program; a fork takes longer than an exec.
+
+    It ends when the server does, or closes its end of the pipe. ``unneeded`` are descriptors that
+    the child closes. The child has a session of its own, as the launcher that it will be.
+    """
+
+    def __init__(self, unneeded: tuple[int, ...] = ()) -> None:
+        server = os.getpid()
+        self.stdout, stdout = _pipe()
+        self.stderr, stderr = _pipe()
+        self._report, report = os.pipe()
+        order, self._order = os.pipe()
+        self.pid = os.fork()
+        if self.pid == 0:
+            _child(server, order, (self._order, *unneeded), stdout, stderr, report)
+        for fd in (stdout, stderr, report, order):
+            os.close(fd)
+
+    def start(self, request: ExecRequest) -> Launched | None:
+        """Let the child become the program; None if it has ended in the meantime.
+
+        Raises :class:`LaunchFailure`.
+        """
+        order = {name: getattr(request, name) for name in ("argv", "env", "cwd", "stdin")}
+        with contextlib.suppress(BrokenPipeError), os.fdopen(self._order, "wb") as pipe:
+            pipe.write(json.dumps(order).encode("ascii"))
+        words = dict(line.split(" ", 1) for line in _read_all(self._report).splitlines())
+        if "failed" in words or "at" not in words:
+            os.close(self.stdout)
+            os.close(self.stderr)
+            os.waitpid(self.pid, 0)
+            if not words:
+                return None
+            step, number = words.get("failed", "exec 0").split()
+            raise LaunchFailure(step, int(number))
+        os.set_blocking(self.stdout, False)
+        os.set_blocking(self.stderr, False)
+        at, waiting_cpu_s = map(float, words["at"].split())
+        return Launched(self.pid, at, self.stdout, self.stderr, waiting_cpu_s)
+
+    def end(self) -> None:
+        """End the child without a program."""
+        for fd in (self._order, self._report, self.stdout, self.stderr):
+            os.close(fd)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+
+def launch(request: ExecRequest, prepared: PreparedLaunch | None = None) -> Launched:
     """Start the program in a session of its own; raises :class:`LaunchFailure`."""
-    server = os.getpid()
-    stdout, stdout_write = _pipe()
-    stderr, stderr_write = _pipe()
-    report, report_write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        _child(request, server, stdout_write, stderr_write, report_write)
-    for fd in (stdout_write, stderr_write, report_write):
-        os.close(fd)
-    words = dict(line.split(" ", 1) for line in _read_all(report).splitlines())
-    if "failed" in words or "at" not in words:
-        os.close(stdout)
-        os.close(stderr)
-        os.waitpid(pid, 0)
-        step, number = words.get("failed", "exec 0").split()
-        raise LaunchFailure(step, int(number))
-    os.set_blocking(stdout, False)
-    os.set_blocking(stderr, False)
-    return Launched(pid, float(words["at"]), stdout, stderr)
+    launched = None if prepared is None else prepared.start(request)
+    launched = launched or PreparedLaunch().start(request)
+    if launched is None:
+        raise LaunchFailure("exec", 0)
+    return launched
 
 
 def _pipe() -> tuple[int, int]:
@@ -525,12 +585,15 @@ def _read_all(fd: int) -> str:
     return parts.decode("ascii")
 
 
-def _child(request: ExecRequest, server: int, stdout: int, stderr: int, report: int) -> NoReturn:
+def _child(
+    server: int, order: int, unneeded: tuple[int, ...], stdout: int, stderr: int, report: int
+) -> NoReturn:
     """The child between fork and exec; never returns and never raises into the server's code."""
     step = "exec"
     try:
-        for ignored in _RESET:
-            signal.signal(ignored, signal.SIG_DFL)
+        signal.set_wakeup_fd(-1)
+        for changed in _RESET:
+            signal.signal(changed, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # A session of its own: a program that signals its process group must not hit the server.
         os.setsid()
@@ -539,16 +602,23 @@ def _child(request: ExecRequest, server: int, stdout: int, stderr: int, report: 
         if os.getppid() != server:
             # The server died before the request above took effect.
             os._exit(127)
+        for fd in unneeded:
+            os.close(fd)
+        text = _read_all(order)
+        if not text:
+            os._exit(0)  # No run follows.
+        waited_s = time.process_time()
+        asked = json.loads(text)
         step = "cwd"
-        if request.cwd is not None:
-            os.chdir(request.cwd)
+        if asked["cwd"] is not None:
+            os.chdir(asked["cwd"])
         step = "stdin"
-        os.dup2(os.open(request.stdin or os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(asked["stdin"] or os.devnull, os.O_RDONLY), 0)
         step = "exec"
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
-        os.write(report, f"at {time.monotonic()!r}\n".encode("ascii"))
-        os.execvpe(request.argv[0], list(request.argv), request.env)
+        os.write(report, f"at {time.monotonic()!r} {waited_s!r}\n".encode("ascii"))
+        os.execvpe(asked["argv"][0], asked["argv"], asked["env"])
     except BaseException as error:
         number = getattr(error, "errno", None) or 0
         os.write(report, f"failed {step} {number}\n".encode("ascii"))

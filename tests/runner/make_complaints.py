@@ -137,7 +137,7 @@ def record(wanted: str, compilers: str) -> list[dict[str, Any]]:
             spec = LaunchSpec(words, 2, launch_options=options, timeout_s=8, cwd=str(place))
             scratch = place / "scratch"
             scratch.mkdir(exist_ok=True)
-            result = runner._execute(runner._request(spec, scratch))
+            result = runner._execute(runner._request(spec, scratch, runner.adapter.reported(spec)))
             row = {
                 "library": f"{found.family} {found.version}",
                 "case": name,

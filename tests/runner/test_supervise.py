@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
 import subprocess
 import threading
@@ -15,6 +16,7 @@ from runner.errors import RunnerError
 from runner.guard import Culprit, Foreign
 from runner.outcome import load_words
 from runner.supervise import ExecRequest, StartError, Supervisor
+from runner.supervise.process_tree import descendants, is_alive
 from tests.runner.supervising import FAST, MARK, eventually, marked, request, script, stubborn
 
 # hashlib lets the threads run at once.
@@ -32,6 +34,7 @@ for _ in range(4):
 @pytest.fixture(scope="module")
 def supervisor() -> Iterator[Supervisor]:
     with Supervisor() as one:
+        one.start()  # Before a test marks the processes that it starts.
         yield one
 
 
@@ -252,3 +255,40 @@ def test_nothing_is_open_after_many_runs(supervisor: Supervisor) -> None:
     for _ in range(20):
         supervisor.run(request("true"))
     assert len(list(Path(f"/proc/{supervisor.pid}/fd").iterdir())) == before
+
+
+def waiting_child(supervisor: Supervisor) -> int:
+    """The process that is ready for the next program."""
+    server = supervisor.pid
+    assert server is not None
+    assert eventually(lambda: descendants(server))
+    [child] = descendants(server)
+    return child
+
+
+def test_killed_waiting_child_is_replaced(supervisor: Supervisor) -> None:
+    supervisor.run(script("pass"))
+    os.kill(waiting_child(supervisor), signal.SIGKILL)
+    assert supervisor.run(script("import sys; sys.exit(4)")).exit_code == 4
+
+
+def test_next_program_runs_in_the_waiting_child(supervisor: Supervisor, tmp_path: Path) -> None:
+    supervisor.run(script("pass"))
+    child = waiting_child(supervisor)
+    result = supervisor.run(script("import os; print(os.getpid(), os.getcwd())", cwd=str(tmp_path)))
+    assert result.stdout_tail.split() == [str(child), str(tmp_path)]
+
+
+def test_waiting_child_ends_with_the_supervisor() -> None:
+    with Supervisor() as one:
+        one.run(script("pass"))
+        child = waiting_child(one)
+    assert not is_alive(child)
+
+
+def test_waiting_child_ends_with_a_killed_supervisor() -> None:
+    with Supervisor() as one:
+        one.run(script("pass"))
+        child = waiting_child(one)
+        os.kill(one.pid or 0, signal.SIGKILL)
+        assert eventually(lambda: not is_alive(child))
