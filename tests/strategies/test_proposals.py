@@ -61,7 +61,7 @@ def search(name: str, seed: int) -> list[Observation]:
     [
         ("auto", 0, "6ff1a571cf8ef29f"),
         ("auto", 3, "b17fddf7fabecdd0"),
-        ("ga", 0, "5293bdd72297d0ae"),
+        ("ga", 0, "1e17ca84be9a7f3a"),
         ("ga", 3, "01c78643919891cd"),
         ("random", 0, "28e2f63992ada096"),
     ],
