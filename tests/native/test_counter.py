@@ -5,18 +5,21 @@ from __future__ import annotations
 import itertools
 import time
 
-import pytest
-
 from runner.native.core import counter
 from runner.native.counter import steady
 
 
-def test_the_clock_of_compiled_code_is_the_system_s_within_a_thousandth() -> None:
+def test_the_clock_of_compiled_code_is_the_system_s_within_a_hundredth() -> None:
     clock = counter()
-    before, start = time.perf_counter(), clock.now()
+
+    def bracket() -> tuple[float, float, float]:
+        return time.perf_counter(), clock.now(), time.perf_counter()
+
+    before, start, after = bracket()
     time.sleep(0.02)
-    spent = time.perf_counter() - before
-    assert clock.now() - start == pytest.approx(spent, rel=1e-3, abs=1e-3)
+    later, end, last = bracket()
+    # However long the reader is kept from running, the true time lies between these two.
+    assert 0.99 * (later - after) <= end - start <= 1.01 * (last - before)
 
 
 def test_what_changes_while_it_is_read_is_read_again() -> None:
