@@ -169,6 +169,9 @@ def test_wrapper_keeps_the_cpus_too() -> None:
     try:
         path = lock.lock_path()
         assert eventually(lambda: holders(path) == [running.pid])
+        # The wrapper takes the lock, then becomes the program.
+        command = Path(f"/proc/{running.pid}/cmdline")
+        assert eventually(lambda: command.read_bytes() == b"cat\0")
         with pytest.raises(RunnerError, match="cat"), want("exclusive", FIRST):
             pass
     finally:
