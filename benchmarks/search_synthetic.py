@@ -22,6 +22,7 @@ import numpy as np
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import Observation, create, resolve_options
+from autotune.strategies.options import OptionValue
 from benchmarks.common import run_benchmark
 
 TRIALS = 200
@@ -140,11 +141,13 @@ class Course:
     trials: int
 
 
-def search(land: Landscape, strategy: str, seed: int, trials: int = TRIALS) -> Course:
-    """Drive a strategy (``name`` or ``name:preset``) over a landscape."""
+def search(
+    land: Landscape, strategy: str, seed: int, trials: int = TRIALS, **options: OptionValue
+) -> Course:
+    """Drive a strategy (``name`` or ``name:preset``, and options of it) over a landscape."""
     name, _, preset = strategy.partition(":")
     searcher = create(
-        name, land.space, seed=seed, options=resolve_options(name, {}, preset or None)
+        name, land.space, seed=seed, options=resolve_options(name, options, preset or None)
     )
     rng = np.random.default_rng([8, seed])
     shown, value = 1.0, 1.0

@@ -9,16 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from autotune.space import DEFAULT
 from autotune.strategies._additive import Prior
+from autotune.strategies._candidates import LISTED
 from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._estimates import Estimates
 from autotune.strategies._genes import Genes, Matrix
 from autotune.strategies._genetic_options import GeneticOptions
+from autotune.strategies._joint_model import JointModel
+from autotune.strategies._levels import Floats
 
 _BELIEF = Prior(pairs=0.2, stiffness=1.0, noises=(0.02, 0.05, 0.12), rounds=3)
 """Pairs have small effects, so a child of two good parents is expected to have the gains of both.
@@ -29,10 +33,14 @@ _BEST = 3
 """Number of the best individuals whose one-step neighbours are candidates."""
 _SHARE = 3
 """An individual of the first generation changes one parameter in three."""
+_MULTIPLES = (1, 4, 16)
+"""Multiples of the planned number of new genes that children get."""
+_PAIRS = 4
+"""Pairs of parents of a generation that only the surrogate judges."""
 _TRIES = 50
 
 # Streams of random numbers, so that no two uses share one.
-_START, _CHILD = range(2)
+_START, _CHILD, _SAMPLES = range(3)
 
 
 class AssistedPopulation:
@@ -49,9 +57,10 @@ class AssistedPopulation:
         self._seed = seed
         self._genes = Genes(codec)
         self._default = (0,) * len(codec.sizes) if codec.space.is_valid(DEFAULT) else None
-        self._estimates = Estimates(
-            codec, _BELIEF, plan.loss_clip, anchored=self._default is not None
-        )
+        self._ratios: dict[Codes, float] = {}
+        self._scatter: tuple[float, float] | None = None
+        self._model = self._surrogate()
+        self._stale = False
         self._best = math.inf if self._default is None else 1.0
         self._unimproved = 0
         self._trials = 0
@@ -89,7 +98,9 @@ class AssistedPopulation:
         """
         if codes == self._default:
             return
-        self._estimates.add(codes, ratio, scatter)
+        self._ratios[codes] = ratio
+        self._scatter = scatter or self._scatter
+        self._stale = True
         self._trials += 1
         improved = ratio < self._best
         self._best = min(ratio, self._best)
@@ -97,7 +108,10 @@ class AssistedPopulation:
 
     def relabel(self) -> None:
         """Merge individuals that are equal since the codec learned of inactive parameters."""
-        self._estimates.relabel()
+        self._ratios = {
+            self._codec.settle_codes(codes) or codes: ratio for codes, ratio in self._ratios.items()
+        }
+        self._stale = True
 
     def next(self, running: Collection[Codes], ordinal: int) -> Codes | None:
         """The next individual to run; None if there is none. Those in ``running`` are being run."""
@@ -105,20 +119,41 @@ class AssistedPopulation:
 
     def favourite(self) -> Codes | None:
         """The individual with the best estimate; None if that is the default."""
-        return self._estimates.favourite()
+        return self._fitted().favourite()
 
     def members(self) -> list[Codes]:
         """The population: the best individuals so far, the best first."""
-        ranked, means = self._estimates.ranked()
+        ranked, means = self._fitted().ranked()
         if self._default is not None and self._plan.start_default and self._default not in ranked:
             ranked.insert(int((means < 0).sum()), self._default)
         return ranked[: self._plan.population]
+
+    def _surrogate(self) -> Estimates | JointModel:
+        """Effects of levels and of pairs in a small space, sparse ones and cliffs elsewhere."""
+        codec, clip, anchored = self._codec, self._plan.loss_clip, self._default is not None
+        if codec.space.listed(LISTED) is not None:
+            return Estimates(codec, _BELIEF, clip, anchored=anchored)
+        return JointModel(
+            codec,
+            clip,
+            lambda count: np.random.default_rng([self._seed, _SAMPLES, count]),
+            anchored=anchored,
+        )
+
+    def _fitted(self) -> Estimates | JointModel:
+        """The surrogate of all trials so far."""
+        if self._stale:
+            self._model.fit(self._ratios, self._scatter)
+            self._stale = False
+        return self._model
 
     def _select(self, running: Collection[Codes], ordinal: int) -> tuple[Codes | None, float]:
         """The candidate with the largest expected improvement, and that improvement."""
         rng = np.random.default_rng([self._seed, _CHILD, ordinal])
         candidates = self._candidates(rng)
-        worth = self._estimates.improvement(candidates)
+        worth = self._fitted().improvement(candidates)
+        if self._ratios:
+            candidates, worth = self._evolved(candidates, worth, rng)
         # Ties (many before anything is known) are broken at random, so that seeds differ.
         order = np.lexsort((rng.random(len(candidates)), -worth))
         for place, codes in self._fresh(candidates, order, running):
@@ -127,6 +162,25 @@ class AssistedPopulation:
         for _, codes in self._fresh(newcomers, np.arange(len(newcomers)), running):
             return codes, 0.0
         return None, 0.0
+
+    def _evolved(
+        self, rows: Matrix, worth: Floats, rng: np.random.Generator
+    ) -> tuple[Matrix, Floats]:
+        """The candidates with those of further generations, which only the surrogate judges.
+
+        The fitness of a generation is what a run of the individual is worth.
+        """
+        for _ in range(self._plan.inner):
+            order = np.lexsort((rng.random(len(rows)), -worth))[: 4 * self._plan.population]
+            fresh = dict.fromkeys(codes for _, codes in self._fresh(rows, order, ()))
+            parents = list(fresh)[: self._plan.population]
+            if len(parents) < 2:
+                break
+            pairs = range(_PAIRS)
+            bred = [self._children(parents, self._plan.breed // _PAIRS, rng) for _ in pairs]
+            rows = np.vstack([rows, *bred])
+            worth = np.append(worth, self._fitted().improvement(np.vstack(bred)))
+        return rows, worth
 
     def _fresh(
         self, rows: Matrix, order: NDArray[np.intp], running: Collection[Codes]
@@ -137,25 +191,36 @@ class AssistedPopulation:
         """
         for place in order.tolist():
             codes = self._codec.settle_codes(tuple(rows[place].tolist()))
-            known = codes is None or codes == self._default or codes in self._estimates
+            known = codes is None or codes == self._default or codes in self._ratios
             if codes is not None and not known and codes not in running:
                 yield place, codes
 
     def _candidates(self, rng: np.random.Generator) -> Matrix:
         """The first generation, bred children, and the neighbours of the best individuals."""
         groups = [np.array(self.first, dtype=np.intp).reshape(-1, len(self._codec.sizes))]
-        if len(self._estimates):
+        if self._ratios:
             members = self.members()
-            groups += [self._children(members, rng)]
+            groups += [self._children(members, self._plan.breed, rng)]
             groups += [self._genes.neighbours(codes) for codes in members[:_BEST]]
         return np.vstack(groups)
 
-    def _children(self, members: list[Codes], rng: np.random.Generator) -> Matrix:
-        """Children of the two best of a tournament."""
+    def _children(self, members: list[Codes], count: int, rng: np.random.Generator) -> Matrix:
+        """Children of the two best of a tournament.
+
+        A third of them gets the planned number of new genes, the others a multiple of it: how many
+        unknown genes are worth a run together is for the surrogate to say.
+        """
         drawn = sorted(rng.permutation(len(members))[: self._plan.tournament].tolist())
         mother, father = members[drawn[0]], members[drawn[min(1, len(drawn) - 1)]]
-        children = self._genes.cross(mother, father, self._plan.breed, rng)
-        return self._genes.mutate(children, self._plan.rates, rng)
+        children = self._genes.cross(mother, father, count, rng)
+        rates = self._plan.rates
+        parts = zip(_MULTIPLES, np.array_split(children, len(_MULTIPLES)), strict=True)
+        return np.vstack(
+            [
+                self._genes.mutate(part, replace(rates, insert=rates.insert * multiple), rng)
+                for multiple, part in parts
+            ]
+        )
 
     def _balanced(self) -> list[Codes]:
         rng = np.random.default_rng([self._seed, _START])

@@ -37,28 +37,16 @@ class Estimates:
         self._logs: Floats = np.zeros(0)
         self._means: Floats = np.zeros(0)
 
-    def __contains__(self, codes: object) -> bool:
-        return codes in self._ratios
-
-    def __len__(self) -> int:
-        return len(self._ratios)
-
-    def add(self, codes: Codes, ratio: float, scatter: tuple[float, float] | None = None) -> None:
-        """Add one trial; ``ratio`` is T / T_default, infinite if the setting failed.
+    def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
+        """Replace what is known by these ratios to the default (infinite: it failed).
 
         ``scatter`` is the noise that the default's own runs show: a variance of log times and its
         degrees of freedom.
         """
-        self._ratios[codes] = ratio
+        self._ratios = dict(ratios)
+        self._scatter = (0.0, 0.0)
         if scatter is not None:
             self._scatter = (min(scatter[0], self._clip**2), scatter[1])
-        self._fitted = None
-
-    def relabel(self) -> None:
-        """Merge settings that are equal since the codec learned of inactive parameters."""
-        self._ratios = {
-            self._codec.settle_codes(codes) or codes: ratio for codes, ratio in self._ratios.items()
-        }
         self._fitted = None
 
     def improvement(self, rows: Matrix) -> Floats:

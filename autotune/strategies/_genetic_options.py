@@ -19,6 +19,7 @@ class GeneticOptions:
     lengths: tuple[int, int]
     rates: Rates
     breed: int
+    inner: int
     replace: str
     patience: int
     max_generations: int
@@ -104,6 +105,15 @@ OPTIONS = table(
         (1, 10_000),
     ),
     Option(
+        "inner",
+        "int",
+        5,
+        "with a surrogate: further generations for each child that is run, which only the "
+        "surrogate judges",
+        (0, 100),
+        later=True,
+    ),
+    Option(
         "replace",
         "choice",
         "population",
@@ -128,7 +138,7 @@ OPTIONS = table(
     Option(
         "ei_threshold",
         "float",
-        0.005,
+        0.002,
         "with a surrogate: expected improvement (of the log ratio) below which a run is not worth "
         "its cost",
         (0, 1),
@@ -207,6 +217,7 @@ def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
             insert=float(values["insert"]),
         ),
         breed=int(values["breed"]),
+        inner=int(values["inner"]),
         replace=str(values["replace"]),
         patience=int(values["patience"]),
         max_generations=int(values["max_generations"]),

@@ -62,14 +62,22 @@ class JointModel:
     def candidates(self, is_new: Callable[[Codes], bool]) -> tuple[list[Codes], Floats]:
         """New settings with large values of the acquisition function, and these values."""
         with one_thread():
-            best = float(self._estimates.min(initial=0.0 if self._anchored else np.inf))
-            best = best if np.isfinite(best) else 0.0
-            acquisition = SafeImprovement(self._levels, self._effects.samples, self._cliffs, best)
+            acquisition = self._acquisition()
             met = self._climb.candidates(self._starts(), acquisition, is_new)
             new = [codes for codes in met if is_new(codes)]
             if not new:
                 return [], np.zeros(0)
             return new, acquisition.values(np.array(new, dtype=np.intp))
+
+    def improvement(self, rows: Matrix) -> Floats:
+        """The value of the acquisition function for each row of codes, shape (rows,)."""
+        with one_thread():
+            return self._acquisition().values(rows)
+
+    def ranked(self) -> tuple[list[Codes], Floats]:
+        """The measured settings but cliffs by their estimates, the best first, and these."""
+        order = np.argsort(self._estimates, kind="stable")
+        return [tuple(self._codes[i].tolist()) for i in order], self._estimates[order]
 
     def favourite(self) -> Codes | None:
         """The measured setting with the best estimate; None if none is below the default's 0."""
@@ -79,6 +87,11 @@ class JointModel:
         if self._anchored and self._estimates[best] >= 0:
             return None
         return tuple(self._codes[best].tolist())
+
+    def _acquisition(self) -> SafeImprovement:
+        best = float(self._estimates.min(initial=0.0 if self._anchored else np.inf))
+        best = best if np.isfinite(best) else 0.0
+        return SafeImprovement(self._levels, self._effects.samples, self._cliffs, best)
 
     def _fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float]) -> None:
         known = most_telling(ratios)

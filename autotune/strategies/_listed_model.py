@@ -20,17 +20,12 @@ class ListedModel:
     """
 
     def __init__(self, codec: Codec, listing: Listing, clip: float, *, anchored: bool) -> None:
-        self._codec = codec
         self._listing = listing
-        self._clip = clip
-        self._anchored = anchored
-        self.fit({}, None)
+        self._estimates = Estimates(codec, Prior(), clip, anchored=anchored)
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
         """Replace what is known by these ratios to the default (infinite: it failed)."""
-        self._estimates = Estimates(self._codec, Prior(), self._clip, anchored=self._anchored)
-        for codes, ratio in ratios.items():
-            self._estimates.add(codes, ratio, scatter)
+        self._estimates.fit(ratios, scatter)
 
     def candidates(self, is_new: Callable[[Codes], bool]) -> tuple[list[Codes], Floats]:
         """The new settings and the expected improvement of each."""

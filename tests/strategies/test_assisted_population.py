@@ -14,6 +14,7 @@ from autotune.strategies._assisted_population import AssistedPopulation
 from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._estimates import Estimates
 from autotune.strategies._genetic_options import genetic_options
+from autotune.strategies._joint_model import JointModel
 from autotune.strategies.options import OptionValue
 from autotune.testing.landscapes import FORCED, MANY, SMALL, drive, fine, keys
 
@@ -158,18 +159,18 @@ def test_a_space_without_the_default_has_no_anchor() -> None:
     assert all(o.setting != DEFAULT for o in told)
 
 
-def estimates(**more: float) -> Estimates:
-    return Estimates(CODEC, Prior(), more.get("clip", 0.3), anchored=True)
+def estimates(ratios: dict[Codes, float], clip: float = 0.3) -> Estimates:
+    """The surrogate of small spaces after these ratios, with little noise of the default."""
+    known = Estimates(CODEC, Prior(), clip, anchored=True)
+    known.fit(ratios, (0.01, 20.0))
+    return known
 
 
 def test_estimates_count_every_run_of_a_level() -> None:
-    known = estimates()
     # The level 1 of p00 helps in three runs; the best single run is a lucky one of another level.
-    for place in (1, 2, 3):
-        known.add(one_hot((0, 1), (place, 1)), 0.85, (0.01, 20.0))
-    for place in (4, 5, 6):
-        known.add(one_hot((9, 1), (place, 1)), 1.0)
-    known.add(one_hot((9, 1), (8, 1)), 0.84)
+    ratios = {one_hot((0, 1), (place, 1)): 0.85 for place in (1, 2, 3)}
+    ratios |= {one_hot((9, 1), (place, 1)): 1.0 for place in (4, 5, 6)}
+    known = estimates({**ratios, one_hot((9, 1), (8, 1)): 0.84})
     assert known.ranked()[0][0][0] == 1
     favourite = known.favourite()
     assert favourite is not None
@@ -179,31 +180,60 @@ def test_estimates_count_every_run_of_a_level() -> None:
 def test_failures_and_everything_slower_than_the_clip_count_alike() -> None:
     means = []
     for ratio in (math.inf, 1.4, 16.0):
-        known = estimates(clip=0.3)
-        known.add(one_hot((0, 1)), ratio)
+        known = estimates({one_hot((0, 1)): ratio})
         means.append(known.mean(np.array([one_hot((0, 1))]))[0])
         assert known.favourite() is None
     assert means[0] == means[1] == means[2] > 0.1
 
 
 def test_the_improvement_is_over_the_best_estimate_or_the_default() -> None:
-    known = estimates()
     rows = np.array([one_hot((0, 1)), one_hot((1, 1))])
-    before = known.improvement(rows)
+    before = estimates({}).improvement(rows)
     assert before[0] == pytest.approx(before[1])
-    known.add(one_hot((2, 1)), 0.7)
-    assert (known.improvement(rows) < before).all()
+    assert (estimates({one_hot((2, 1)): 0.7}).improvement(rows) < before).all()
 
 
-def test_equal_settings_are_merged() -> None:
-    known = Estimates(Codec(MANY), Prior(), 0.3, anchored=True)
-    codec = known._codec
+def test_equal_individuals_are_merged() -> None:
+    codec = Codec(MANY)
+    one = AssistedPopulation(codec, genetic_options(resolve_options("ga", {})), 1)
     strange, plain = Setting({"size": 256, "flag": 1}), Setting({"size": 256})
     for setting, ratio in ((strange, 0.9), (plain, 0.91)):
         codes = codec.encode(setting)
         assert codes is not None
-        known.add(codes, ratio)
+        one.tell(codes, ratio)
+    assert one.members()[0] == codec.encode(strange)
     codec.leave_out({"unused": ["flag"]}, DEFAULT)
-    known.relabel()
-    assert len(known) == 1
-    assert codec.encode(plain) in known
+    one.relabel()
+    assert [m for m in one.members() if any(m)] == [codec.encode(plain)]
+
+
+def test_the_size_of_the_space_chooses_the_surrogate() -> None:
+    assert isinstance(population(space=SIX)._model, JointModel)
+    assert isinstance(population(space=SMALL)._model, Estimates)
+
+
+def worth_of(one: AssistedPopulation, codes: Codes) -> float:
+    return float(one._fitted().improvement(np.array([codes]))[0])
+
+
+def test_inner_generations_find_children_that_are_more_worth_a_run() -> None:
+    bred, evolved = [], []
+    for seed in range(8):
+        for inner, found in ((0, bred), (8, evolved)):
+            one = population(seed=seed, inner=inner)
+            for place in range(8):
+                one.tell(one_hot((place, 1)), math.exp(0.02 - 0.05 * (place % 4 == 0)))
+            child = one.next((), 8)
+            assert child is not None
+            found.append(worth_of(one, child))
+    assert np.mean(evolved) > np.mean(bred)
+    assert all(late >= early for early, late in zip(bred, evolved, strict=True))
+
+
+def test_many_unknown_genes_are_run_together_where_changes_cost_nothing() -> None:
+    def changed(cost: float) -> float:
+        strategy = create("ga", WIDE, seed=0, options={"patience": 0})
+        told = drive(strategy, 12, lambda setting: (math.exp(cost * len(setting)), "ok"))
+        return float(np.mean([len(o.setting) for o in told[6:]]))
+
+    assert changed(0.0) > 8 > 4 > changed(0.05)

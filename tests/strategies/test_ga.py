@@ -117,7 +117,8 @@ def test_the_state_is_that_of_the_trials_in_their_order() -> None:
 @pytest.mark.parametrize("preset", [None, "thesis"])
 def test_a_trial_that_comes_late_rebuilds_the_population(preset: str | None) -> None:
     options = genetic_options(resolve_options("ga", {}, preset))
-    settings = [o.setting for o in drive(create("ga", LAND.space, seed=5), 30, fine)]
+    endless = create("ga", LAND.space, seed=5, options={"patience": 0})
+    settings = [o.setting for o in drive(endless, 30, fine)]
     samplers = [GASampler(LAND.space, options, 5) for _ in range(2)]
     studies = [optuna.create_study(sampler=s) for s in samplers]
     orders = [list(range(30)), [*range(10), *range(12, 30), 11, 10]]
@@ -187,7 +188,7 @@ def test_it_is_far_better_than_random_search() -> None:
 
 
 def test_it_finds_most_of_what_three_of_25_parameters_give() -> None:
-    courses = [search(LAND, "ga", seed, 100) for seed in range(3)]
+    courses = [search(LAND, "ga", seed, 100, patience=0) for seed in range(3)]
     assert np.mean([c.gaps[-1] for c in courses]) < 0.5 * (1 / LAND.best - 1)
     assert np.mean([c.cost for c in courses]) < 1.1
 
