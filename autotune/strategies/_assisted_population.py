@@ -176,10 +176,9 @@ class AssistedPopulation:
             parents = list(fresh)[: self._plan.population]
             if len(parents) < 2:
                 break
-            pairs = range(_PAIRS)
-            bred = [self._children(parents, self._plan.breed // _PAIRS, rng) for _ in pairs]
-            rows = np.vstack([rows, *bred])
-            worth = np.append(worth, self._fitted().improvement(np.vstack(bred)))
+            bred = self._children(parents, self._plan.breed, _PAIRS, rng)
+            rows = np.vstack([rows, bred])
+            worth = np.append(worth, self._fitted().improvement(bred))
         return rows, worth
 
     def _fresh(
@@ -200,27 +199,25 @@ class AssistedPopulation:
         groups = [np.array(self.first, dtype=np.intp).reshape(-1, len(self._codec.sizes))]
         if self._ratios:
             members = self.members()
-            groups += [self._children(members, self._plan.breed, rng)]
+            groups += [self._children(members, self._plan.breed, 1, rng)]
             groups += [self._genes.neighbours(codes) for codes in members[:_BEST]]
         return np.vstack(groups)
 
-    def _children(self, members: list[Codes], count: int, rng: np.random.Generator) -> Matrix:
-        """Children of the two best of a tournament.
+    def _children(
+        self, members: list[Codes], count: int, pairs: int, rng: np.random.Generator
+    ) -> Matrix:
+        """Children of so many pairs of parents, each the two best of a tournament.
 
         A third of them gets the planned number of new genes, the others a multiple of it: how many
         unknown genes are worth a run together is for the surrogate to say.
         """
-        drawn = sorted(rng.permutation(len(members))[: self._plan.tournament].tolist())
-        mother, father = members[drawn[0]], members[drawn[min(1, len(drawn) - 1)]]
-        children = self._genes.cross(mother, father, count, rng)
+        drawn = rng.permuted(np.tile(np.arange(len(members)), (pairs, 1)), axis=1)
+        best = np.sort(drawn[:, : self._plan.tournament], axis=1)[:, [0, min(1, len(members) - 1)]]
+        parents = np.array(members, dtype=np.intp)[np.repeat(best, -(-count // pairs), axis=0)]
+        children = self._genes.cross(parents[:count, 0], parents[:count, 1], count, rng)
         rates = self._plan.rates
-        parts = zip(_MULTIPLES, np.array_split(children, len(_MULTIPLES)), strict=True)
-        return np.vstack(
-            [
-                self._genes.mutate(part, replace(rates, insert=rates.insert * multiple), rng)
-                for multiple, part in parts
-            ]
-        )
+        multiples = np.resize(_MULTIPLES, (count, 1))
+        return self._genes.mutate(children, replace(rates, insert=rates.insert * multiples), rng)
 
     def _balanced(self) -> list[Codes]:
         rng = np.random.default_rng([self._seed, _START])

@@ -14,17 +14,21 @@ from numpy.typing import NDArray
 from autotune.strategies._codec import Codec, Codes
 
 Matrix = NDArray[np.intp]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Mutation rates of offspring: probabilities, and the expected number of inserted genes."""
+    """Mutation rates of offspring: probabilities, and the expected number of inserted genes.
+
+    The latter is one for all children, or there is a row per child.
+    """
 
     individual: float
     gene: float
     step: float
     drop: float
-    insert: float
+    insert: float | Floats
 
 
 class Genes:
@@ -87,21 +91,25 @@ class Genes:
         rows[np.arange(len(places)), places] = choices
         return np.asarray(rows[choices != np.array(codes)[places]], dtype=np.intp)
 
-    def cross(self, a: Codes, b: Codes, count: int, rng: np.random.Generator) -> Matrix:
+    def cross(
+        self, a: Codes | Matrix, b: Codes | Matrix, count: int, rng: np.random.Generator
+    ) -> Matrix:
         """Children of two parents, with lengths between those of the parents.
 
-        A gene of both parents is inherited with the value of either. The remaining places get genes
-        that one of the parents has.
+        The parents are the same for all children, or there is a row of each per child. A gene of
+        both parents is inherited with the value of either. The remaining places get genes that one
+        of the parents has.
         """
-        first, second = np.array(a), np.array(b)
-        children = np.where(rng.random((count, len(a))) < 0.5, first, second)
+        shape = (count, len(self._sizes))
+        first, second = np.broadcast_to(np.array(a), shape), np.broadcast_to(np.array(b), shape)
+        children = np.where(rng.random(shape) < 0.5, first, second)
         single = (first == 0) != (second == 0)
         single &= self._optional
-        common = int(((first > 0) & (second > 0) & self._optional).sum())
-        lengths = sorted(int(((p > 0) & self._optional).sum()) for p in (first, second))
-        wanted: Matrix = rng.integers(lengths[0], lengths[1] + 1, size=(count, 1)) - common
-        order = np.where(single, rng.random((count, len(a))), 2.0).argsort(axis=1).argsort(axis=1)
-        inherited = np.where(order < wanted, np.maximum(first, second), 0)
+        common = ((first > 0) & (second > 0) & self._optional).sum(axis=1)
+        lengths = np.sort([((p > 0) & self._optional).sum(axis=1) for p in (first, second)], axis=0)
+        wanted = rng.integers(lengths[0], lengths[1] + 1) - common
+        order = np.where(single, rng.random(shape), 2.0).argsort(axis=1).argsort(axis=1)
+        inherited = np.where(order < wanted[:, None], np.maximum(first, second), 0)
         return np.asarray(np.where(single, inherited, children), dtype=np.intp)
 
     def mutate(self, children: Matrix, rates: Rates, rng: np.random.Generator) -> Matrix:

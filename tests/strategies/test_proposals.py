@@ -61,8 +61,8 @@ def search(name: str, seed: int) -> list[Observation]:
     [
         ("auto", 0, "6ff1a571cf8ef29f"),
         ("auto", 3, "b17fddf7fabecdd0"),
-        ("ga", 0, "1e17ca84be9a7f3a"),
-        ("ga", 3, "01c78643919891cd"),
+        ("ga", 0, "d2b492cff106a568"),
+        ("ga", 3, "99e80e42adae98d4"),
         ("random", 0, "28e2f63992ada096"),
     ],
 )
