@@ -315,7 +315,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("collectives", "`--pairs` ({}) interleaved pairs", (TableTerms.pairs,)),
     # reference
     (
-        "reference",
+        "commands",
         "{} the work failed, {} wrong usage or input",
         (WorkError.exit_code, UsageError.exit_code),
     ),
