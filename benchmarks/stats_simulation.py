@@ -1,4 +1,5 @@
-"""Figures of docs/statistics.md: coverage, false winners, power, expected blocks, racing.
+"""Figures of docs/explanation/statistics.md: coverage, false winners, power, expected blocks,
+racing.
 
     python -m benchmarks.stats_simulation [--coverage] [--null] [--power] [--racing] [--json]
 

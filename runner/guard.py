@@ -2,8 +2,8 @@
 
 Foreign load is the machine's CPU time (user + nice + system of ``/proc/stat``) minus the CPU time
 that the run is known to have used, plus stolen time. A run counts only if this is at most
-``limit_s``. docs/measuring.md gives the error of the figure, which comes from the kernel's tick
-accounting.
+``limit_s``. docs/explanation/measuring.md gives the error of the figure, which comes from the
+kernel's tick accounting.
 
 If a run is bound to some CPUs, only the counters of these CPUs are judged.
 

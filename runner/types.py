@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 ReadBackState = Literal["in force", "inactive", "altered", "unknown", "not observable"]
-"""State of one requested parameter after a run (docs/design.md, "Launching and reading back").
+"""State of one requested parameter after a run (docs/explanation/design.md, "Launching and reading
+back").
 
 - ``in force``: the library reports the requested value.
 - ``inactive``: the parameter's component was not opened, or carries no messages between these

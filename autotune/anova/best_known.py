@@ -1,8 +1,8 @@
 """OPUB: the best known setting of a cell and its gain, without the luck of the fastest run.
 
 The setting is chosen on one half of the runs and its gain is measured on the other half
-(docs/design.md, "Names").  Where settings were run only once, the expected luck of the best of so
-many runs is subtracted instead.
+(docs/explanation/design.md, "Names").  Where settings were run only once, the expected luck of the
+best of so many runs is subtracted instead.
 """
 
 from __future__ import annotations

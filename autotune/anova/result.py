@@ -73,7 +73,7 @@ class ClasswideResult:
     ``pruned``: parameters that were removed.  Those also in ``pruned_unclear`` were not shown to
     cost less than the margin; the others were.  ``not_pruned``: parameters that stayed without
     being shown to act.  ``next_step`` says what would decide an open proof.  ``scores`` are the
-    rows of the choice (see docs/anova.md), ``warnings`` plain sentences.
+    rows of the choice (see docs/explanation/anova.md), ``warnings`` plain sentences.
     """
 
     status: Status

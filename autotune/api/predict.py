@@ -131,7 +131,7 @@ def predict(
     command line.  ``target`` is the program for a later check.
 
     Raises UsageError for a file without features, an unknown model, space, cluster or MPI.  Source:
-    Pellegrini 1.9, docs/prediction.md.
+    Pellegrini 1.9, docs/explanation/prediction.md.
     """
     from autotune.prediction import acting, find_model, named_there, usable
     from autotune.prediction.scorer import described

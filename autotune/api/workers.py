@@ -249,8 +249,8 @@ def request_of(
         raise UsageError(
             f"the request of study {name} is not trusted: {verdict.why}.\nNothing was "
             f"run.  A worker would run{verdict.words}\nIf that is what you want: autotune "
-            f"worker {name} --trust   (docs/security.md explains when requests are trusted "
-            "without it)"
+            f"worker {name} --trust   (docs/explanation/security.md explains when requests "
+            "are trusted without it)"
         )
     if guard is not None and guard != found.key.guarded:
         raise UsageError(_other_guard(name, found.key.guarded))

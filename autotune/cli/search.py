@@ -34,7 +34,11 @@ def search(
     ranks: o.Ranks = None,
     strategy: Annotated[
         str,
-        opt("--strategy S", f"Search strategy: {', '.join(names())} (docs/strategies.md).", SEARCH),
+        opt(
+            "--strategy S",
+            f"Search strategy: {', '.join(names())} (docs/explanation/strategies.md).",
+            SEARCH,
+        ),
     ] = "auto",
     space: Annotated[
         str | None,
@@ -85,8 +89,8 @@ def search(
         list[str] | None,
         opt(
             "-O --option NAME=VALUE",
-            "Option of the strategy, for example -O population=20 (docs/strategies.md). "
-            "May be repeated.",
+            "Option of the strategy, for example -O population=20 "
+            "(docs/explanation/strategies.md). May be repeated.",
             SEARCH,
         ),
     ] = None,

@@ -40,7 +40,8 @@ def worker(
 ) -> None:
     """Measure trials of a study together with its other workers.
 
-    The worker runs the study's program if the study is signed with your own key (docs/security.md);
+    The worker runs the study's program if the study is signed with your own key
+    (docs/explanation/security.md);
     otherwise it only shows what it would run.  A worker may be ended at any time: its finished runs
     are stored, and another worker takes over its last trial.
     """

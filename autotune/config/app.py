@@ -170,7 +170,7 @@ class App(BaseModel):
             raise UsageError(
                 "a program on the command line has no cheap form; write the application's file "
                 "configs/apps/NAME.toml with a table [fidelity.default] and use --app NAME "
-                "(docs/howto.md), or leave out --fidelity"
+                "(docs/howto/application-owner.md), or leave out --fidelity"
             )
         name = input_name or self.usual_input
         whole = self.input(input_name)

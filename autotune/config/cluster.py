@@ -1,8 +1,8 @@
 """Clusters: where programs run, and the launch options that are not tuned.
 
 Each cluster is one file ``configs/clusters/NAME.toml``. Shipped are ``local`` (this machine) and
-``testbed`` (a small cluster on this machine, docs/testbed.md). A testbed that runs under another
-name is a cluster of that name, defined by the file of ``testbed``.
+``testbed`` (a small cluster on this machine, docs/howto/testbed.md). A testbed that runs under
+another name is a cluster of that name, defined by the file of ``testbed``.
 """
 
 from __future__ import annotations

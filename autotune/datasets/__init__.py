@@ -1,7 +1,8 @@
 """Datasets: measured runs as files, each dataset a folder of Parquet shards with a card.
 
 Grids are complete products of a few parameters; strategies are replayed on them.  Explorations are
-random settings of a large space, for importance, analysis and training.  See docs/datasets.md.
+random settings of a large space, for importance, analysis and training.  See
+docs/howto/datasets.md.
 """
 
 from autotune.datasets.card import Card, Cell, RecordedMachine

@@ -1,6 +1,6 @@
 """Prediction: the features of one traced run of an unseen program give a setting for it.
 
-See docs/prediction.md.
+See docs/explanation/prediction.md.
 """
 
 from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate

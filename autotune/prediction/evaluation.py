@@ -1,8 +1,8 @@
 """Evaluation of prediction on programs left out, beside methods that need no prediction.
 
 The parts of the file: leaving out groups and judging each method; share and performance ratio of a
-setting on a recorded program (docs/design.md); the class-wide setting, chosen on all other
-programs, as one of the methods.
+setting on a recorded program (docs/explanation/design.md); the class-wide setting, chosen on all
+other programs, as one of the methods.
 """
 
 from __future__ import annotations

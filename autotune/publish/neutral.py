@@ -1,4 +1,5 @@
-"""Takes published files out of force while a default is measured (docs/design.md, "Names").
+"""Takes published files out of force while a default is measured (docs/explanation/design.md,
+"Names").
 
 Otherwise published settings would be part of the default that they are compared with.  Lines of a
 site in the same files stay in force: launches read copies without autotune's part.

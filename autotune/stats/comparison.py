@@ -1,7 +1,8 @@
 """Comparison of a candidate with the default: paired blocks, an exact interval, a verdict.
 
 The estimand is the median over blocks of log(T_default / T_candidate), printed as gain = ratio - 1
-(docs/design.md, "Measurement" 5). ``method="sign"`` (the default) is exact for every distribution
+(docs/explanation/design.md, "Measurement" 5). ``method="sign"`` (the default) is exact for every
+distribution
 of run times. ``method="wilcoxon"`` (Hodges-Lehmann) is narrower, but its interval holds only if the
 log ratios are symmetric; a candidate that changes the shape of the noise breaks this.
 """

@@ -5,7 +5,7 @@
 ...     trial = store.add_trial(study.id, {"btl_sm_eager_limit": 8192}, "btl_sm_eager_limit=8192")
 ...     store.add_run(study.id, trial.id, "search", 0, 0, record)
 
-The schema, its guarantees and queries in plain SQL are in docs/database.md.
+The schema, its guarantees and queries in plain SQL are in docs/reference/database.md.
 """
 
 from autotune.store.keys import GUARD, AppInfo, MachineInfo, MpiInfo, StudyKey

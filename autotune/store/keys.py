@@ -85,7 +85,7 @@ class AppInfo:
 
 @dataclass(frozen=True)
 class StudyKey:
-    """All fields whose change makes another study (docs/design.md, "Names").
+    """All fields whose change makes another study (docs/explanation/design.md, "Names").
 
     ``ranks`` is the number of ranks or, if the space contains ranks, the number of cores.
     ``cluster_hash`` is over the cluster definition, whose launch options are part of the default.

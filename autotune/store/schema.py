@@ -1,4 +1,4 @@
-"""The tables and views of the database; docs/database.md explains them.
+"""The tables and views of the database; docs/reference/database.md explains them.
 
 The schema uses only types and constraints that SQLite and PostgreSQL share. Lists and dictionaries
 are JSON in text columns. Long text is never indexed (PostgreSQL limits an index entry to 2.7 kB),

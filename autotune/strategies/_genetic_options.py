@@ -11,7 +11,7 @@ from autotune.strategies.options import Option, OptionValue, table
 
 @dataclass(frozen=True)
 class GeneticOptions:
-    """The options of the genetic search; docs/strategies.md explains each."""
+    """The options of the genetic search; docs/explanation/strategies.md explains each."""
 
     population: int
     tournament: int
@@ -198,7 +198,8 @@ THESIS: dict[str, OptionValue] = {
     "max_generations": 0,
     "rules": "thesis",
 }
-"""The options exactly as in Pellegrini 1.8.1; docs/strategies.md compares them line by line."""
+"""The options exactly as in Pellegrini 1.8.1; docs/explanation/strategies.md compares them line by
+line."""
 
 
 def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:

@@ -1,6 +1,7 @@
 """Registry of strategies by name: autotune's own and those of installed packages.
 
-A package names its strategies in the entry point group ``autotune.strategies`` (docs/extending.md).
+A package names its strategies in the entry point group ``autotune.strategies``
+(docs/howto/extending.md).
 """
 
 from __future__ import annotations

@@ -239,7 +239,8 @@ class Recommender:
         """The test for slow launches of a setting.
 
         More frequent slow launches are looked for in all blocks, rarer ones in the blocks after the
-        proof: a setting that has won its proof had few of them there (docs/statistics.md).
+        proof: a setting that has won its proof had few of them there
+        (docs/explanation/statistics.md).
         """
         # One alpha serves all: a candidate is tested only if those before it were refused.
         history, alpha = self.evaluator.history, rounds.slow_alpha

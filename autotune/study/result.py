@@ -1,4 +1,4 @@
-"""Results: the answer of a study as one JSON document (docs/design.md, "Commands").
+"""Results: the answer of a study as one JSON document (docs/explanation/design.md, "Commands").
 
 The last part has the warnings: what a reader of a result should know besides the figures, in plain
 words.

@@ -52,7 +52,8 @@ def study_key(
     seed: int,
     guard: bool = True,
 ) -> StudyKey:
-    """The key of a search; equal keys are one study, whatever their budgets (docs/design.md).
+    """The key of a search; equal keys are one study, whatever their budgets
+    (docs/explanation/design.md).
 
     Runs without the guard (``guard`` False) are a separate study, because they prove nothing.
     """

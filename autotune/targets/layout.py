@@ -1,6 +1,7 @@
 """The layout of a launch: ranks, and the threads or workers of each, on the cores.
 
-``--ranks`` is the number of cores that every candidate may use (docs/design.md, "Names"). The
+``--ranks`` is the number of cores that every candidate may use (docs/explanation/design.md,
+"Names"). The
 default starts one rank with one thread on each core. A setting may start fewer ranks with several
 OpenMP threads (``threads``) or workers of MATE (``workers``) each, and may leave cores idle.
 """

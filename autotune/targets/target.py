@@ -84,8 +84,8 @@ class Target:
     ``ranks`` is the number of processes of the default, and the number of cores that a setting may
     divide otherwise between processes and workers. ``cores`` is the number of cores that the target
     may use in all. With more ranks than cores the launch is declared oversubscribed, so that the
-    default yields the processor (docs/design.md, "Names"). Raises UsageError for ranks out of
-    range.
+    default yields the processor (docs/explanation/design.md, "Names"). Raises UsageError for ranks
+    out of range.
     """
 
     app: App

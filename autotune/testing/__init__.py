@@ -2,7 +2,7 @@
 
 They need pytest and hypothesis: pip install "mpi-autotune[testing]".  Each suite is a class: make a
 subclass whose name begins with ``Test`` in a test module of your own, and give it the fixtures and
-attributes that its docstring names (docs/extending.md).
+attributes that its docstring names (docs/howto/extending.md).
 """
 
 from __future__ import annotations

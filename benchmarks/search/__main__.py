@@ -7,7 +7,7 @@
     python -m benchmarks.search families                   three families of noisy landscapes
     python -m benchmarks.search fidelity                   these with and without cheap runs
 
-docs/strategies.md says how strategies are scored and how peers are installed.
+docs/explanation/strategies.md says how strategies are scored and how peers are installed.
 """
 
 from __future__ import annotations

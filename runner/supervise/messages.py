@@ -140,7 +140,8 @@ class Leftover:
 
 @dataclass(frozen=True)
 class ExecResult:
-    """What was observed, times in seconds; docs/measuring.md says what each clock covers."""
+    """What was observed, times in seconds; docs/explanation/measuring.md says what each clock
+    covers."""
 
     exit_code: int | None
     """Exit code of the launcher; None if a signal ended it."""

@@ -2,7 +2,8 @@
 
 The functions are ``up(name, nodes, latency_s, rate_bps)``, ``status(name)``, ``down(name)`` and
 ``run(name, argv)``. :func:`find_testbed` and :func:`launch_words` are for code that starts MPI
-programs itself. docs/testbed.md says how a testbed works and in what it differs from a network.
+programs itself. docs/howto/testbed.md says how a testbed works and in what it differs from a
+network.
 """
 
 from runner.testbed.launch import launch_words, run

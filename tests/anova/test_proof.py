@@ -32,7 +32,7 @@ from benchmarks.classwide_simulation import (
     study,
 )
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "anova.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "anova.md"
 SLIM = PROPOSED.without(IDLE)
 
 

@@ -1,4 +1,4 @@
-"""Cannon on MATE as it is run with the tuner: the command of docs/spaces.md."""
+"""Cannon on MATE as it is run with the tuner: the command of docs/reference/spaces.md."""
 
 from __future__ import annotations
 

@@ -175,7 +175,7 @@ def test_one_run_says_what_took_effect(cli: Cli, library: object) -> None:
 def test_the_users_own_parameter_wins_over_the_clusters(
     cli: Cli, open_mpi: object, work: Path
 ) -> None:
-    """The line of docs/howto.md: Open MPI does not start with btl given twice."""
+    """The line of docs/howto/application-owner.md: Open MPI does not start with btl given twice."""
     program = work / "hello.py"
     program.write_text(HELLO)
     words = ["--no-guard", "--json", "-", "--", "mpirun", "-np", "2", "--bind-to", "none"]

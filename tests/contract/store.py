@@ -25,7 +25,7 @@ from autotune.store.runs import WIDE, storable
 from runner.types import ReadBack, RunRecord, to_json
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "database.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "database.md"
 WRITER = Path(__file__).resolve().parents[1] / "store" / "writer.py"
 
 

@@ -15,7 +15,7 @@ def test_the_newest_section_is_this_version() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     sections = re.findall(
         r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$",
-        (ROOT / "docs" / "changelog.md").read_text(),
+        (ROOT / "docs" / "project" / "changelog.md").read_text(),
         re.MULTILINE,
     )
     assert sections[0] == version

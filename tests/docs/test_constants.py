@@ -200,7 +200,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         "none, if nothing has a {} % chance",
         (percent(default(racing.finalists, "doubt")),),
     ),
-    # measuring, howto, apps
+    # measuring, application-owner, apps
     (
         "measuring",
         "`linger_s` ({} s), SIGTERM, `grace_s` ({} s)",
@@ -224,17 +224,17 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ),
     ("measuring", "and up to {} processes that used most CPU", (default(guard.culprits, "most"),)),
     (
-        "howto",
+        "application-owner",
         "others used more than {} s + {} % of its wall time",
         (FOREIGN_S, percent(FOREIGN_SHARE)),
     ),
     (
-        "howto",
+        "application-owner",
         "after {} waits of {} s in a row",
         (MachineEvaluator.max_waits, MachineEvaluator.patience_s),
     ),
     (
-        "howto",
+        "application-owner",
         "A program that runs for less than {} s cannot",
         (default(estimate, "min_time"),),
     ),
@@ -315,7 +315,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("collectives", "`--pairs` ({}) interleaved pairs", (TableTerms.pairs,)),
     # reference
     (
-        "reference",
+        "commands",
         "{} the work failed, {} wrong usage or input",
         (WorkError.exit_code, UsageError.exit_code),
     ),
@@ -346,8 +346,11 @@ def number(text: str) -> float:
 
 
 def text_of(page: str) -> str:
-    """A page of docs, or another one by its path without the ending."""
-    return (ROOT / ("" if "/" in page else "docs") / f"{page}.md").read_text()
+    """A page of docs by its name, or another one by its path without the ending."""
+    if "/" in page:
+        return (ROOT / f"{page}.md").read_text()
+    (found,) = (ROOT / "docs").rglob(f"{page}.md")
+    return found.read_text()
 
 
 def pattern(sentence: str) -> re.Pattern[str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+TEXT = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
 TERMS, FORMER = TEXT.split("## Former names")
 NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TERMS)))
 EVERY_PROGRAM_HAS_ITS_OWN = ("runner/apps/", "runner/nas/")

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs import site
+
 ROOT = Path(__file__).parents[2]
-PAGES = sorted((ROOT / "docs").glob("*.md"))
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
 LINKING = [ROOT / "README.md", ROOT / "runner" / "mate" / "README.md", *PAGES]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
@@ -35,9 +37,10 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
     assert not broken
 
 
-def test_the_readme_names_every_page() -> None:
-    named = {name for name, _ in LINK.findall(text_of(ROOT / "README.md"))}
-    assert {f"docs/{page.name}" for page in PAGES} <= named
+def test_the_navigation_names_every_page_once() -> None:
+    named = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text().split("\nnav:")[1])
+    pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES}
+    assert sorted(named) == sorted(pages | set(site.BROUGHT))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

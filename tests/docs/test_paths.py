@@ -14,8 +14,7 @@ TOP = "autotune|runner|configs|docs|tests|notebooks|benchmarks|examples"
 
 @pytest.mark.parametrize("page", PAGES)
 def test_named_files_exist(page: str) -> None:
-    text = (ROOT / "docs" / page).read_text()
-    named = set(re.findall(rf"`((?:{TOP})/[\w./-]*\w)`", text))
-    named |= {f"docs/{name}" for name in re.findall(r"\]\(([\w-]+\.md)", text)}
+    (found,) = (ROOT / "docs").rglob(page)
+    named = set(re.findall(rf"`((?:{TOP})/[\w./-]*\w)`", found.read_text()))
     missing = {name for name in named if "NAME" not in name and not (ROOT / name).exists()}
     assert not missing, f"{page} names what is not there"

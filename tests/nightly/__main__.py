@@ -1,4 +1,4 @@
-"""Everything that takes long, to its full length, and one table; see docs/testing.md.
+"""Everything that takes long, to its full length, and one table; see docs/project/testing.md.
 
 The same command goes on where it stopped.  A part that has ended is not run again unless the code
 changed: results are kept for each commit, and for changes that are not committed.

@@ -86,7 +86,7 @@ def test_walk_spends_no_more_than_allowed_and_no_rank_could_be_larger(
 
 
 def test_default_boundaries_are_the_published_ones() -> None:
-    """docs/statistics.md prints these."""
+    """docs/explanation/statistics.md prints these."""
     looks = (8, 12, 18, 27, 40)
     assert sign_walk_ranks(looks, 0.025, "pocock") == (1, 2, 4, 8, 13)
     assert sign_walk_ranks(looks, 0.025 / 3, "pocock") == (0, 2, 3, 7, 12)

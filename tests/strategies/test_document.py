@@ -1,4 +1,4 @@
-"""docs/strategies.md says what the code does."""
+"""docs/explanation/strategies.md says what the code does."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.strategies import describe, find
 from autotune.strategies.options import complete
 
-TEXT = (Path(__file__).resolve().parents[2] / "docs" / "strategies.md").read_text()
+TEXT = (Path(__file__).resolve().parents[2] / "docs" / "explanation" / "strategies.md").read_text()
 
 
 def test_the_option_tables_are_the_generated_ones() -> None:

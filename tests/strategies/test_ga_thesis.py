@@ -1,4 +1,5 @@
-"""``ga --preset thesis`` line by line: the table in docs/strategies.md has these lines."""
+"""``ga --preset thesis`` line by line: the table in docs/explanation/strategies.md has these
+lines."""
 
 from __future__ import annotations
 
