@@ -10,9 +10,9 @@ import typer
 from autotune.api.status import expired_publications, state_of
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.store import Store
-from autotune.study.pipeline import FINISHED
-from autotune.study.screening import SCREENING, screening_words
-from autotune.study.study_key import follow_moved_study
+from autotune.store.keys import SCREENING
+from autotune.study.result import FINISHED, follow_moved_study
+from autotune.study.screening_summary import screening_words
 from autotune.terminal.render import console, table, write_json
 from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
 
