@@ -41,8 +41,11 @@ def status(
     with (Store.open_existing if live else Store.open_to_read)(store) as opened:
         newest = [line for line in opened.studies() if line.strategy != SCREENING][:1]
         if study is None and not newest:
-            console().print(f"no studies in {opened.shown}", markup=False)
-            _print_expired(expired)
+            if json_out:
+                write_json(None, json_out)
+            if json_out != "-":
+                console().print(f"no studies in {opened.shown}", markup=False)
+                _print_expired(expired)
             return
         found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
         while True:
