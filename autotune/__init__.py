@@ -8,8 +8,9 @@ the command line: :class:`UsageError` for wrong input, :class:`WorkError` for wo
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
+
+from autotune.lazy import lazy_names
 
 if TYPE_CHECKING:
     from autotune.api.compare import compare, noise
@@ -86,14 +87,15 @@ __all__ = [
 ]
 
 
+_find = lazy_names(__name__, {name: f"autotune.{place}" for name, place in _PLACES.items()})
+
+
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         from importlib.metadata import version
 
         return version("mpi-autotune")
-    if name not in _PLACES:
-        raise AttributeError(f"module 'autotune' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"autotune.{_PLACES[name]}"), name)
+    return _find(name)
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,7 @@ from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, StudyRecord
-from autotune.study.screening import SCREENING
+from autotune.store.keys import COMPARE, NOISE, SCREENING
 from autotune.targets.target import Say
 from runner.mpi.discover import find_library, launcher_of
 
@@ -52,7 +52,7 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
     return Source(study, space)
 
 
-_NO_SEARCH = ("run", "noise", "compare", SCREENING)
+_NO_SEARCH = ("run", NOISE, COMPARE, SCREENING)
 """Strategies of studies of single settings, which contain nothing to learn."""
 Launch = tuple[str | tuple[str, ...], str | None, int, str]
 """A name or a command line, the input, the number of ranks, and the MPI."""

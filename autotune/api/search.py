@@ -14,7 +14,6 @@ from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.strategies import Strategy, find, resolve_options
 from autotune.study.events import Watcher, silent
 from autotune.study.pipeline import (
-    FINISHED,
     FinishedElsewhere,
     StudyContext,
     StudyRequest,
@@ -22,8 +21,8 @@ from autotune.study.pipeline import (
     answer_of,
 )
 from autotune.study.request import SearchRequest, WorkerRequest
-from autotune.study.result import Result
-from autotune.study.study_key import follow_moved_study, require_same_study
+from autotune.study.result import FINISHED, Result, follow_moved_study
+from autotune.study.study_key import require_same_study
 from autotune.study.trial_store import history_of
 from autotune.study.tried_layouts import TriedLayout, tried_layouts
 from autotune.study.worker_trust import sign

@@ -10,9 +10,8 @@ from autotune.errors import AutotuneError
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
 from autotune.store.workers import LEASE_S
-from autotune.study.pipeline import FINISH, FINISHED
-from autotune.study.result import Result
-from autotune.study.screening import stored_summary
+from autotune.study.result import FINISH, FINISHED, Result
+from autotune.study.screening_summary import stored_summary
 
 
 def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
 
 def expired_publications() -> list[dict[str, Any]]:
     """The user's published files that have expired, each with its ``words`` and ``commands``."""
-    from autotune.publish.undo import published
+    from autotune.publish.published_files import published
 
     try:
         if not published():

@@ -11,8 +11,7 @@ from autotune.api.options import StoreLike, read
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.store.export import runs_frame
-from autotune.study.result import Result
-from autotune.study.study_key import follow_moved_study
+from autotune.study.result import Result, follow_moved_study
 from autotune.wording import HEADLINES, percent, seconds
 
 

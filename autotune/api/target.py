@@ -24,7 +24,7 @@ def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
 
 
 def _apart(library: Library, say: Say) -> Surroundings:
-    from autotune.publish.undo import published
+    from autotune.publish.published_files import published
 
     if not published():
         return Surroundings()

@@ -21,8 +21,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
 from autotune.study.request import SearchRequest
-from autotune.study.result import Result
-from autotune.study.study_key import follow_moved_study
+from autotune.study.result import Result, follow_moved_study
 from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
 from runner.errors import RunnerError

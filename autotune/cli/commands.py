@@ -52,6 +52,7 @@ COMMANDS = {
     "space": "space_commands:space",
     "mate": "mate_commands:mate",
     "evaluate": "evaluate:evaluate",
+    "schema": "schema:schema",
     "testbed": "testbed_commands:testbed",
 }
 """The module of each command and the name in it: a function, or a typer.Typer with commands."""

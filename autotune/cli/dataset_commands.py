@@ -1,31 +1,26 @@
-"""``autotune dataset``: list, describe, trace, classify, export and import datasets."""
+"""``autotune dataset``: list, describe, trace, classify, export and import datasets.
+
+Each command imports what it needs, so that the list does not wait for pandas or scikit-learn.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from autotune.api.datasets import source_of
-from autotune.api.features import traced_features
-from autotune.api.target import find_target
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.datasets.card import Cell, read_card
 from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
-from autotune.datasets.dataset import FEATURES, load
-from autotune.datasets.describe import CellWords, Description
-from autotune.datasets.describe import describe as described
-from autotune.datasets.exchange import export_cells as exported
-from autotune.datasets.exchange import import_folder
-from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
-from autotune.store import Store
-from autotune.targets.target import TargetRequest
 from autotune.terminal.render import WIDTH, console, table, write_json
 from autotune.wording import beginning, count, percent, seconds
+
+if TYPE_CHECKING:
+    from autotune.datasets.describe import CellWords, Description
 
 dataset = typer.Typer(
     help="List, describe, trace, export and import datasets (measured runs as files).",
@@ -75,6 +70,9 @@ def describe(
     json_out: JsonOut = None,
 ) -> None:
     """Show the cells of a dataset: runs, noise, possible gain, and where the default is best."""
+    from autotune.datasets.dataset import load
+    from autotune.datasets.describe import describe as described
+
     found = load(name)
     words = described(found)
     if json_out:
@@ -154,6 +152,11 @@ def trace(
     The programs are the applications known here by the same name.  Arguments from the dataset's
     card are used with --run-recorded only.
     """
+    from autotune.api.features import traced_features
+    from autotune.api.target import find_target
+    from autotune.datasets.dataset import FEATURES, load
+    from autotune.datasets.plan import with_args
+    from autotune.targets.target import TargetRequest
 
     found = load(name)
     place = found.folder / FEATURES
@@ -230,7 +233,6 @@ def classes(
 
     To find the setting of one class: autotune classwide DATASET --class N
     """
-    # scikit-learn is slow to import, and only this command of the group needs it.
     from autotune.prediction.classes import find_classes, words_of
     from autotune.prediction.examples import training_set
 
@@ -274,6 +276,10 @@ def export(
     store: StoreUrl = None,
 ) -> None:
     """Write the runs of studies as a dataset, one cell per study."""
+    from autotune.api.datasets import source_of
+    from autotune.datasets.exchange import export_cells as exported
+    from autotune.store import Store
+
     with Store.open_to_read(store) as opened:
         sources = [source_of(opened.find_study(study), mpi) for study in studies]
         made = exported(sources, opened, out)
@@ -293,6 +299,8 @@ def import_(
     ] = False,
 ) -> None:
     """Check a dataset from another machine and copy it to datasets/NAME."""
+    from autotune.datasets.exchange import import_folder
+
     made = import_folder(folder, name, own_folder() if user else FOLDER)
     console().print(
         f"imported {made.folder}: {len(made.runs())} runs in {len(made.cells)} cells", markup=False

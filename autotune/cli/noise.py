@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 from autotune.api.target import find_target
 from autotune.cli import options as o
@@ -12,9 +11,10 @@ from autotune.stats import estimate_words
 from autotune.store import Store
 from autotune.study.noise import FEWEST, NoiseReport, measure_noise
 from autotune.targets.target import TargetRequest
+from autotune.terminal.outcome import print_noise
 from autotune.terminal.progress import Progress
-from autotune.terminal.render import console, table, write_json
-from autotune.wording import UNGUARDED, parse_duration, seconds
+from autotune.terminal.render import console, write_json
+from autotune.wording import parse_duration
 
 
 def noise(
@@ -62,28 +62,3 @@ def _print(report: NoiseReport) -> None:
     out = console()
     out.print(f"default: {estimate_words(report.seconds)}", style="bold", markup=False)
     print_noise(report.to_json())
-
-
-def print_noise(data: Mapping[str, Any]) -> None:
-    """Print a document of ``NoiseReport.to_json()``; raises LookupError or TypeError for others."""
-    out = console()
-    out.print(
-        f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "
-        f"{seconds(data['run_wall_s'])} of wall time; {data['runs_rejected']} of "
-        f"{data['runs'] + data['runs_rejected']} runs were rejected for foreign load",
-        markup=False,
-    )
-    if not data["guard"]:
-        out.print(f"{UNGUARDED}: part of this noise may come from other programs", markup=False)
-    if data["resolution_s"]:
-        out.print(
-            f"the measured figure has a resolution of {seconds(data['resolution_s'])}", markup=False
-        )
-    rows = [
-        [f"{r['gain'] * 100:.1f} %", str(r["blocks"]), str(r["runs"]), seconds(r["seconds"])]
-        for r in data["resolvable"]
-    ]
-    title = "smallest detectable gain of one setting (with 80 % probability)"
-    out.print(table(title, [">gain", ">pairs", ">runs", ">time"], rows))
-    for warning in data["warnings"]:
-        out.print(f"note: {warning}", markup=False)

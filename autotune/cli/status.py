@@ -10,9 +10,9 @@ import typer
 from autotune.api.status import expired_publications, state_of
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.store import Store
-from autotune.study.pipeline import FINISHED
-from autotune.study.screening import SCREENING, screening_words
-from autotune.study.study_key import follow_moved_study
+from autotune.store.keys import SCREENING
+from autotune.study.result import FINISHED, follow_moved_study
+from autotune.study.screening_summary import screening_words
 from autotune.terminal.render import console, table, write_json
 from autotune.wording import HEADLINES, UNGUARDED, count, interval, percent, seconds, short_setting
 
@@ -41,8 +41,11 @@ def status(
     with (Store.open_existing if live else Store.open_to_read)(store) as opened:
         newest = [line for line in opened.studies() if line.strategy != SCREENING][:1]
         if study is None and not newest:
-            console().print(f"no studies in {opened.shown}", markup=False)
-            _print_expired(expired)
+            if json_out:
+                write_json(None, json_out)
+            if json_out != "-":
+                console().print(f"no studies in {opened.shown}", markup=False)
+                _print_expired(expired)
             return
         found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)
         while True:

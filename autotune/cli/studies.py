@@ -10,18 +10,15 @@ from typing import Annotated
 import typer
 
 from autotune.api.status import as_now
-from autotune.cli.noise import print_noise
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.space import Setting
 from autotune.store import BestRuns, Store, StudyRecord
 from autotune.store.export import export_study
-from autotune.study.comparison import COMPARE
-from autotune.study.noise import NOISE
-from autotune.study.pipeline import FINISHED
-from autotune.study.result import Result, damaged_result
-from autotune.study.run_history import DEFAULT_KEY
-from autotune.terminal.outcome import print_comparison, print_result
+from autotune.store.keys import COMPARE, NOISE
+from autotune.store.model import DEFAULT_KEY
+from autotune.study.result import FINISHED, Result, damaged_result
+from autotune.terminal.outcome import print_comparison, print_noise, print_result
 from autotune.terminal.render import console, table, write_json
 from autotune.terminal.transports import Carried, carried_by, print_carried
 from autotune.wording import UNGUARDED, beginning, key_parts, percent, seconds

@@ -9,7 +9,8 @@ import typer
 
 from autotune.cli.options import JsonOut, opt
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.publish.undo import forget, published, remove
+from autotune.publish.published_files import forget, published
+from autotune.publish.undo import remove
 from autotune.terminal.render import console, write_json
 
 

@@ -11,8 +11,8 @@ from autotune.api.verify import Renewal, compare_again, existing_publications, l
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.publish import waiting
 from autotune.errors import UsageError
+from autotune.publish.published_files import published
 from autotune.publish.recheck import PAIRS, Recheck
-from autotune.publish.undo import published
 from autotune.publish.verify import (
     FileState,
     published_header,

@@ -5,12 +5,17 @@ random settings of a large space, for importance, analysis and training.  See
 docs/howto/datasets.md.
 """
 
-from autotune.datasets.card import Card, Cell, RecordedMachine
-from autotune.datasets.dataset import Dataset, create_dataset, load, ratios, write_card
-from autotune.datasets.recorded_space import narrowed, recorded_space
-from autotune.datasets.replay import BestRecorded, Landscape
-from autotune.datasets.shards import RunRow, read_shard, write_shard
-from autotune.datasets.significance import Recorded
+from typing import TYPE_CHECKING
+
+from autotune.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from autotune.datasets.card import Card, Cell, RecordedMachine
+    from autotune.datasets.dataset import Dataset, create_dataset, load, ratios, write_card
+    from autotune.datasets.recorded_space import narrowed
+    from autotune.datasets.replay import BestRecorded, Landscape
+    from autotune.datasets.shards import RunRow, read_shard, write_shard
+    from autotune.datasets.significance import Recorded
 
 __all__ = [
     "BestRecorded",
@@ -26,7 +31,27 @@ __all__ = [
     "narrowed",
     "ratios",
     "read_shard",
-    "recorded_space",
     "write_card",
     "write_shard",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "BestRecorded": "autotune.datasets.replay",
+        "Card": "autotune.datasets.card",
+        "Cell": "autotune.datasets.card",
+        "Dataset": "autotune.datasets.dataset",
+        "Landscape": "autotune.datasets.replay",
+        "Recorded": "autotune.datasets.significance",
+        "RecordedMachine": "autotune.datasets.card",
+        "RunRow": "autotune.datasets.shards",
+        "create_dataset": "autotune.datasets.dataset",
+        "load": "autotune.datasets.dataset",
+        "narrowed": "autotune.datasets.recorded_space",
+        "ratios": "autotune.datasets.dataset",
+        "read_shard": "autotune.datasets.shards",
+        "write_card": "autotune.datasets.dataset",
+        "write_shard": "autotune.datasets.shards",
+    },
+)

@@ -16,7 +16,7 @@ from typing import Any
 from autotune.errors import AutotuneError
 from autotune.publish.header import Header
 from autotune.publish.install import read_installed
-from autotune.publish.undo import published
+from autotune.publish.published_files import published
 from runner.errors import RunnerError
 from runner.mpi.discover import LAUNCHERS, find_library, libraries
 from runner.mpi.library import Library

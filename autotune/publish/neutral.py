@@ -20,7 +20,7 @@ from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, Prte
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import Header, without_block
 from autotune.publish.install import read_installed
-from autotune.publish.undo import published
+from autotune.publish.published_files import published
 from autotune.targets.target import Surroundings
 from runner import files
 from runner.mpi.library import Library

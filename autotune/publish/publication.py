@@ -13,7 +13,8 @@ from autotune.publish.formats.base import Loading
 from autotune.publish.install import install, keep_edited, put, read_installed
 from autotune.publish.plan import Planned
 from autotune.publish.probe import Prober
-from autotune.publish.undo import forget, remember_file, remove
+from autotune.publish.published_files import forget, remember_file
+from autotune.publish.undo import remove
 from runner.mpi.library import Library
 
 UNSEEN = "a test run has to prove it before it is installed"

@@ -1,12 +1,7 @@
-"""Unpublishing: removes what autotune wrote and keeps what others wrote; and the list of files.
-
-The list of the files that this user has published is for ``unpublish`` and ``verify-published``.
-The files themselves hold all that is needed; the list is only used to find them.
-"""
+"""Unpublishing: removes what autotune wrote and keeps what others wrote."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from autotune.config.cluster import known_family
@@ -16,8 +11,6 @@ from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.header import Header, Split, split_published
 from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_installed, side_of
 from autotune.publish.trust import difference
-from runner import files
-from runner.files import write_atomically
 from runner.mpi.library import Library
 
 
@@ -126,49 +119,3 @@ def _restore(path: Path, backup: Path | None) -> str:
     put(path, Text(read(backup)))
     backup.unlink()
     return f"restored {path} from {backup.name}"
-
-
-def record_path() -> Path:
-    """``published.json`` in the usual folder of the results database."""
-    return files.data("published.json")
-
-
-def published() -> list[Path]:
-    """The paths in the order of publication.  Raises WorkError if the list is damaged."""
-    place = record_path()
-    try:
-        data = json.loads(place.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return []
-    except (OSError, ValueError, RecursionError) as problem:
-        raise WorkError(
-            f"cannot read the list of published files {place}: {problem}; give the files "
-            "as arguments instead"
-        ) from None
-    if not isinstance(data, list) or not all(isinstance(p, str) for p in data):
-        raise WorkError(
-            f"{place} is not a list of published files; give the files as arguments instead"
-        )
-    return [Path(p) for p in data]
-
-
-def remember_file(path: Path) -> None:
-    """Add ``path`` to the list unless it is there already.  Raises WorkError."""
-    known = published()
-    if path not in known:
-        _write([*known, path])
-
-
-def forget(path: Path) -> None:
-    """Remove ``path`` from the list.  Raises WorkError."""
-    known = published()
-    if path in known:
-        _write([p for p in known if p != path])
-
-
-def _write(paths: list[Path]) -> None:
-    place = record_path()
-    try:
-        write_atomically(place, json.dumps([str(p) for p in paths], indent=1) + "\n", mode=0o600)
-    except OSError as problem:
-        raise WorkError(f"cannot write {place}: {problem.strerror}") from None

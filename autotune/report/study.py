@@ -10,7 +10,7 @@ from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
 from autotune.study.result import Finalist, Result
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
-from autotune.study.screening import screening_words, stored_summary
+from autotune.study.screening_summary import screening_words, stored_summary
 from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,

@@ -1,12 +1,16 @@
 """Spaces: parameters, levels, conditions and constraints, and which settings are valid."""
 
-from autotune.space.expression import ExpressionError
-from autotune.space.expression import parse_expression as parse_expression
-from autotune.space.inactive import InactiveParameters
-from autotune.space.parameter import Parameter
-from autotune.space.resolve import join, load_space, space_names
-from autotune.space.setting import DEFAULT, Setting, Value
-from autotune.space.space import Constraint, Space
+from typing import TYPE_CHECKING
+
+from autotune.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from autotune.space.expression import ExpressionError, parse_expression
+    from autotune.space.inactive import InactiveParameters
+    from autotune.space.parameter import Parameter
+    from autotune.space.resolve import join, load_space, space_names
+    from autotune.space.setting import DEFAULT, Setting, Value
+    from autotune.space.space import Constraint, Space
 
 __all__ = [
     "DEFAULT",
@@ -22,3 +26,21 @@ __all__ = [
     "parse_expression",
     "space_names",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "DEFAULT": "autotune.space.setting",
+        "Constraint": "autotune.space.space",
+        "ExpressionError": "autotune.space.expression",
+        "InactiveParameters": "autotune.space.inactive",
+        "Parameter": "autotune.space.parameter",
+        "Setting": "autotune.space.setting",
+        "Space": "autotune.space.space",
+        "Value": "autotune.space.setting",
+        "join": "autotune.space.resolve",
+        "load_space": "autotune.space.resolve",
+        "parse_expression": "autotune.space.expression",
+        "space_names": "autotune.space.resolve",
+    },
+)

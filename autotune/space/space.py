@@ -15,13 +15,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from autotune.errors import UsageError
 from autotune.space.expression import Expr
 from autotune.space.parameter import PLACEMENT, RESOURCES, Argument, Parameter, usual_option
 from autotune.space.setting import Setting, Value, normalise_value
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _TRIES = 200
 """Independent random draws before :meth:`Space.sample` starts to repair one."""

@@ -19,6 +19,8 @@ from autotune.store.text import canonical, load
 
 _SEED_LIMIT = 2**63
 _GIB = 2**30
+COMPARE, NOISE, SCREENING = "compare", "noise", "screening"
+"""Strategies of studies that are no searches; SCREENING holds the cheap runs of another study."""
 GUARD = "guard"
 """The condition that is False if runs were measured without the guard."""
 

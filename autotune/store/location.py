@@ -18,7 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-import psutil
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
@@ -145,6 +144,8 @@ def _create(path: Path) -> None:
 def _mounts() -> list[tuple[str, str]]:
     """The mounted file systems; empty, which refuses nothing, if the system does not list them."""
     try:
+        import psutil  # It takes a while, and few tables of mounts cannot be read.
+
         return [(part.mountpoint, part.fstype) for part in psutil.disk_partitions(all=True)]
     except OSError:
         return []

@@ -15,13 +15,14 @@ from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.stats import Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store, StudyKey
+from autotune.store.keys import COMPARE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.conclusion import proof_warnings, rejection_rows
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure_blocks
 from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
-from autotune.study.result import proof_warnings, rejection_rows
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.second_library import SecondLibrary, described, evaluator_of
 from autotune.study.session import Session
@@ -29,7 +30,6 @@ from autotune.study.study_key import metric_as_begun, study_key
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, asked_time, seconds
 
-COMPARE = "compare"
 """The strategy of a study that is a comparison."""
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0

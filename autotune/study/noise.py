@@ -18,6 +18,7 @@ from autotune.stats import (
     resolution_table,
 )
 from autotune.store import Store, StudyKey
+from autotune.store.keys import NOISE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import WARMUP, HistoryEntry
@@ -27,7 +28,6 @@ from autotune.targets.metric import failure_words
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count
 
-NOISE = "noise"
 FEWEST = 6
 """Smallest number of runs of the default."""
 

@@ -20,16 +20,11 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
 from autotune.store import Store, StudyKey, StudyRecord
+from autotune.store.keys import SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.budget import BudgetSpent, SearchPlan
-from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
-from autotune.study.evaluator import Evaluator, MachineEvaluator
-from autotune.study.events import Event, Watcher, silent
-from autotune.study.next_step import search_step
-from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
-from autotune.study.result import (
-    Result,
+from autotune.study.conclusion import (
     best_seen,
     count_runs,
     finalist_rows,
@@ -38,8 +33,15 @@ from autotune.study.result import (
     round_rows,
     study_warnings,
 )
+from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
+from autotune.study.evaluator import Evaluator, MachineEvaluator
+from autotune.study.events import Event, Watcher, silent
+from autotune.study.next_step import search_step
+from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
+from autotune.study.result import FINISH, FINISHED, Result
 from autotune.study.rounds import Round, Rounds
-from autotune.study.screening import LINK, SCREENING, Screening, stored_summary
+from autotune.study.screening import Screening
+from autotune.study.screening_summary import LINK, stored_summary
 from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
@@ -47,10 +49,6 @@ from autotune.study.study_key import metric_as_begun, study_key
 from autotune.study.trial_store import StoredTrials, TrialStore
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
-
-FINISH = "finish"
-"""The role of the worker that makes the proofs of the whole study."""
-FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
 
 
 @dataclass

@@ -29,6 +29,7 @@ from autotune.errors import UsageError
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.study.events import Note, Watcher, silent
+from autotune.study.result import MOVED, follow_moved_study
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import (
     file_hash,
@@ -132,17 +133,8 @@ def _parameters_hash(target: Target) -> str:
     return hashlib.sha256("\n".join(names).encode()).hexdigest()
 
 
-MOVED = "moved"
-"""Status of a study that was begun elsewhere; its result names the study that is measured."""
 _FOLLOWS_NODE = frozenset({"machine", "ranks", "cluster_hash", "space_hash", "conditions"})
 """Parts of a key that depend on the node: its kind and, by default, the number of ranks."""
-
-
-def follow_moved_study(store: Store, study: StudyRecord) -> StudyRecord:
-    """The study that is measured in place of ``study``; ``study`` itself if there is no other."""
-    if study.status != MOVED or study.result is None:
-        return study
-    return store.find_study(str(study.result["to"]))
 
 
 def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> None:

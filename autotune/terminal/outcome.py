@@ -7,14 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from autotune.space import Setting
-from autotune.study.comparison import library_titles
-from autotune.study.evaluator import under
 from autotune.study.result import Finalist, Result
-from autotune.study.screening import screening_words
-from autotune.study.second_library import library_name
+from autotune.study.screening_summary import screening_words
 from autotune.terminal.render import console, table, this_command
 from autotune.wording import (
     HEADLINES,
+    UNGUARDED,
     WHY_UNGUARDED,
     ParameterNames,
     interval_or_range,
@@ -106,7 +104,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
         out.print(f"{said}{why}", markup=False)
     if not guarded:
         out.print(WHY_UNGUARDED, markup=False)
-    title = {} if libraries is None else library_titles(libraries)
+    title = {} if libraries is None else _titles(libraries)
     rows = [
         [
             name,
@@ -147,8 +145,43 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
         out.print(f"note: {names.within(warning)}", markup=False)
 
 
+def print_noise(data: Mapping[str, Any]) -> None:
+    """Print a document of ``NoiseReport.to_json()``; raises LookupError or TypeError for others."""
+    out = console()
+    out.print(
+        f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "
+        f"{seconds(data['run_wall_s'])} of wall time; {data['runs_rejected']} of "
+        f"{data['runs'] + data['runs_rejected']} runs were rejected for foreign load",
+        markup=False,
+    )
+    if not data["guard"]:
+        out.print(f"{UNGUARDED}: part of this noise may come from other programs", markup=False)
+    if data["resolution_s"]:
+        out.print(
+            f"the measured figure has a resolution of {seconds(data['resolution_s'])}", markup=False
+        )
+    rows = [
+        [f"{r['gain'] * 100:.1f} %", str(r["blocks"]), str(r["runs"]), seconds(r["seconds"])]
+        for r in data["resolvable"]
+    ]
+    title = "smallest detectable gain of one setting (with 80 % probability)"
+    out.print(table(title, [">gain", ">pairs", ">runs", ">time"], rows))
+    for warning in data["warnings"]:
+        out.print(f"note: {warning}", markup=False)
+
+
+def _titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    # Few comparisons have two libraries; the modules of measuring are imported for those only.
+    from autotune.study.comparison import library_titles
+
+    return library_titles(libraries)
+
+
 def _sides(a: str, b: str, libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """The names of both sides by their keys in the run history, where B names its library."""
+    from autotune.study.evaluator import under
+    from autotune.study.second_library import library_name
+
     second = library_name(libraries["b"]["name"], libraries["b"]["version"])
     return {a: "A", under(Setting.parse(b), second).key: "B"}
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli import main
+from tests.documents import check_document, written
 
 HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
 
@@ -30,12 +31,19 @@ Cli = Callable[..., Outcome]
 
 @pytest.fixture
 def cli(work: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
-    """Run one command in an empty directory; no traceback is ever right."""
+    """Run one command in an empty directory; no traceback is ever right.
+
+    What it writes with ``--json`` has to agree with the published schema of the command.
+    """
 
     def call(*words: str | Path) -> Outcome:
-        code = main([str(word) for word in words])
+        line = [str(word) for word in words]
+        code = main(line)
         captured = capfd.readouterr()
         assert "Traceback" not in captured.err, captured.err
+        document = written(line, captured.out) if code in (0, 1) else None
+        if document is not None:
+            check_document(line, document)
         return Outcome(code, captured.out, captured.err)
 
     return call

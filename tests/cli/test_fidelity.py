@@ -15,7 +15,8 @@ import pytest
 from autotune.api.datasets import _NO_SEARCH
 from autotune.report.cluster import answered
 from autotune.store import Store, StudySummary
-from autotune.study.screening import CHEAP_PHASE, SCREENING
+from autotune.store.keys import SCREENING
+from autotune.study.screening import CHEAP_PHASE
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi

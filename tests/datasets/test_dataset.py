@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.datasets import Dataset, Landscape, load, read_shard, recorded_space
+from autotune.datasets import Dataset, Landscape, load, read_shard
 from autotune.datasets.card import to_toml
+from autotune.datasets.recorded_space import recorded_space
 from autotune.datasets.shards import SHARDS
 from autotune.errors import UsageError
 from tests.datasets.conftest import SPACE, make, planted

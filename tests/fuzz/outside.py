@@ -24,7 +24,7 @@ from autotune.datasets.exchange import Bounds, import_folder
 from autotune.datasets.shards import read_shard, shard_path, stated_rows
 from autotune.errors import AutotuneError
 from autotune.names import is_plain, slug
-from autotune.publish.undo import published, record_path
+from autotune.publish.published_files import published, record_path
 from autotune.space import Parameter, Setting, Space
 from autotune.store.location import locate
 from autotune.store.studies import to_study

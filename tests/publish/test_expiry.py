@@ -17,10 +17,10 @@ from autotune.publish.formats import find
 from autotune.publish.header import Header, read_header
 from autotune.publish.install import put, read_installed
 from autotune.publish.probe import Prober
+from autotune.publish.published_files import remember_file
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.renewal import not_renewable, renewal
 from autotune.publish.trust import difference
-from autotune.publish.undo import remember_file
 from autotune.publish.verify import FileState, look
 from autotune.report.cluster import published_section
 from autotune.report.page import Page, render

@@ -9,6 +9,7 @@ import pytest
 
 from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
+from autotune.study.conclusion import slow_row
 from autotune.study.confirmation import Blocks, Pairs, confirm_blocks
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import (
@@ -20,7 +21,7 @@ from autotune.study.recommendation import (
     fresh_blocks,
     slow_of,
 )
-from autotune.study.result import slow_row, slow_words
+from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory
 from autotune.study.search import SearchPhase

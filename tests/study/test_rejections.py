@@ -12,11 +12,11 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
+from autotune.study.conclusion import judge_status, proof_warnings, rejection_rows
 from autotune.study.evaluator import MachineBusy, MachineEvaluator
 from autotune.study.events import Event, Waiting
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import disturbed
-from autotune.study.result import judge_status, proof_warnings, rejection_rows
 from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.targets import jobs

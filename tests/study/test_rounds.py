@@ -12,9 +12,9 @@ from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.stats import ErrorBudget, LookPlan
 from autotune.study.budget import SearchPlan
+from autotune.study.conclusion import round_rows
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
-from autotune.study.result import round_rows
 from autotune.study.rounds import Round, Rounds, look_plan
 from autotune.study.run_history import CONFIRM, HistoryEntry, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator

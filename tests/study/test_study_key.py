@@ -10,7 +10,8 @@ import pytest
 
 from autotune.errors import UsageError
 from autotune.store import MachineInfo, Store
-from autotune.study.study_key import MOVED, follow_moved_study, require_same_study
+from autotune.study.result import MOVED, follow_moved_study
+from autotune.study.study_key import require_same_study
 from tests.contract.store_samples import MPI, key
 
 NODE = MachineInfo(64, "Another CPU", 256 * 2**30, "6.1.0", "node7")

@@ -1,0 +1,228 @@
+"""Conclusion of a study: its :class:`~autotune.study.result.Result` from the runs and the proof.
+
+The last part has the warnings: what a reader of a result should know besides the figures, in plain
+words.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+from collections import Counter
+from typing import Any
+
+from autotune.space import DEFAULT, Setting
+from autotune.stats import SLOW, SlowLaunches, estimate, known_gain
+from autotune.strategies import INACTIVE, UNUSED
+from autotune.study.confirmation import Confirmation
+from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
+from autotune.study.result import Finalist, Result, Status, slow_words
+from autotune.study.run_history import RunHistory
+from autotune.study.trial_store import Trial
+from autotune.study.tried_layouts import unseen_threads
+from autotune.wording import LOOKS_BETTER
+
+
+def count_runs(result: Result, history: RunHistory) -> None:
+    """Fill in what is counted from the runs of the whole study, including earlier sessions."""
+    values = history.default_values()
+    result.search_runs = history.search_runs
+    result.confirmation_runs = history.confirmation_runs
+    result.runs_rejected = history.rejected
+    result.rejections = rejection_rows(history)
+    result.default = {
+        "median_s": statistics.median(values) if values else None,
+        "n": len(values),
+    }
+
+
+def best_seen(history: RunHistory, setting: Setting | None) -> dict[str, Any] | None:
+    """The best setting with the median of all its valid runs, significant or not."""
+    if setting is None or setting == DEFAULT:
+        return None
+    values = [e.record.value_s for e in history.entries if e.key == setting.key and e.record.valid]
+    if not values:
+        return None
+    return {
+        "setting": setting.to_json(),
+        "median_s": statistics.median(values),
+        "n": len(values),
+    }
+
+
+NOISY_SPREAD = 0.25
+"""Relative spread of the default from which noise is given as the reason of an open question."""
+
+
+def judge_status(answer: StudyOutcome, history: RunHistory, guarded: bool = True) -> Status:
+    """The status that the confirmation gives; without finalists nothing is faster than the default.
+
+    Without the guard it proves nothing: other work may have slowed either side.
+    """
+    if not guarded:
+        return "unguarded"
+    proof = answer.proof
+    if answer.chosen is not None:
+        return "recommended"
+    if answer.vetoed:
+        return "keep_default"
+    if proof is None and answer.budget_ended:
+        return "inconclusive"
+    if proof is None or not (proof.open or proof.winners):
+        return "keep_default"
+    spread = estimate(history.default_values()).spread
+    return "too_noisy" if spread is not None and spread > NOISY_SPREAD else "inconclusive"
+
+
+def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
+    """The finalists ordered by gain, with open ends as None."""
+    if answer.proof is None:
+        return []
+    decisions = dict(answer.proof.decisions)
+    if answer.recommendation is not None:
+        decisions.setdefault(answer.recommendation.setting, answer.recommendation.decision)
+    rows = []
+    for setting, decision in decisions.items():
+        seen = decision.comparison
+        rows.append(
+            Finalist(
+                setting,
+                decision.outcome,
+                known_gain(seen.gain),
+                known_gain(seen.lo) if seen.interval else None,
+                known_gain(seen.hi) if seen.interval else None,
+                seen.n,
+                decision.why,
+                None if seen.interval else (known_gain(seen.lo), known_gain(seen.hi)),
+            )
+        )
+    return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
+
+
+def name_recommendation(result: Result, made: Recommendation) -> None:
+    """Fill in what is known of the recommended setting."""
+    seen = made.decision.comparison
+    result.recommended = made.setting
+    result.gain = seen.gain
+    result.gain_ci = (known_gain(seen.lo), known_gain(seen.hi))
+    result.significant = seen.significant
+    result.round = made.round.number
+    result.pruning = made.pruning.to_json()
+    result.slow_launches = slow_row(made.slow)
+    fresh = made.fresh
+    if fresh is not None:
+        result.gain_fresh = {
+            "gain": known_gain(fresh.gain),
+            "ci95": [known_gain(fresh.lo), known_gain(fresh.hi)] if fresh.interval else None,
+            "pairs": fresh.n,
+        }
+
+
+def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any]]:
+    """Every round of the study: its share of alpha and its outcome."""
+    won = "proven" if guarded else LOOKS_BETTER
+    return [
+        {
+            "round": made.number,
+            "alpha": made.plan.alpha,
+            "trials": made.trials,
+            "finalists": len(made.settings),
+            "outcome": won if proof.winners else "open" if proof.open else "nothing better",
+        }
+        for made, proof in answer.proofs
+    ]
+
+
+def slow_row(seen: SlowLaunches) -> dict[str, Any]:
+    """The rates of slow launches as JSON."""
+    return dataclasses.asdict(seen) | {"threshold": SLOW}
+
+
+REJECTED_SHARE = 0.2
+
+
+def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[str]:
+    """A few sentences, the most important first."""
+    proof = answer.proof
+    words = [
+        f"{made.setting.key} is faster, but not recommended: {slow_words(slow_row(made.slow))}"
+        for made in answer.vetoed
+    ]
+    words += list(estimate(history.default_values()).warnings) if history.default_values() else []
+    if proof is not None:
+        for setting, decision in proof.decisions.items():
+            words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]
+        words += proof_warnings(proof)
+        if proof.cut_short:
+            words.append("the budget was spent before the last test of the confirmation")
+    words += _failures(trials) + _rejections(history) + _inactive(trials)
+    words += unseen_threads(history)
+    return list(dict.fromkeys(words))
+
+
+def proof_warnings(proof: Confirmation) -> list[str]:
+    """Warnings on the machine in a proof: drift, and rejections that depend on the setting."""
+    words = []
+    if proof.repeated:
+        words.append(
+            f"the speed of the machine changed: {proof.repeated} blocks were measured a second time"
+        )
+    if proof.unsteady:
+        words.append(
+            f"the speed of the machine changed all the time ({proof.unsteady} blocks "
+            "differ from their median); only runs of the same block were compared"
+        )
+    for setting in disturbed(proof):
+        words.append(
+            f"{setting.key} is not recommended: its runs are rejected for foreign load "
+            "more often than those of the reference, so its valid runs are a biased sample"
+        )
+    return words
+
+
+def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
+    """The settings with rejected runs, ``{setting, runs, rejected}``; the most rejections first."""
+    counts = history.rejections()
+    rows = [
+        {"setting": key, "runs": runs, "rejected": rejected}
+        for key, (rejected, runs) in counts.items()
+        if rejected
+    ]
+    return sorted(rows, key=lambda row: (-row["rejected"], row["setting"]))
+
+
+def _failures(trials: list[Trial]) -> list[str]:
+    failed = [t for t in trials if t.state == "failed"]
+    if not failed:
+        return []
+    reason, count = Counter(t.reason for t in failed).most_common(1)[0]
+    return [f"{len(failed)} settings failed; most frequent reason ({count}): {reason}"]
+
+
+def _rejections(history: RunHistory) -> list[str]:
+    if not history.rejected:
+        return []
+    share = history.rejected / len(history.entries)
+    if share < REJECTED_SHARE:
+        return []
+    return [f"{share * 100:.0f} % of all runs were rejected because other processes were busy"]
+
+
+def _inactive(trials: list[Trial]) -> list[str]:
+    unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
+    words = []
+    if unused:
+        names = ", ".join(sorted(unused))
+        words.append(f"not used by this program or its transport, so not tuned: {names}")
+    if idle - unused:
+        words.append(
+            "had no effect, so not tried again with the same placement, resources and "
+            "components: " + ", ".join(sorted(idle - unused))
+        )
+    return words
+
+
+def _names(trials: list[Trial], attribute: str) -> set[str]:
+    """Names of the parameters that the trials have under an attribute."""
+    found = [trial.attrs.get(attribute) for trial in trials]
+    return {str(name) for names in found if isinstance(names, list) for name in names}

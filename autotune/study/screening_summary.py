@@ -1,0 +1,116 @@
+"""Summary of screening: what the cheap runs of a study cost and saved, as JSON and in words.
+
+Readers of a stored result import this module; :mod:`autotune.study.screening` does the screening.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from autotune.errors import UsageError, WorkError
+from autotune.store import Store, StudyRecord
+from autotune.store.model import PRUNED
+from autotune.wording import count, percent, seconds
+
+if TYPE_CHECKING:
+    from autotune.study.run_history import RunHistory
+    from autotune.study.trial_store import Trial
+
+LINK = "fidelity"
+"""The document of a study that names the study with its cheap runs."""
+OFF = "fidelity-off"
+"""The document of a study in which screening has ended."""
+
+
+def why_off(off: dict[str, Any]) -> str:
+    """Why screening was switched off, from the stored document :data:`OFF`."""
+    figure = f"rank correlation {off['correlation']:.2f} over {count(off['settings'], 'setting')}"
+    if off["missed_gain"] is None:
+        return f"{figure}; {off['needed']:.2f} is needed"
+    gain = percent(off["missed_gain"])
+    return f"a setting without gain in cheap runs has {gain} in full runs ({figure})"
+
+
+def summary(
+    form: str,
+    study: str,
+    cheap: RunHistory,
+    full: RunHistory,
+    trials: Sequence[Trial],
+    off: dict[str, Any] | None,
+) -> dict[str, Any]:
+    """What screening did, in JSON types; seconds are machine seconds.
+
+    ``spared_s`` is the time of one full run of the default for each setting that was kept from full
+    runs; ``saved_s`` is that less the time of all cheap runs.
+    """
+    from autotune.study.screening import agreement, both_forms
+
+    run = {t.effective for t in trials if t.measured}
+    out = {t.effective for t in trials if t.state == PRUNED} - run
+    walls = [record.wall_s for record in full.default_records()]
+    spared_s = len(out) * statistics.median(walls) if walls else 0.0
+    pairs = both_forms(trials)
+    return {
+        "form": form,
+        "study": study[:12],
+        "runs": len(cheap.entries),
+        "machine_s": round(cheap.launched_s, 3),
+        "screened_out": len(out),
+        "both": len(pairs) if off is None else off["settings"],
+        "correlation": agreement(pairs) if off is None else off["correlation"],
+        "off": None if off is None else why_off(off),
+        "spared_s": round(spared_s, 3),
+        "saved_s": round(spared_s - cheap.launched_s, 3),
+    }
+
+
+def stored_summary(store: Store, study: StudyRecord) -> dict[str, Any] | None:
+    """The summary of a stored study; None if it was made without cheap runs.
+
+    Raises WorkError if what is stored of them is damaged.
+    """
+    link = store.stored_document(study.id, LINK)
+    if link is None:
+        return None
+    # Most studies have no cheap runs, and their readers need no statistics.
+    from autotune.study.trial_store import history_of, trial_of
+
+    try:
+        cheap = store.find_study(str(link["study"]))
+        found = summary(
+            str(link["form"]),
+            cheap.hash,
+            history_of(store, cheap.id),
+            history_of(store, study.id),
+            [trial_of(trial) for trial in store.trials(study.id)],
+            store.stored_document(study.id, OFF),
+        )
+        screening_words(found)
+    except (LookupError, TypeError, ValueError, ArithmeticError, UsageError) as problem:
+        raise WorkError(
+            f"what study {study.hash[:12]} stored of its cheap runs is damaged ({problem!r:.200}): "
+            "somebody else wrote to the results database. Restore a copy from before, or use "
+            "another database (--store)"
+        ) from None
+    return found
+
+
+def screening_words(seen: dict[str, Any]) -> str:
+    """The summary in a few sentences."""
+    out, saved = seen["screened_out"], seen["saved_s"]
+    runs = count(seen["runs"], "cheap run")
+    words = f"{runs} ({seen['form']}) took {seconds(seen['machine_s'])} of machine time (study "
+    words += f"{seen['study']}). They screened out "
+    words += "no setting" if out == 0 else count(out, "setting")
+    if out:
+        words += f", whose full runs would have taken about {seconds(seen['spared_s'])}"
+    words += f": {seconds(abs(saved))} {'saved' if saved >= 0 else 'lost'}."
+    if seen["correlation"] is None:
+        return words
+    if seen["off"] is not None:
+        return f"{words} Screening was switched off: {seen['off']}."
+    figure = f"{seen['correlation']:.2f} over {count(seen['both'], 'setting')}"
+    return f"{words} Rank correlation of cheap and full runs: {figure}."

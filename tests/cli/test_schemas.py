@@ -1,0 +1,122 @@
+"""Each command with ``--json`` writes what its published JSON schema says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from autotune.cli.commands import build
+from autotune.schemas import OUTPUTS, load_schema, schema_names
+from runner.cpus import available_cpus
+from tests.cli.conftest import Cli
+from tests.documents import check_document, wrong
+
+
+def _with_json(command: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
+    commands = getattr(command, "commands", {})
+    for name in commands:
+        yield from _with_json(commands[name], (*words, name))
+    if not commands and any("--json" in parameter.opts for parameter in command.params):
+        yield " ".join(words)
+
+
+def test_each_command_with_json_has_a_schema_and_no_other_is_named() -> None:
+    assert set(OUTPUTS) == set(_with_json(build()))
+
+
+def test_each_schema_file_belongs_to_a_command() -> None:
+    files = {place.name for place in resources.files("autotune.schemas").iterdir()}
+    assert {name for name in files if name.endswith(".json")} == {
+        f"{name}.json" for name in schema_names()
+    }
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_each_schema_is_valid_and_closed(name: str) -> None:
+    schema = load_schema(name)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert schema["title"]
+    top = schema["items"] if schema["type"] == "array" else schema
+    assert top["additionalProperties"] is False
+    assert set(top["required"]) <= set(top["properties"])
+
+
+def test_a_key_too_many_and_a_wrong_type_are_seen() -> None:
+    good = {"path": "f", "done": "removed f"}
+    document = {"schema": "autotune-unpublished-1", "files": [good]}
+    assert wrong(document, "unpublish") == []
+    assert wrong(document | {"more": 1}, "unpublish")
+    assert wrong(document | {"files": [good | {"done": 3}]}, "unpublish")
+    assert wrong({"schema": "autotune-unpublished-1"}, "unpublish")
+    with pytest.raises(AssertionError, match="unpublish"):
+        check_document(["unpublish", "f"], document | {"more": 1})
+
+
+@pytest.mark.parametrize("name", ["search", "cluster list", "cluster-list", "testbed status"])
+def test_a_schema_is_printed_by_name_or_by_command(cli: Cli, name: str) -> None:
+    asked = cli("schema", *name.split())
+    assert asked.code == 0
+    assert json.loads(asked.out) == load_schema(name.replace(" ", "-"))
+
+
+def test_all_are_listed_and_an_unknown_one_is_an_error(cli: Cli) -> None:
+    listed = cli("schema")
+    assert all(name in listed.out for name in schema_names())
+    assert max(map(len, listed.out.splitlines())) <= 80
+    slip = cli("schema", "serach")
+    assert slip.code == 2
+    assert "did you mean search?" in slip.err
+
+
+READING = (
+    "apps", "apps jacobi3d", "cluster list", "cluster show local",
+    "space list", "space show openmpi", "space check openmpi", "space discover btl_sm",
+    "dataset list", "dataset describe grid-node", "dataset classes grid-node", "doctor --quick",
+    "publish --formats", "features --list", "explore grid-node --dry-run", "anova grid-node",
+    "importance grid-node", "testbed status --no-measure", "studies", "status", "schema",
+)  # fmt: skip
+"""Commands that need no study.  The cli fixture checks what each writes."""
+
+
+@pytest.mark.parametrize("line", READING)
+def test_a_command_that_reads(cli: Cli, line: str) -> None:
+    asked = cli(*line.split(), "--json", "-")
+    assert asked.code == 0, asked.err
+    check_document(line.split(), json.loads(asked.out))
+
+
+def test_dividing_the_cores(cli: Cli) -> None:
+    if len(available_cpus()) < 2:
+        pytest.skip("needs two CPUs")
+    assert cli("cluster", "split", "2", "--json", "-").code == 0
+
+
+@pytest.mark.mpi
+def test_the_commands_around_studies(cli: Cli, steady: str, work: Path) -> None:
+    """A search, a comparison, noise and a run; what they write, and what is read of them later."""
+    app = ("--app", steady, "--no-guard")
+    for number, line in enumerate(
+        (
+            ("search", *app, "--strategy", "random", "--trials", "1"),
+            ("compare", "default", "btl_sm_eager_limit=64k", *app, "--runs", "20"),
+            ("noise", *app, "--runs", "6"),
+            ("run", *app),
+            ("show", "1"),
+            ("show", "2"),
+            ("show", "3"),
+            ("status", "1"),
+            ("studies",),
+            ("report", "1", "-o", "report.html"),
+            ("publish", "--from", "study:1", "--dry-run", "--force", "--format", "openmpi-user"),
+        )
+    ):
+        place = work / f"{number}.json"
+        asked = cli(*line, "--json", place)
+        assert asked.code == 0, (line, asked.err)
+        check_document(line, json.loads(place.read_text()))

@@ -1,0 +1,44 @@
+"""Checking what commands write with ``--json`` against the published schemas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+
+from autotune.schemas import OUTPUTS, load_schema
+
+
+def command_of(words: Sequence[str]) -> str:
+    """The command in the words of a command line: ``cluster list`` of ``cluster list --json -``."""
+    two = " ".join(words[:2])
+    return two if two in OUTPUTS else words[0]
+
+
+def wrong(data: Any, schema: str) -> list[str]:
+    """What does not agree with the schema; empty if the document does."""
+    found = jsonschema.Draft202012Validator(load_schema(schema)).iter_errors(data)
+    return [f"{schema}: {error.json_path}: {error.message:.300}" for error in found]
+
+
+def check_document(words: Sequence[str], data: Any) -> None:
+    """Raise AssertionError unless one of the schemas of the command describes the document."""
+    problems = [wrong(data, schema) for schema in OUTPUTS[command_of(words)]]
+    assert not all(problems), (words, problems)
+
+
+def written(words: Sequence[str], out: str) -> Any | None:
+    """The document that a command line with ``--json`` has written; None if there is none.
+
+    ``out`` is its standard output.
+    """
+    own = list(words[: words.index("--")]) if "--" in words else list(words)
+    if "--json" not in own or own[0] not in {name.split()[0] for name in OUTPUTS}:
+        return None
+    place = own[own.index("--json") + 1]
+    text = out if place == "-" else Path(place).read_text() if Path(place).is_file() else ""
+    # A command that is repeated (--live) writes several documents.
+    return json.loads(text) if text.startswith(("{", "[", "null")) else None
