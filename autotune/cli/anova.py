@@ -4,25 +4,37 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.anova.factors import CORRECTIONS, MODELS, Factor
-from autotune.anova.stability import WAYS, Subset, shown_level, unstable
-from autotune.api.anova import Analysis, analyse, read_options
+from autotune.anova.factors import CORRECTIONS, MODELS
+from autotune.anova.stability import WAYS
+from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console, table, write_json
 from autotune.wording import percent
 
+if TYPE_CHECKING:
+    from autotune.anova.factors import Factor
+    from autotune.anova.stability import Subset
+    from autotune.api.anova import Analysis
+
+
 SIGN = 0.5
 """Parameters with a larger corrected p are only named in the list of those without an effect."""
 SHOWN_PAIRS = 5
 SOURCE = "Recorded runs: a dataset (name or folder) or a study (study:ID)."
 SourceArgument = Annotated[
-    str | None, typer.Argument(metavar="DATASET|study:ID", help=SOURCE, show_default=False)
+    str | None,
+    typer.Argument(
+        metavar="DATASET|study:ID",
+        help=SOURCE,
+        show_default=False,
+        autocompletion=completion.sources,
+    ),
 ]
 SourceOption = Annotated[
     str | None,
@@ -87,6 +99,8 @@ def anova(
     json_out: JsonOut = None,
 ) -> None:
     """Find the parameters that matter over all programs, and the best level of each (ANOVA)."""
+    from autotune.api.anova import analyse, read_options
+
     source = one_source(argument, from_, "anova DATASET")
     options = read_options(preset, model, level, correction)
     found = analyse(
@@ -121,6 +135,8 @@ def one_source(argument: str | None, option: str | None, example: str) -> str:
 
 
 def _print(found: Analysis) -> None:
+    from autotune.anova.stability import shown_level
+
     out = console()
     factors, crossed, fitted = found.factors, found.crossed, found.fitted
     for line in found.headline:
@@ -168,6 +184,8 @@ def _print(found: Analysis) -> None:
 
 
 def _print_parts(parts: list[Subset], factors: list[Factor]) -> None:
+    from autotune.anova.stability import unstable
+
     if not parts:
         return
     names = [f.name for f in factors if any(part.value(f.name) != "–" for part in parts)]

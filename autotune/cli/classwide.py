@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.anova.classwide import choose
-from autotune.anova.paired_runs import (
-    LOOKS,
-    MARGIN,
-    PRUNE_LOOKS,
-    PairTerms,
-    Program,
-    check_programs,
-    on_machine,
-)
-from autotune.anova.proof import prove_class
-from autotune.anova.result import RESULTS
-from autotune.api.anova import PRESETS, read_options
-from autotune.api.classwide import class_of, found_class, member, outsider, result_of
+from autotune.anova.paired_runs import MARGIN
+from autotune.api.anova import PRESETS
+from autotune.cli import completion
 from autotune.cli import options as o
 from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.options import opt
-from autotune.datasets import load
 from autotune.errors import UsageError
-from autotune.space import DEFAULT
-from autotune.store import Store
-from autotune.terminal.classwide import print_classwide
-from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, write_json
 from autotune.wording import parse_duration
+
+if TYPE_CHECKING:
+    from autotune.anova.paired_runs import Program
 
 
 def classwide(
@@ -39,6 +26,7 @@ def classwide(
         typer.Argument(
             metavar="DATASET",
             help="Dataset of recorded runs (written by autotune explore): name or folder.",
+            autocompletion=completion.datasets,
             show_default=False,
         ),
     ] = None,
@@ -143,6 +131,18 @@ def classwide(
 
     The same command continues an interrupted proof.
     """
+    from autotune.anova.classwide import choose
+    from autotune.anova.paired_runs import LOOKS, PRUNE_LOOKS, PairTerms, check_programs, on_machine
+    from autotune.anova.proof import prove_class
+    from autotune.anova.result import RESULTS
+    from autotune.api.anova import read_options
+    from autotune.api.classwide import class_of, found_class, member, outsider, result_of
+    from autotune.datasets import load
+    from autotune.space import DEFAULT
+    from autotune.store import Store
+    from autotune.terminal.classwide import print_classwide
+    from autotune.terminal.progress import Progress
+
     dataset = one_source(argument, from_, "classwide DATASET")
     options = read_options(preset, None, 99.9, None)
     recorded = load(dataset)

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import completion
 from autotune.cli.options import JsonOut, Mpi, opt
 from autotune.config.app import App, load_app
 from autotune.config.cluster import (
@@ -40,7 +41,10 @@ cluster = typer.Typer(
 def apps(
     name: Annotated[
         str | None,
-        typer.Argument(help="Name of an application to show in detail. Default: list all."),
+        typer.Argument(
+            help="Name of an application to show in detail. Default: list all.",
+            autocompletion=completion.apps,
+        ),
     ] = None,
     json_out: JsonOut = None,
 ) -> None:
@@ -99,7 +103,11 @@ def _origin(name: str) -> str:
 @cluster.command("show")
 def show(
     name: Annotated[
-        str, typer.Argument(help="Name of a cluster, or path of a cluster definition.")
+        str,
+        typer.Argument(
+            help="Name of a cluster, or path of a cluster definition.",
+            autocompletion=completion.clusters,
+        ),
     ],
     mpi: Mpi = None,
     json_out: JsonOut = None,

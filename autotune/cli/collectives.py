@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.collectives.result import TABLES, CollectiveResult
-from autotune.collectives.tables import SIZES, TableTerms, find_tables, with_ranks
 from autotune.collectives.tournament import OPERATIONS
 from autotune.errors import UsageError
-from autotune.store import Store
-from autotune.targets.target import TargetRequest
-from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import (
     HEADLINES,
@@ -23,7 +17,10 @@ from autotune.wording import (
     percent,
     verdict_words,
 )
-from runner.micro.sizes import sizes as parse_sizes
+
+if TYPE_CHECKING:
+    from autotune.collectives.result import CollectiveResult
+
 
 USUAL = "bcast,allreduce,reduce,allgather,alltoall"
 
@@ -78,6 +75,13 @@ def collectives(
 
     To publish a proven table: autotune publish --from collectives:ID --format rules-v1
     """
+    from autotune.api.target import find_target
+    from autotune.collectives.result import TABLES
+    from autotune.collectives.tables import SIZES, TableTerms, find_tables, with_ranks
+    from autotune.store import Store
+    from autotune.targets.target import TargetRequest
+    from autotune.terminal.progress import Progress
+
     chosen = [word.strip() for word in operations.split(",") if word.strip()]
     wanted = SIZES if sizes is None else _sizes(sizes)
     counts = _ranks(ranks)
@@ -113,6 +117,8 @@ def collectives(
 
 
 def _sizes(text: str) -> tuple[int, ...]:
+    from runner.micro.sizes import sizes as parse_sizes
+
     try:
         found = tuple(sorted(set(parse_sizes(text))))
     except ValueError as problem:

@@ -60,7 +60,7 @@ COMMANDS = {
 
 def build() -> Callable[..., Any]:
     """The whole command-line interface as one callable."""
-    app = _typer(name="autotune", cls=_Group, help=HELP, no_args_is_help=True)
+    app = _typer(completion=True, name="autotune", cls=_Group, help=HELP, no_args_is_help=True)
     app.callback()(_root)
     return typer.main.get_command(app)
 
@@ -78,9 +78,9 @@ def summary(name: str) -> str:
     raise LookupError(f"autotune.cli.{module} has no {attribute}")
 
 
-def _typer(**options: Any) -> typer.Typer:
+def _typer(completion: bool = False, **options: Any) -> typer.Typer:
     return typer.Typer(
-        add_completion=False,
+        add_completion=completion,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -7,19 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from autotune.api.compare import comparison_request
-from autotune.api.libraries import library_targets
-from autotune.api.target import find_target, to_stderr
 from autotune.cli import options as o
 from autotune.cli.options import TARGET, opt
 from autotune.errors import UsageError, WorkError
 from autotune.stats import LOOKS
-from autotune.store import Store
-from autotune.study.comparison import compare_settings, library_titles
-from autotune.study.second_library import SecondLibrary
-from autotune.targets.target import TargetRequest
-from autotune.terminal.outcome import print_comparison
-from autotune.terminal.progress import Progress
 from autotune.terminal.render import error_console, program_words, write_json
 from autotune.wording import parse_duration
 
@@ -105,6 +96,16 @@ def compare(
 
     The comparison ends when the sequential test decides or the budget is spent.
     """
+    from autotune.api.compare import comparison_request
+    from autotune.api.libraries import library_targets
+    from autotune.api.target import find_target, to_stderr
+    from autotune.store import Store
+    from autotune.study.comparison import compare_settings, library_titles
+    from autotune.study.second_library import SecondLibrary
+    from autotune.targets.target import TargetRequest
+    from autotune.terminal.outcome import print_comparison
+    from autotune.terminal.progress import Progress
+
     settings, program = _words(first, second, program)
     libraries = list(mpi or ())
     words = TargetRequest(

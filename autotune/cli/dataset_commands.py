@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from autotune.cli import completion
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.datasets.card import Cell, read_card
 from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
@@ -64,7 +65,9 @@ def describe(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="Dataset: its name (see autotune dataset list) or its folder."
+            metavar="DATASET",
+            help="Dataset: its name (see autotune dataset list) or its folder.",
+            autocompletion=completion.datasets,
         ),
     ],
     json_out: JsonOut = None,
@@ -134,7 +137,9 @@ def trace(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="Dataset: its name (see autotune dataset list) or its folder."
+            metavar="DATASET",
+            help="Dataset: its name (see autotune dataset list) or its folder.",
+            autocompletion=completion.datasets,
         ),
     ],
     mpi: Mpi = None,
@@ -215,7 +220,9 @@ def classes(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="DATASET", help="Dataset: its name (see autotune dataset list) or its folder."
+            metavar="DATASET",
+            help="Dataset: its name (see autotune dataset list) or its folder.",
+            autocompletion=completion.datasets,
         ),
     ],
     number: Annotated[
@@ -269,6 +276,7 @@ def export(
         typer.Argument(
             metavar="STUDY...",
             help="Studies: numbers or first digits of their hashes (autotune studies).",
+            autocompletion=completion.studies,
         ),
     ],
     out: Annotated[Path, opt("-o --out FOLDER", "New folder for the dataset.")],

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.api.doctor import BAD, DoctorFinding, examine
 from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
 from autotune.terminal.render import console, hanging, write_json
+
+if TYPE_CHECKING:
+    from autotune.api.doctor import DoctorFinding
 
 
 def doctor(
@@ -22,6 +24,8 @@ def doctor(
 
     It also checks what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
     """
+    from autotune.api.doctor import BAD, examine
+
     findings = examine(cluster, mpi, quick)
     if json_out:
         write_json({"findings": [asdict(f) for f in findings]}, json_out)

@@ -6,29 +6,20 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.cli import completion
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.datasets.campaign import BlockEnded, Campaign, Told
-from autotune.datasets.catalog import FOLDER
-from autotune.datasets.describe import describe
-from autotune.datasets.plan import (
-    ExplorationPlan,
-    Prepared,
-    cell_target,
-    load_plan,
-    prepare_dataset,
-    start_dataset,
-)
-from autotune.store import Store
-from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
-from autotune.targets.target import refuse_nested_launch
 from autotune.terminal.progress import LiveLine
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import parse_duration, remaining, seconds
+
+if TYPE_CHECKING:
+    from autotune.datasets.campaign import Told
+    from autotune.datasets.plan import ExplorationPlan, Prepared
 
 
 def explore(
@@ -37,6 +28,7 @@ def explore(
         typer.Argument(
             metavar="PLAN",
             help="Name of a plan, or path of its TOML file (cells, settings, blocks to measure).",
+            autocompletion=completion.plans,
         ),
     ],
     out: Annotated[
@@ -73,6 +65,13 @@ def explore(
 
     The same command continues an interrupted measurement.
     """
+    from autotune.datasets.campaign import Campaign
+    from autotune.datasets.catalog import FOLDER
+    from autotune.datasets.describe import describe
+    from autotune.datasets.plan import cell_target, load_plan, prepare_dataset, start_dataset
+    from autotune.store import Store
+    from autotune.targets.target import refuse_nested_launch
+
     refuse_nested_launch()
     known = load_plan(plan)
     wanted = known.chosen([key.strip() for key in cells.split(",")] if cells else [])
@@ -165,6 +164,9 @@ class ExploreProgress(LiveLine):
         self._since = time.monotonic()
 
     def __call__(self, event: Told) -> None:
+        from autotune.datasets.campaign import BlockEnded
+        from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
+
         if self.quiet:
             return
         if isinstance(event, PhaseStarted):

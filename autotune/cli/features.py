@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from autotune.api.features import traced_features
-from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.files import check_writable
-from autotune.targets.metric import failure_lines
-from autotune.targets.target import TargetRequest
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import count, seconds
-from runner.trace import FEATURES, SPECS, Features
-from runner.trace.run import Traced
+
+if TYPE_CHECKING:
+    from runner.trace import Features
+    from runner.trace.run import Traced
+
 
 _PRINTED_GROUPS = ("thesis", "extra")
 
@@ -52,6 +51,11 @@ def features(
     json_out: o.JsonOut = None,
 ) -> None:
     """Trace one run of a program and write its communication features (app_features.json)."""
+    from autotune.api.features import traced_features
+    from autotune.api.target import find_target
+    from autotune.targets.metric import failure_lines
+    from autotune.targets.target import TargetRequest
+
     if explain:
         _explain(json_out)
         return
@@ -74,6 +78,8 @@ def features(
 
 
 def _print(found: Features, traced: Traced) -> None:
+    from runner.trace import SPECS
+
     out = console()
     figure = traced.record.metric_s
     told = (
@@ -100,6 +106,8 @@ def _print(found: Features, traced: Traced) -> None:
 
 
 def _explain(json_out: str | None) -> None:
+    from runner.trace import FEATURES
+
     if json_out:
         rows = [
             {"name": s.name, "unit": s.unit, "kind": s.kind, "definition": s.definition}

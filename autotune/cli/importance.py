@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.anova.importance import ParameterImportance
-from autotune.api.importance import Explained, explain
+from autotune.cli import completion
 from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.files import write_text
 from autotune.terminal.render import console, table, write_json
 from autotune.wording import count, percent
+
+if TYPE_CHECKING:
+    from autotune.anova.importance import ParameterImportance
+    from autotune.api.importance import Explained
+
 
 SHOWN_PAIRS = 5
 
@@ -24,6 +28,7 @@ def importance_of(
         typer.Argument(
             metavar="STUDY|DATASET",
             help="Study (study:ID), or dataset of recorded runs (name or folder).",
+            autocompletion=completion.sources,
             show_default=False,
         ),
     ] = None,
@@ -58,6 +63,8 @@ def importance_of(
 
     --picture also shows how settings near the best one perform.
     """
+    from autotune.api.importance import explain
+
     found = explain(
         one_source(argument, from_, "importance STUDY|DATASET"),
         store=store,

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.stats import estimate_words
-from autotune.store import Store
-from autotune.study.noise import FEWEST, NoiseReport, measure_noise
-from autotune.targets.target import TargetRequest
-from autotune.terminal.outcome import print_noise
-from autotune.terminal.progress import Progress
+from autotune.study.noise import FEWEST
 from autotune.terminal.render import console, write_json
 from autotune.wording import parse_duration
+
+if TYPE_CHECKING:
+    from autotune.study.noise import NoiseReport
 
 
 def noise(
@@ -37,6 +34,12 @@ def noise(
     json_out: o.JsonOut = None,
 ) -> None:
     """Measure the noise of the default, and with it which gain can be detected at which cost."""
+    from autotune.api.target import find_target
+    from autotune.store import Store
+    from autotune.study.noise import measure_noise
+    from autotune.targets.target import TargetRequest
+    from autotune.terminal.progress import Progress
+
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
         metric_choice, stdin,
@@ -59,6 +62,9 @@ def noise(
 
 
 def _print(report: NoiseReport) -> None:
+    from autotune.stats import estimate_words
+    from autotune.terminal.outcome import print_noise
+
     out = console()
     out.print(f"default: {estimate_words(report.seconds)}", style="bold", markup=False)
     print_noise(report.to_json())

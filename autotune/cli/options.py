@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from autotune.cli import completion
 from runner.types import MetricChoice
 
 
@@ -32,11 +33,22 @@ Program = Annotated[
     ),
 ]
 AppName = Annotated[
-    str | None, opt("--app NAME", "Application known by name (autotune apps lists them).", TARGET)
+    str | None,
+    opt(
+        "--app NAME",
+        "Application known by name (autotune apps lists them).",
+        TARGET,
+        autocompletion=completion.apps,
+    ),
 ]
 InputName = Annotated[
     str | None,
-    opt("--input I", "Input of the application, by name. Default: its usual input.", TARGET),
+    opt(
+        "--input I",
+        "Input of the application, by name. Default: its usual input.",
+        TARGET,
+        autocompletion=completion.inputs,
+    ),
 ]
 Ranks = Annotated[
     int | None,
@@ -51,7 +63,10 @@ Ranks = Annotated[
 ClusterName = Annotated[
     str,
     opt(
-        "--cluster C", "Cluster definition: nodes, launch options (autotune cluster list).", TARGET
+        "--cluster C",
+        "Cluster definition: nodes, launch options (autotune cluster list).",
+        TARGET,
+        autocompletion=completion.clusters,
     ),
 ]
 Mpi = Annotated[
@@ -68,6 +83,7 @@ SpaceName = Annotated[
     opt(
         "--space NAME|FILE",
         "Parameter space that the setting is checked against. Default: that of the MPI library.",
+        autocompletion=completion.spaces,
     ),
 ]
 Metric = Annotated[

@@ -8,30 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.api.features import read_features
-from autotune.api.predict import (
-    PredictionCheck,
-    check_prediction,
-    recorded_target,
-    refusal,
-    traced_on,
-    traced_with,
-    write_params,
-)
-from autotune.api.predict import predict as predicted
-from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
-from autotune.space import DEFAULT
-from autotune.store import Store
-from autotune.targets.target import TargetRequest
-from autotune.terminal.outcome import print_comparison
-from autotune.terminal.prediction import print_prediction
-from autotune.terminal.progress import Progress
 from autotune.terminal.render import console, write_json
 from autotune.wording import parse_duration
+
+if TYPE_CHECKING:
+    from autotune.api.predict import PredictionCheck
+
 
 if TYPE_CHECKING:
     from autotune.prediction import NamedSetting
@@ -133,6 +119,24 @@ def predict(
 
     The evidence for the prediction is printed with it.  --check proves it by runs.
     """
+    from autotune.api.features import read_features
+    from autotune.api.predict import (
+        check_prediction,
+        recorded_target,
+        refusal,
+        traced_on,
+        traced_with,
+        write_params,
+    )
+    from autotune.api.predict import predict as predicted
+    from autotune.api.target import find_target
+    from autotune.space import DEFAULT
+    from autotune.store import Store
+    from autotune.targets.target import TargetRequest
+    from autotune.terminal.outcome import print_comparison
+    from autotune.terminal.prediction import print_prediction
+    from autotune.terminal.progress import Progress
+
     features = read_features(features_file)
     if (program or app) and not check:
         raise UsageError(

@@ -5,26 +5,20 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
+from autotune.cli import completion
 from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, opt
-from autotune.config.cluster import load_cluster
-from autotune.config.find import user_config
 from autotune.files import check_writable
-from autotune.publish import formats
-from autotune.publish.plan import Planned, plan_files
-from autotune.publish.probe import Prober
-from autotune.publish.programs import recorded_only
-from autotune.publish.publication import Published, diff, is_live, preview
-from autotune.publish.publication import publish_files as carry_out
-from autotune.publish.source import PublicationSource, read_source
-from autotune.publish.tune_file import gain_words
-from autotune.store import Store
 from autotune.terminal.render import console, error_console, hanging, table, write_json
 from autotune.wording import key_parts
-from runner.lock import MachineLock
-from runner.mpi.discover import find_library
-from runner.mpi.library import Library
+
+if TYPE_CHECKING:
+    from autotune.publish.plan import Planned
+    from autotune.publish.publication import Published
+    from autotune.publish.source import PublicationSource
+    from runner.mpi.library import Library
+
 
 SCHEMA = "autotune-published-1"
 
@@ -45,6 +39,7 @@ def publish(
             "--format -f F",
             "File format; may be repeated (--formats lists all). Default: the per-user "
             "files of the MPI library.",
+            autocompletion=completion.formats,
         ),
     ] = None,
     list_formats: Annotated[
@@ -93,6 +88,16 @@ def publish(
 
     autotune unpublish removes the files and restores what was there before.
     """
+    from autotune.config.cluster import load_cluster
+    from autotune.publish import formats
+    from autotune.publish.plan import plan_files
+    from autotune.publish.probe import Prober
+    from autotune.publish.publication import publish_files as carry_out
+    from autotune.publish.source import read_source
+    from autotune.store import Store
+    from runner.lock import MachineLock
+    from runner.mpi.discover import find_library
+
     library = find_library(mpi)
     if list_formats:
         _list(library, json_out)
@@ -150,6 +155,8 @@ def _write(proposal: PublicationSource, done: list[Published], json_out: str) ->
 
 
 def _print(proposal: PublicationSource, done: list[Published], force: bool) -> None:
+    from autotune.publish.tune_file import gain_words
+
     out = console()
     seen = proposal.evidence
     out.print(f"{seen.source}: {', '.join(key_parts(seen.setting))}", markup=False)
@@ -167,6 +174,10 @@ def _print(proposal: PublicationSource, done: list[Published], force: bool) -> N
 
 def _print_places(planned: Sequence[Planned], library: Library) -> None:
     """Print notes about files that no library reads, and the command that verifies the others."""
+    from autotune.config.find import user_config
+    from autotune.publish.programs import recorded_only
+    from autotune.publish.publication import is_live
+
     out = console()
     read = [one for one in planned if is_live(one, library)]
     for one in planned:
@@ -195,6 +206,8 @@ def _print_places(planned: Sequence[Planned], library: Library) -> None:
 def _preview(
     planned: list[Planned], library: Library, show_diff: bool, json_out: str | None
 ) -> None:
+    from autotune.publish.publication import diff, preview
+
     texts = [diff(one, library) if show_diff else preview(one, library) for one in planned]
     if json_out:
         rows = [
@@ -212,6 +225,8 @@ def _preview(
 
 
 def _list(library: Library, json_out: str | None) -> None:
+    from autotune.publish import formats
+
     rows = [(one.name, one.summary, one.unobeyed(library)) for one in formats.everything()]
     if json_out:
         keys = ("format", "summary", "cannot_be_proven")

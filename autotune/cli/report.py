@@ -7,12 +7,10 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.report.build import cluster_page, study_page
-from autotune.report.page import render
-from autotune.store import Store
 from autotune.terminal.render import console, write_json
 from autotune.wording import count
 
@@ -23,6 +21,7 @@ def report(
         typer.Argument(
             metavar="STUDY",
             help="Study: its number or the first digits of its hash (autotune studies).",
+            autocompletion=completion.studies,
         ),
     ] = None,
     cluster: Annotated[
@@ -42,6 +41,10 @@ def report(
     The page has gains with confidence intervals, figures, settings to copy, and the origin of all
     data.  It loads nothing from the network.
     """
+    from autotune.report.build import cluster_page, study_page
+    from autotune.report.page import render
+    from autotune.store import Store
+
     if (study is None) == (cluster is None):
         raise UsageError(
             "the subject of the page is missing or given twice; expected either STUDY or "

@@ -7,18 +7,10 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.run import run_once
-from autotune.api.target import find_target
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.store import Store
-from autotune.study.inactive import inactive_words
-from autotune.study.study_key import several_words, too_long_words
-from autotune.targets.layout import replaced_words
-from autotune.targets.metric import failure_lines
-from autotune.targets.target import NOT_PARAMETERS, TargetRequest, limit_words
+from autotune.targets.target import NOT_PARAMETERS
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.terminal.transports import carried_by, is_carrier, print_carried
 from autotune.wording import UNGUARDED, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
@@ -50,6 +42,13 @@ def run(
     json_out: o.JsonOut = None,
 ) -> None:
     """Run a program once with one setting; show the result and which parameters took effect."""
+    from autotune.api.run import run_once
+    from autotune.api.target import find_target
+    from autotune.store import Store
+    from autotune.study.study_key import several_words, too_long_words
+    from autotune.targets.layout import replaced_words
+    from autotune.targets.target import TargetRequest, limit_words
+
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
         metric_choice, stdin,
@@ -85,6 +84,9 @@ def _say(words: str) -> None:
 
 
 def _print(record: RunRecord, guard: bool) -> None:
+    from autotune.targets.metric import failure_lines
+    from autotune.terminal.transports import carried_by, is_carrier, print_carried
+
     out = console()
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
     out.print(words, markup=False, style="bold")
@@ -125,6 +127,8 @@ _TOLD = NOT_PARAMETERS - {"env"} | {LIBRARY}
 
 def _print_effects(record: RunRecord, launched: Mapping[str, Mapping[str, str]]) -> None:
     """Print the inactive parameters, and those that cannot be observed."""
+    from autotune.study.inactive import inactive_words
+
     lines = [inactive_words(name, back) for name, back in sorted(record.read_back.items())]
     unseen = [pair for g in launched if g not in _TOLD for pair in launched[g].items()]
     threads = record.read_back.get("threads")

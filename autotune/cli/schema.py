@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from autotune.cli import completion
 from autotune.cli.options import JsonOut
 from autotune.schemas import OUTPUTS, load_schema, schema_names
 from autotune.terminal.render import console, table, write_json
@@ -17,6 +18,7 @@ def schema(
         typer.Argument(
             metavar="[NAME]",
             help="Name of a schema, or the words of a command (cluster list). Default: list all.",
+            autocompletion=completion.schemas,
         ),
     ] = None,
     json_out: JsonOut = None,

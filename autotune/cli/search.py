@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-from autotune.api.search import Search, SearchInterrupted
-from autotune.api.workers import Crew, ended_elsewhere, work
+from autotune.cli import completion
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable
-from autotune.store import Store
 from autotune.strategies import names
-from autotune.study.request import DEFAULT_TRIALS, SearchRequest
-from autotune.study.result import Result
-from autotune.study.tried_layouts import TriedLayout, require_layouts
-from autotune.targets.target import TargetRequest
-from autotune.terminal.layouts import print_layouts
-from autotune.terminal.outcome import print_result
-from autotune.terminal.progress import Progress
+from autotune.study.request import DEFAULT_TRIALS
 from autotune.terminal.render import console, error_console, this_command, write_json
 from autotune.wording import parse_duration
+
+if TYPE_CHECKING:
+    from autotune.api.search import Search
+    from autotune.study.request import SearchRequest
+    from autotune.study.result import Result
+    from autotune.study.tried_layouts import TriedLayout
+    from autotune.terminal.progress import Progress
+
 
 SEARCH = "Search"
 WORKERS = "Several workers"
@@ -38,6 +38,7 @@ def search(
             "--strategy S",
             f"Search strategy: {', '.join(names())} (docs/explanation/strategies.md).",
             SEARCH,
+            autocompletion=completion.strategies,
         ),
     ] = "auto",
     space: Annotated[
@@ -47,6 +48,7 @@ def search(
             "Parameter space to search: name or file; join several with +. Default: that "
             "of the MPI library.",
             SEARCH,
+            autocompletion=completion.spaces,
         ),
     ] = None,
     trials: Annotated[
@@ -203,6 +205,13 @@ def search(
     The same command continues an interrupted search, and prints the stored result of a finished
     one.
     """
+    from autotune.api.search import Search
+    from autotune.api.workers import Crew, work
+    from autotune.store import Store
+    from autotune.study.request import SearchRequest
+    from autotune.study.tried_layouts import require_layouts
+    from autotune.targets.target import TargetRequest
+
     seconds = None if budget is None else parse_duration(budget)
     asked = SearchRequest(
         target=TargetRequest(
@@ -257,6 +266,8 @@ def _pairs(words: list[str] | None) -> dict[str, str]:
 
 def watch(asked: SearchRequest, json_out: str | None) -> Progress:
     """The progress display of a search."""
+    from autotune.terminal.progress import Progress
+
     return Progress(asked.plan.trials, asked.budget_s, json_out == "-")
 
 
@@ -272,6 +283,9 @@ def run_search(
     ``progress`` is the watcher of the search.  ``command``: this command is a search, which can be
     repeated with other options.  ``pareto``: show the layouts that were tried.
     """
+    from autotune.api.search import SearchInterrupted
+    from autotune.api.workers import ended_elsewhere
+
     stored = search.answer()
     if stored is not None:
         told = "This study is finished; its stored result:"
@@ -303,6 +317,9 @@ def finish(
     layouts: list[TriedLayout] | None = None,
 ) -> None:
     """Print a result and the layouts, and write them as JSON if asked for."""
+    from autotune.terminal.layouts import print_layouts
+    from autotune.terminal.outcome import print_result
+
     if json_out:
         rows = {} if layouts is None else {"layouts": [row.to_json() for row in layouts]}
         write_json(result.to_json() | rows, json_out)

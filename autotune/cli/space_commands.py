@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from autotune.cli import completion
 from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
@@ -41,7 +42,12 @@ def list_spaces(json_out: JsonOut = None) -> None:
 
 @space.command("show")
 def show(
-    name: Annotated[str, typer.Argument(help="Name of a space; join several with +.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            help="Name of a space; join several with +.", autocompletion=completion.spaces
+        ),
+    ],
     ranks: Annotated[
         int,
         opt("--ranks -n", "Number of ranks for which the space's conditions are evaluated.", min=1),
@@ -96,7 +102,10 @@ def _space_json(known: Space) -> dict[str, Any]:
 
 @space.command("check")
 def check(
-    file: Annotated[str, typer.Argument(help="Space file, or name of a space.")],
+    file: Annotated[
+        str,
+        typer.Argument(help="Space file, or name of a space.", autocompletion=completion.spaces),
+    ],
     mpi: Mpi = None,
     json_out: JsonOut = None,
 ) -> None:

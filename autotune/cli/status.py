@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from autotune.api.status import expired_publications, state_of
+from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.store import Store
 from autotune.store.keys import SCREENING
@@ -25,6 +26,7 @@ def status(
         typer.Argument(
             metavar="STUDY",
             help="Study: its number or the first digits of its hash. Default: the newest study.",
+            autocompletion=completion.studies,
         ),
     ] = None,
     live: Annotated[

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from autotune.api.status import as_now
+from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.space import Setting
@@ -30,6 +31,7 @@ StudyName = Annotated[
     typer.Argument(
         metavar="STUDY",
         help="Study: its number or the first digits of its hash (autotune studies).",
+        autocompletion=completion.studies,
     ),
 ]
 

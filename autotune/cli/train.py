@@ -9,12 +9,10 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.datasets import dataset_of_traced
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
-from autotune.terminal.progress import ProgressState
 from autotune.terminal.render import console, table, write_json
 
 From = Annotated[
@@ -75,8 +73,10 @@ def train(
     """
     import json
 
+    from autotune.api.datasets import dataset_of_traced
     from autotune.prediction import default_place, model_of, training_set
     from autotune.prediction import train as fit
+    from autotune.terminal.progress import ProgressState
 
     kinds = _kinds(model, preset)
     place = out or default_place()

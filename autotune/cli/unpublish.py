@@ -9,8 +9,6 @@ import typer
 
 from autotune.cli.options import JsonOut, opt
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.publish.published_files import forget, published
-from autotune.publish.undo import remove
 from autotune.terminal.render import console, write_json
 
 
@@ -25,6 +23,9 @@ def unpublish(
     json_out: JsonOut = None,
 ) -> None:
     """Remove published files and restore what was there before."""
+    from autotune.publish.published_files import forget, published
+    from autotune.publish.undo import remove
+
     if files and everything:
         raise UsageError("FILE... and --all were both given; give only one of them")
     paths = [f.expanduser().absolute() for f in files or ()]

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.api.verify import Renewal, compare_again, existing_publications, look_at, renew
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.publish import waiting
 from autotune.errors import UsageError
-from autotune.publish.published_files import published
-from autotune.publish.recheck import PAIRS, Recheck
-from autotune.publish.verify import (
-    FileState,
-    published_header,
-)
-from autotune.store import Store
-from autotune.terminal.progress import Progress
+from autotune.publish.recheck import PAIRS
 from autotune.terminal.render import console, error_console, hanging, write_json
 from autotune.wording import count, parse_duration
-from runner.mpi.discover import find_library
+
+if TYPE_CHECKING:
+    from autotune.api.verify import Renewal
+    from autotune.publish.recheck import Recheck
+    from autotune.publish.verify import FileState
 
 
 def verify_published(
@@ -79,6 +75,13 @@ def verify_published(
     of the library) or its gain is gone.  A comparison that was not made, or is not decided by the
     pairs that were measured, is no failure.
     """
+    from autotune.api.verify import compare_again, existing_publications, look_at, renew
+    from autotune.publish.published_files import published
+    from autotune.publish.verify import published_header
+    from autotune.store import Store
+    from autotune.terminal.progress import Progress
+    from runner.mpi.discover import find_library
+
     if renewing and not compare:
         raise UsageError("--renew needs the comparison; expected it without --no-compare")
     library = find_library(mpi)

@@ -7,13 +7,11 @@ from typing import Annotated
 
 import typer
 
-from autotune.api.search import Search
-from autotune.api.workers import request_of
+from autotune.cli import completion
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.cli.search import run_search, watch
 from autotune.files import check_writable
-from autotune.store import Store
 
 
 def worker(
@@ -22,6 +20,7 @@ def worker(
         typer.Argument(
             metavar="STUDY",
             help="Study: its number or the first digits of its hash (autotune studies).",
+            autocompletion=completion.studies,
         ),
     ],
     guard: Annotated[
@@ -45,6 +44,10 @@ def worker(
     otherwise it only shows what it would run.  A worker may be ended at any time: its finished runs
     are stored, and another worker takes over its last trial.
     """
+    from autotune.api.search import Search
+    from autotune.api.workers import request_of
+    from autotune.store import Store
+
     # The worker changes to the study's directory, so paths given here are made absolute first.
     if store and "://" not in store:
         store = str(Path(store).expanduser().absolute())

@@ -18,7 +18,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
 
 Floats = NDArray[np.float64]
 Values = Sequence[float] | NDArray[np.float64]
@@ -38,12 +37,16 @@ def middle(values: Floats) -> float:
 @lru_cache(maxsize=4096)
 def sign_rank(n: int, tail: float) -> int:
     """Largest rank k with P(Binomial(n, 1/2) < k) <= tail; 0 if there is none."""
+    from scipy import special
+
     cdf = special.bdtr(np.arange(n), n, 0.5)
     return int(np.searchsorted(cdf, tail + _SLACK, side="right"))
 
 
 def sign_tail(n: int, k: int) -> float:
     """P(Binomial(n, 1/2) < k): the chance that the k-th smallest of n lies above the median."""
+    from scipy import special
+
     return float(special.bdtr(k - 1, n, 0.5)) if k > 0 else 0.0
 
 
@@ -72,6 +75,8 @@ def wilcoxon_tail(n: int, k: int) -> float:
 
 def spent(function: Spending, share: float, tail: float) -> float:
     """How much of ``tail`` may be spent after a ``share`` (0..1) of the planned blocks."""
+    from scipy import stats
+
     if share >= 1:
         return tail
     if function == "linear":
@@ -88,6 +93,8 @@ def crossing(looks: Sequence[int], ranks: Sequence[int], chance: float = 0.5) ->
     value. Each block lies below with probability ``chance``, independently. Exact, by dynamic
     programming over the counts of the walks that have not crossed yet.
     """
+    from scipy import stats
+
     alive = np.ones(1)
     done = 0
     first = np.zeros(len(looks))

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import optimize, stats
 
 from autotune.stats.exact import Values, crossing, sign_walk_ranks
 from autotune.stats.sequential import LookPlan
@@ -48,6 +47,8 @@ def resolution_table(
     of a block. The computation assumes that the setting does not change the noise. Raises
     ``ValueError`` for fewer than 3 ratios.
     """
+    from scipy import stats
+
     if len(ratios) < 3:
         raise ValueError("the noise of the default needs at least 3 of its runs")
     logs = np.log(np.asarray(ratios, dtype=np.float64))
@@ -72,6 +73,8 @@ def resolution_table(
 
 def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
     """Chance per block with which the looks up to ``upto`` find a gain; None if they never do."""
+    from scipy import optimize
+
     looks = plan.looks[: upto + 1]
     used = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
     if used[-1] == 0:

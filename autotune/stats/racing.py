@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
-from scipy import special
 
 from autotune.stats.comparison import MIN_GAIN
 from autotune.stats.exact import Floats, Values
@@ -66,6 +65,8 @@ def posterior(
     nothing, or has an effect of a typical size. The share of settings with an effect and the size
     are fitted to all settings.
     """
+    from scipy import special
+
     centre, runs = _summary(candidates)
     variance = _HEAVY * noise**2 / np.maximum(runs, 1) * np.where(runs >= 3, 1.35, 1.0)
     usable = np.isfinite(centre) & (runs > 0)
@@ -186,6 +187,8 @@ def _fit(x: Floats, variance: Floats) -> tuple[float, float]:
 
 def _effect_chance(x: Floats, variance: Floats, share: float, size: float) -> Floats:
     """Posterior probability that a setting with the figure ``x`` has an effect."""
+    from scipy import special
+
     wide = size**2 + variance
     log_odds = (
         math.log(share / (1 - share))
@@ -197,6 +200,8 @@ def _effect_chance(x: Floats, variance: Floats, share: float, size: float) -> Fl
 
 def _beats(seen: Posterior, best: float, best_sd: float, margin: float) -> Floats:
     """Probability that each setting is faster than the best by ``margin`` in log ratio."""
+    from scipy import special
+
     apart = np.sqrt(seen.sd**2 + best_sd**2)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = (best - margin - seen.mean) / apart

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 DEFAULTS = 5
 """Runs of the default with which a setting is compared."""
@@ -49,6 +48,8 @@ def clear_step(variance: float, freedom: int) -> float:
     ``variance`` is that of one log time of the default, with its degrees of freedom. The default's
     level is that of two runs.
     """
+    from scipy import stats
+
     return float(stats.t.ppf(0.999, freedom)) * math.sqrt(1.5 * variance)
 
 
@@ -98,6 +99,8 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
 
     0 if either has only one rank, since then nothing is known.
     """
+    from scipy import stats
+
     ranks = [stats.rankdata(figures) for figures in (one, other)]
     if any(np.ptp(found) == 0 for found in ranks if len(found)) or len(one) < 2:
         return 0.0

@@ -22,7 +22,6 @@ from functools import lru_cache
 from typing import Literal
 
 import numpy as np
-from scipy import optimize, special
 
 from autotune.errors import UsageError
 from autotune.stats.comparison import MIN_GAIN, Comparison, Method, judge
@@ -240,6 +239,8 @@ class LookPlan:
         ``min_gain`` in half of the cases. If the blocks left cannot make a win, the chance is
         exactly 0.
         """
+        from scipy import special
+
         last = self.looks[-1]
         left = last - ratios.n
         allowed = sign_rank(last, self.tail) if self.method == "wilcoxon" else self.ranks[-1]
@@ -288,6 +289,8 @@ def _level(looks: tuple[int, ...], ranks: tuple[int, ...], method: Method) -> fl
 @lru_cache(maxsize=256)
 def _design_chance(last: int, allowed: int) -> float:
     """Chance of a block at or below 0 under the gain that the last look finds with 80 % chance."""
+    from scipy import optimize, special
+
     if allowed == 0:
         return 0.0
 

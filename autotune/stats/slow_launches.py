@@ -10,8 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from scipy import optimize, special, stats
-
 SLOW = 2.0
 """A launch is slow from this multiple of the default's time on."""
 _POWER = 0.8
@@ -78,6 +76,8 @@ def _critical(
     launches: int, default_slow: int, default_launches: int, tail: float
 ) -> tuple[int | None, int | None]:
     """The largest number of slow launches that is "rarer", the smallest that is "more frequent"."""
+    from scipy import stats
+
     total = launches + default_launches
     few = many = None
     for count in range(launches + 1):
@@ -91,6 +91,8 @@ def _critical(
 
 def _rate_at_most(count: int, launches: int) -> float:
     """The rate at which ``count`` or fewer of ``launches`` are slow with 80 % probability."""
+    from scipy import optimize, special
+
     if count >= launches:
         return 1.0
 

@@ -10,7 +10,6 @@ setting that is rejected *less* often merely runs for a shorter time.
 from __future__ import annotations
 
 import numpy as np
-from scipy import stats
 
 from autotune.stats.exact import Floats, middle
 from autotune.stats.log_ratios import LogRatios
@@ -128,6 +127,8 @@ def depends_on_setting(
     The attempts of both must be interleaved in time. ``alpha``: chance of True although the
     setting makes no difference. Raises ``ValueError`` for more rejections than runs.
     """
+    from scipy import stats
+
     if not (0 <= rejected <= runs and 0 <= default_rejected <= default_runs):
         raise ValueError("rejections must lie between 0 and the number of runs")
     total = runs + default_runs

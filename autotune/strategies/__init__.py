@@ -3,27 +3,32 @@
 Nothing in this package launches, times or stores anything.
 """
 
-from autotune.strategies.base import (
-    DEFAULTS,
-    INACTIVE,
-    SCATTER,
-    STATES,
-    UNUSED,
-    Observation,
-    Proposal,
-    Strategy,
-)
-from autotune.strategies.ga import GASampler
-from autotune.strategies.options import Option, OptionValue
-from autotune.strategies.registry import (
-    code_of,
-    create,
-    describe,
-    find,
-    names,
-    resolve_options,
-    stored_options,
-)
+from typing import TYPE_CHECKING
+
+from autotune.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from autotune.strategies.base import (
+        DEFAULTS,
+        INACTIVE,
+        SCATTER,
+        STATES,
+        UNUSED,
+        Observation,
+        Proposal,
+        Strategy,
+    )
+    from autotune.strategies.ga import GASampler
+    from autotune.strategies.options import Option, OptionValue
+    from autotune.strategies.registry import (
+        code_of,
+        create,
+        describe,
+        find,
+        names,
+        resolve_options,
+        stored_options,
+    )
 
 __all__ = [
     "DEFAULTS",
@@ -45,3 +50,27 @@ __all__ = [
     "resolve_options",
     "stored_options",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "DEFAULTS": "autotune.strategies.base",
+        "INACTIVE": "autotune.strategies.base",
+        "SCATTER": "autotune.strategies.base",
+        "STATES": "autotune.strategies.base",
+        "UNUSED": "autotune.strategies.base",
+        "GASampler": "autotune.strategies.ga",
+        "Observation": "autotune.strategies.base",
+        "Option": "autotune.strategies.options",
+        "OptionValue": "autotune.strategies.options",
+        "Proposal": "autotune.strategies.base",
+        "Strategy": "autotune.strategies.base",
+        "code_of": "autotune.strategies.registry",
+        "create": "autotune.strategies.registry",
+        "describe": "autotune.strategies.registry",
+        "find": "autotune.strategies.registry",
+        "names": "autotune.strategies.registry",
+        "resolve_options": "autotune.strategies.registry",
+        "stored_options": "autotune.strategies.registry",
+    },
+)

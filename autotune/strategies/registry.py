@@ -10,44 +10,44 @@ import functools
 import hashlib
 import inspect
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
-from autotune.strategies.auto import Auto
 from autotune.strategies.base import Strategy
-from autotune.strategies.cmaes import CMAES
-from autotune.strategies.exhaustive import Exhaustive
-from autotune.strategies.ga import Genetic
-from autotune.strategies.ofat import OneFactor
 from autotune.strategies.options import OptionValue, complete, hint
-from autotune.strategies.optuna_samplers import NSGA2, TPE, GaussianProcess
-from autotune.strategies.random_search import RandomSearch
 from runner.extensions import added, extension
 
-_ALL: tuple[type[Strategy], ...] = (
-    Auto,
-    Genetic,
-    RandomSearch,
-    Exhaustive,
-    OneFactor,
-    TPE,
-    NSGA2,
-    CMAES,
-    GaussianProcess,
-)
-_STRATEGIES: dict[str, type[Strategy]] = {strategy.name: strategy for strategy in _ALL}
+_PLACES: dict[str, str] = {
+    "auto": "auto:Auto",
+    "ga": "ga:Genetic",
+    "random": "random_search:RandomSearch",
+    "exhaustive": "exhaustive:Exhaustive",
+    "ofat": "ofat:OneFactor",
+    "tpe": "optuna_samplers:TPE",
+    "nsga2": "optuna_samplers:NSGA2",
+    "cmaes": "cmaes:CMAES",
+    "gp": "optuna_samplers:GaussianProcess",
+}
+"""Module and class of each strategy; a module is imported when its strategy is asked for."""
 GROUP = "autotune.strategies"
 
 
 @functools.cache
 def _installed() -> tuple[str, ...]:
     """Names of the strategies of installed packages; autotune's own are never replaced."""
-    return added(GROUP, _STRATEGIES)
+    return added(GROUP, _PLACES)
 
 
 def names() -> tuple[str, ...]:
     """Names of all strategies."""
-    return (*_STRATEGIES, *_installed())
+    return (*_PLACES, *_installed())
+
+
+def _own(name: str) -> type[Strategy]:
+    module, _, attribute = _PLACES[name].partition(":")
+    found: type[Strategy] = getattr(import_module(f"autotune.strategies.{module}"), attribute)
+    return found
 
 
 def find(name: str) -> type[Strategy]:
@@ -56,8 +56,8 @@ def find(name: str) -> type[Strategy]:
     Raises :class:`UsageError`, with similar names, for an unknown one, and RunnerError if the
     strategy of an installed package cannot be loaded or is no strategy.
     """
-    if name in _STRATEGIES:
-        return _STRATEGIES[name]
+    if name in _PLACES:
+        return _own(name)
     if name not in _installed():
         raise UsageError(f"strategy {name!r} is not known{hint(name, names())}")
     found = extension(GROUP, name, Strategy)  # type: ignore[type-abstract]
@@ -128,7 +128,7 @@ def stored_options(
 
 def describe() -> str:
     """Every strategy with its options as Markdown, for the command line and the manual."""
-    return "\n".join(_describe(strategy) for strategy in _STRATEGIES.values())
+    return "\n".join(_describe(strategy) for strategy in map(_own, _PLACES))
 
 
 def _describe(strategy: type[Strategy]) -> str:

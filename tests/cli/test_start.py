@@ -105,7 +105,16 @@ def test_a_command_that_reads_studies_imports_the_database_only(
     assert not found & HEAVY
 
 
-@pytest.mark.parametrize("package", ["space", "datasets", "publish"])
+@pytest.mark.parametrize(
+    "command", ["search", "compare", "run", "noise", "features", "predict", "publish", "train"]
+)
+def test_help_of_a_command_that_measures_needs_no_search_or_statistics(command: str) -> None:
+    """Completion of options imports the module of the command, too."""
+    found = _imported(Path("none.db"), command, "--help")
+    assert not found & (HEAVY - {"numpy"})
+
+
+@pytest.mark.parametrize("package", ["space", "datasets", "publish", "strategies"])
 def test_each_lazy_name_is_there_and_an_unknown_one_is_an_error(package: str) -> None:
     module: Any = importlib.import_module(f"autotune.{package}")
     for name in module.__all__:
