@@ -18,9 +18,10 @@ from autotune.store import Store
 from autotune.study.comparison import compare_settings, library_titles
 from autotune.study.second_library import SecondLibrary
 from autotune.targets.target import TargetRequest
+from autotune.terminal.command_line import program_words
 from autotune.terminal.outcome import print_comparison
 from autotune.terminal.progress import Progress
-from autotune.terminal.render import error_console, program_words, write_json
+from autotune.terminal.render import error_console, write_json
 from autotune.wording import parse_duration
 
 
