@@ -38,7 +38,11 @@ def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None
     except NotObeyed as problem:
         result.warnings.append(str(problem))
         return
-    result.params_file = str(written) if written else None
+    if written is not None:
+        result.params_file = str(written)
+        result.mpirun_with_file = request.target.mpirun_line(
+            study_run.runner.adapter, request.space, setting, result.params_file
+        )
 
 
 def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:

@@ -31,7 +31,8 @@ def _run(arguments: list[str]) -> int:
 
     from autotune.cli.commands import build
     from autotune.errors import AutotuneError
-    from autotune.terminal.render import error_console, remember_command
+    from autotune.terminal.command_line import remember_command
+    from autotune.terminal.render import error_console
     from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()

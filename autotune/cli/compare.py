@@ -11,7 +11,8 @@ from autotune.cli import options as o
 from autotune.cli.options import TARGET, opt
 from autotune.errors import UsageError, WorkError
 from autotune.stats import LOOKS
-from autotune.terminal.render import error_console, program_words, write_json
+from autotune.terminal.command_line import program_words
+from autotune.terminal.render import error_console, write_json
 from autotune.wording import parse_duration
 
 

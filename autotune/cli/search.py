@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,7 +13,8 @@ from autotune.errors import UsageError
 from autotune.files import check_writable
 from autotune.strategies import names
 from autotune.study.request import DEFAULT_TRIALS
-from autotune.terminal.render import console, error_console, this_command, write_json
+from autotune.terminal.command_line import command_line, given, this_command
+from autotune.terminal.render import console, error_console, write_json
 from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from autotune.study.request import SearchRequest
     from autotune.study.result import Result
     from autotune.study.tried_layouts import TriedLayout
+    from autotune.terminal.follow_up import FollowUp
     from autotune.terminal.progress import Progress
 
 
@@ -249,7 +252,8 @@ def search(
         crew = Crew(scheduler, workers, nodes_per_trial, time_s, tuple(job_option or []))
         stored = begun.followed_answer()
         result = work(crew, begun, store) if stored is None else stored
-        finish(result, json_out, layouts=begun.layouts(result) if pareto else None)
+        rows = begun.layouts(result) if pareto else None
+        finish(result, json_out, next_commands=_next(begun, result), layouts=rows)
 
 
 def _pairs(words: list[str] | None) -> dict[str, str]:
@@ -289,7 +293,8 @@ def run_search(
     stored = search.answer()
     if stored is not None:
         told = "This study is finished; its stored result:"
-        finish(stored, json_out, told, command, search.layouts(stored) if pareto else None)
+        following = _next(search, stored) if command else ()
+        finish(stored, json_out, told, following, search.layouts(stored) if pareto else None)
         return
     try:
         result = search.run(progress)
@@ -297,7 +302,8 @@ def run_search(
         _interrupted(stop.result, json_out)
         raise
     if result is not None:
-        finish(result, json_out, "", command, search.layouts(result) if pareto else None)
+        following = _next(search, result) if command else ()
+        finish(result, json_out, "", following, search.layouts(result) if pareto else None)
         return
     if json_out:
         write_json(ended_elsewhere(search.study.hash), json_out)
@@ -309,11 +315,25 @@ def run_search(
     )
 
 
+def _next(search: Search, result: Result) -> list[FollowUp]:
+    """The commands that come after this result."""
+    from autotune.publish.plan import publish_options
+    from autotune.terminal.follow_up import follow_up
+
+    publish: list[str] | None = None
+    if result.status == "recommended":
+        target = search.request.target
+        files = [word for word in (search.asked.space or "").split("+") if Path(word).is_file()]
+        place = (target.cluster, target.library, search.store)
+        publish = publish_options(result.study, *place, files)
+    return follow_up(result, publish)
+
+
 def finish(
     result: Result,
     json_out: str | None,
     note: str = "",
-    command: bool = True,
+    next_commands: Sequence[FollowUp] = (),
     layouts: list[TriedLayout] | None = None,
 ) -> None:
     """Print a result and the layouts, and write them as JSON if asked for."""
@@ -326,7 +346,7 @@ def finish(
     if json_out != "-":
         if note:
             console().print(note, markup=False)
-        print_result(result, command)
+        print_result(result, next_commands)
         if layouts is not None:
             print_layouts(layouts)
 
@@ -334,9 +354,11 @@ def finish(
 def _interrupted(result: Result, json_out: str | None) -> None:
     if json_out:
         write_json(result.to_json(), json_out)
-    error_console().print(
+    out = error_console()
+    out.print(
         f"\nInterrupted. Every finished run is stored ({result.search_runs} search "
         f"runs, {result.confirmation_runs} confirmation runs). Continue with:\n  "
-        f"{this_command()}",
+        f"{this_command()}\nSee what was measured:\n  "
+        f"{command_line('show', result.study, *given(['--store']))}",
         markup=False,
     )

@@ -16,6 +16,7 @@ from pathlib import Path
 from autotune.collective_rules import ENABLE, FILE
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
+from autotune.publish import formats as known_formats
 from autotune.publish.content import Content, check_path, without_rules
 from autotune.publish.formats.base import Format
 from autotune.publish.formats.mpich import FILE as MPICH_FILE
@@ -23,7 +24,8 @@ from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.formats.rules import RulesV1
 from autotune.publish.header import CLOSE, Header, commented, seal, without_block
 from autotune.publish.install import BACKUP, Text, read_installed
-from autotune.publish.source import PublicationSource
+from autotune.publish.source import PublicationSource, read_source
+from autotune.store import Store
 from runner.machine import describe_machine
 from runner.mpi.library import Library
 
@@ -110,6 +112,36 @@ def plan_files(
         _planned(fmt, content, path, proposal, cluster, library, unobeyed[fmt.name], force)
         for fmt, content, path in _parts(proposal.content, formats, cluster, library, out)
     ]
+
+
+ALL_IN_ONE = "sh"
+"""The format that can express every kind of parameter."""
+
+
+def publish_options(
+    study: str, cluster: Cluster, library: Library, store: Store, spaces: Sequence[str] = ()
+) -> list[str] | None:
+    """Options of ``autotune publish`` with which a study can be published for this user; None if
+    it cannot.
+
+    ``study`` is the beginning of its hash; ``spaces`` are files of spaces that the study may need.
+    Nothing is run and nothing is written.
+    """
+    try:
+        proposal = read_source(f"study:{study}", cluster, library, store, spaces=spaces)
+    except UsageError:
+        return None
+    files = [word for space in spaces for word in ("--space", space)]
+    try:
+        plan_files(proposal, known_formats.usual(proposal.content, library), cluster, library)
+        return files
+    except UsageError:
+        pass
+    try:
+        plan_files(proposal, [known_formats.find(ALL_IN_ONE)], cluster, library)
+    except UsageError:
+        return None
+    return [*files, "--format", ALL_IN_ONE]
 
 
 def _refuse_doubts(proposal: PublicationSource, force: bool) -> None:

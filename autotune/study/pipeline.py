@@ -12,6 +12,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -248,9 +249,11 @@ class StudyContext:
             request = self.request
             origin = f"the result of study {self.study.hash[:12]} in the results database"
             check_values(done.recommended, origin, request.space)
-            done.mpirun = request.target.mpirun_line(
-                Session.adapter(request.target), request.space, done.recommended
-            )
+            launch = (Session.adapter(request.target), request.space, done.recommended)
+            done.mpirun = request.target.mpirun_line(*launch)
+            done.mpirun_with_file = ""
+            if done.params_file is not None and Path(done.params_file).is_file():
+                done.mpirun_with_file = request.target.mpirun_line(*launch, done.params_file)
         return done
 
     def __enter__(self) -> StudyRun:

@@ -112,6 +112,8 @@ class Result:
     inherited: dict[str, str] = field(default_factory=dict)
     params_file: str | None = None
     mpirun: str = ""
+    mpirun_with_file: str = ""
+    """The same launch with ``params_file`` in place of the library's parameters."""
     origin: dict[str, Any] | None = None
     """Directory, environment and files of the program (see :mod:`autotune.targets.provenance`)."""
     wall_s: float = 0.0
@@ -159,6 +161,7 @@ class Result:
             "inherited": self.inherited,
             "params_file": self.params_file,
             "mpirun": self.mpirun,
+            "mpirun_with_file": self.mpirun_with_file,
             "origin": self.origin,
             "wall_s": round(self.wall_s, 3),
             "waiting_s": round(self.waiting_s, 3),

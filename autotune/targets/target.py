@@ -47,7 +47,7 @@ from runner.mpi.base import PYTHON_LIBRARY, Adapter
 from runner.mpi.discover import adapter as adapter_of
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
-from runner.types import LaunchSpec, MetricChoice
+from runner.types import LIBRARY, LaunchSpec, MetricChoice
 
 MAX_RANKS = 4096
 NOT_PARAMETERS = frozenset({"placement", "env", "arg", "resource"})
@@ -317,10 +317,26 @@ class Target:
             found = {name.replace(copy, real, 1): value for name, value in found.items()}
         return {name: value for name, value in found.items() if name not in around.env}
 
-    def mpirun_line(self, adapter: Adapter, space: Space | None, setting: Setting) -> str:
-        """The launch as a user would type it, without read-back."""
+    def mpirun_line(
+        self,
+        adapter: Adapter,
+        space: Space | None,
+        setting: Setting,
+        params_file: str | None = None,
+    ) -> str:
+        """The launch as a user would type it, without read-back.
+
+        ``params_file``: path of a file with the library's parameters, which the line names in
+        their place.
+        """
         plain = dataclasses.replace(self, surroundings=Surroundings())
         spec = dataclasses.replace(plain.spec(space, setting), read_back=False, clean_env=False)
+        if params_file is not None:
+            spec = dataclasses.replace(
+                spec,
+                parameters=spec.parameters | {LIBRARY: {}},
+                launch_options=(*spec.launch_options, adapter.tune_option, params_file),
+            )
         behind = ""
         if spec.stdin is not None and adapter.forwards_input:
             behind = f" < {shlex.quote(spec.stdin)}"

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
 from autotune.study.screening_summary import screening_words
-from autotune.terminal.render import console, table, this_command
+from autotune.terminal.command_line import command_line, given, this_command
+from autotune.terminal.follow_up import FollowUp, print_follow_up
+from autotune.terminal.render import console, table
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,
@@ -23,9 +24,8 @@ from autotune.wording import (
 )
 
 
-def print_result(result: Result, command: bool = False) -> None:
-    """Print a result, at most a screenful at 80 columns.  ``command``: this command is a search,
-    which can be repeated with other options."""
+def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None:
+    """Print a result, at most a screenful at 80 columns, with the commands that come next."""
     out = console()
     names = result.names
     out.print()
@@ -64,7 +64,7 @@ def print_result(result: Result, command: bool = False) -> None:
     for warning in result.warnings:
         out.print(f"note: {names.within(warning)}", markup=False)
     if result.status == "recommended":
-        _print_use(result)
+        _print_setting(result, bool(next_commands))
     elif result.best is not None and result.status != "interrupted":
         out.print(
             f"best seen (not proven): {names.name(Setting(result.best['setting']).key)}, "
@@ -78,8 +78,12 @@ def print_result(result: Result, command: bool = False) -> None:
                 soft_wrap=True,
             )
     if result.next_step is not None:
-        _print_step(result.next_step, command)
-    out.print(f"study {result.study}:  autotune show {result.study}", markup=False)
+        _print_step(result.next_step, command=False)  # The command is among the next ones.
+    if next_commands:
+        out.print()
+        print_follow_up(next_commands)
+    shown = command_line("show", result.study, *given(["--store"]))
+    out.print(f"study {result.study}:  {shown}", markup=False, soft_wrap=True)
 
 
 def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = False) -> None:
@@ -213,27 +217,20 @@ def _print_long(names: ParameterNames, result: Result) -> None:
         console().print(f"{name}: {'see Setting below' if name == answer else whole}", markup=False)
 
 
-def _print_use(result: Result) -> None:
+def _print_setting(result: Result, told: bool) -> None:
+    """Print the recommended setting and its file; and how to start it, unless that is told."""
     out = console()
     out.print()
     out.print("Setting:", style="bold")
     for name, value in result.recommended.to_json().items():
         out.print(f"  {name} = {value}", markup=False)
-    out.print("Start it like this:", style="bold")
-    # The line is not wrapped, because it is made to be copied.
-    out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
+    if not told:
+        out.print("Start it like this:", style="bold")
+        # The line is not wrapped, because it is made to be copied.
+        out.print(f"  {result.mpirun}", markup=False, soft_wrap=True)
     if result.params_file:
         out.print("Parameter file (a test run has shown that it takes effect):", style="bold")
-        words = f"  {_launcher(result)} --tune {shlex.quote(result.params_file)} ..."
-        out.print(words, markup=False, soft_wrap=True)
-
-
-def _launcher(result: Result) -> str:
-    """The first word of the line that starts the program, quoted."""
-    try:
-        return shlex.quote(shlex.split(result.mpirun)[0])
-    except (ValueError, IndexError):
-        return "mpirun"
+        out.print(f"  {result.params_file}", markup=False, soft_wrap=True)
 
 
 def _row(finalist: Finalist, names: ParameterNames, guarded: bool) -> list[str]:

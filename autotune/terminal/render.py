@@ -1,16 +1,12 @@
-"""Rendering: tables and text for 80 columns on a terminal, plain lines elsewhere.
-
-The last part keeps the words of the running command, to print it again with other options.
-"""
+"""Rendering: tables and text for 80 columns on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import json
 import os
-import shlex
 import sys
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -154,34 +150,3 @@ def write_json(data: Any, target: str) -> None:
         sys.stdout.write(text)
         return
     write_text(Path(target), text)
-
-
-_words: list[str] | None = None
-
-
-def remember_command(words: Sequence[str] | None) -> None:
-    """Remember the arguments of :func:`autotune.cli.main`; None means those of this process."""
-    global _words
-    _words = None if words is None else list(words)
-
-
-def this_command(changed: Mapping[str, str] | None = None) -> str:
-    """The command line, to be copied, with the options ``changed`` replaced or added."""
-    words = list(sys.argv[1:] if _words is None else _words)
-    end = words.index("--") if "--" in words else len(words)
-    options, program = words[:end], words[end:]
-    for name in changed or {}:
-        for at, word in reversed(list(enumerate(options))):
-            if word == name:
-                del options[at : at + 2]
-            elif word.startswith(f"{name}="):
-                del options[at]
-    for name, value in (changed or {}).items():
-        options += [name, value]
-    return shlex.join(["autotune", *options, *program])
-
-
-def program_words() -> int:
-    """Number of words after ``--`` of the command line: those of the program."""
-    words = list(sys.argv[1:] if _words is None else _words)
-    return len(words) - words.index("--") - 1 if "--" in words else 0

@@ -16,7 +16,7 @@ from autotune.study.budget import SearchPlan
 from autotune.study.next_step import search_step
 from autotune.study.pipeline import run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.terminal.render import remember_command, this_command
+from autotune.terminal.command_line import remember_command, this_command
 from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
 

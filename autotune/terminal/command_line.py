@@ -1,0 +1,108 @@
+"""Command lines to copy: the running command with other options, and other commands of autotune."""
+
+from __future__ import annotations
+
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+NAME = "autotune"
+TARGET = {
+    "--app": True,
+    "--input": True,
+    "--ranks": True,
+    "-n": True,
+    "--cluster": True,
+    "--mpi": True,
+    "--metric": True,
+    "--metric-choice": True,
+    "--verify": True,
+    "--stdin": True,
+    "--timeout": True,
+    "--clean-env": False,
+    "--store": True,
+}
+"""Options that all measuring commands share, each with whether a value follows it."""
+
+_words: list[str] | None = None
+
+
+def remember_command(words: Sequence[str] | None) -> None:
+    """Remember the arguments of :func:`autotune.cli.main`; None means those of this process."""
+    global _words
+    _words = None if words is None else list(words)
+
+
+def _said() -> tuple[list[str], list[str]]:
+    """The words of the running command: its own, and from ``--`` on those of the program."""
+    words = list(sys.argv[1:] if _words is None else _words)
+    end = words.index("--") if "--" in words else len(words)
+    return words[:end], words[end:]
+
+
+def own_name() -> list[str]:
+    """The words that start autotune in the user's shell: by its name, if the shell finds it."""
+    called = Path(sys.argv[0])
+    if called.name == "__main__.py" and called.parent.name == NAME:
+        return [sys.executable, "-m", NAME]
+    found = shutil.which(NAME)
+    if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):
+        return [NAME]
+    return [sys.argv[0]]
+
+
+def command_line(*words: str) -> str:
+    """Another command of autotune, quoted for a shell."""
+    return shlex.join([*own_name(), *words])
+
+
+def this_command(changed: Mapping[str, str] | None = None, without: Iterable[str] = ()) -> str:
+    """The command line, to be copied, with the options ``changed`` replaced or added.
+
+    ``without``: options without a value that are left out.
+    """
+    options, program = _said()
+    options = [word for word in options if word not in set(without)]
+    for name in changed or {}:
+        for at, word in reversed(list(enumerate(options))):
+            if word == name:
+                del options[at : at + 2]
+            elif word.startswith(f"{name}="):
+                del options[at]
+    for name, value in (changed or {}).items():
+        options += [name, value]
+    return command_line(*options, *program)
+
+
+def given(names: Iterable[str] = TARGET) -> list[str]:
+    """The words of those options ``names`` (of :data:`TARGET`) that the command line gives."""
+    options, _ = _said()
+    wanted = set(names)
+    found: list[str] = []
+    at = 0
+    while at < len(options):
+        word = options[at]
+        name = word.partition("=")[0]
+        if name in wanted:
+            whole = 2 if TARGET[name] and "=" not in word else 1
+            found += options[at : at + whole]
+            at += whole
+        elif word.startswith("-n") and word[2:].isdigit() and "-n" in wanted:
+            found.append(word)
+            at += 1
+        else:
+            at += 1
+    return found
+
+
+def on_this_target(command: str, *words: str) -> str:
+    """Another command that measures, with the target of this command line."""
+    _, program = _said()
+    return command_line(command, *words, *given(), *program)
+
+
+def program_words() -> int:
+    """Number of words after ``--`` of the command line: those of the program."""
+    return max(len(_said()[1]) - 1, 0)

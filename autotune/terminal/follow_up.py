@@ -1,0 +1,79 @@
+"""Follow-up: the three things that a user does after a search, each as a command to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autotune.study.next_step import MORE_TRIALS
+from autotune.study.result import Result
+from autotune.study.search import NOTHING_LEFT
+from autotune.terminal.command_line import command_line, given, on_this_target, this_command
+from autotune.terminal.render import console
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """``what`` the user gets, in a few words, and the ``command`` for it."""
+
+    what: str
+    command: str
+
+
+def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[FollowUp]:
+    """The next commands after the search of this command line, by the status of its result.
+
+    ``publish``: options of ``autotune publish`` with which this result can be published; None if
+    it cannot.
+    """
+    store = given(["--store"])
+    report = FollowUp("See the evidence", _report(result, store))
+    noise = FollowUp("See which gain can be detected here", on_this_target("noise"))
+    if result.status == "recommended":
+        found = [FollowUp("Use it", result.mpirun_with_file or result.mpirun)]
+        found.append(FollowUp("Believe it", report.command))
+        if publish is not None:
+            words = ["publish", "--from", f"study:{result.study}", *publish]
+            words += given(["--cluster", "--mpi", "--store"])
+            found.append(FollowUp("Make it the default of this user", command_line(*words)))
+        else:
+            found.append(FollowUp("Compare it again", _compare(result)))
+        return found
+    if result.status == "unguarded":
+        guarded = this_command(without=["--no-guard"])
+        return [FollowUp("Prove it, with the guard", guarded), report, noise]
+    if result.next_step is not None and result.next_step["options"]:
+        decide = FollowUp("Decide it", this_command(result.next_step["options"]))
+        return [decide, noise, report]
+    return [report, noise, _look_further(result)]
+
+
+def _report(result: Result, store: list[str]) -> str:
+    return command_line(
+        "report", result.study, "-o", f"autotune-{result.study[:8]}.html", "--force", *store
+    )
+
+
+def _compare(result: Result) -> str:
+    return on_this_target("compare", "default", f"study:{result.study}")
+
+
+def _look_further(result: Result) -> FollowUp:
+    """What may still find something: more trials, or other parameters if none is left."""
+    if result.ended_by == NOTHING_LEFT:
+        return FollowUp("Choose other parameters (--space)", command_line("space", "list"))
+    more = {"--trials": f"{result.trials + MORE_TRIALS}"}
+    if result.max_runs is not None:
+        more = {"--runs": f"{2 * result.max_runs}"}
+    elif result.budget_s is not None:
+        more = {"--budget": f"{2 * round(result.budget_s)}s"}
+    return FollowUp("Search further", this_command(more))
+
+
+def print_follow_up(rows: Sequence[FollowUp]) -> None:
+    """Print the commands, each on a line of its own that is not wrapped, because it is copied."""
+    out = console()
+    out.print("What next:", style="bold")
+    for row in rows:
+        out.print(f"  {row.what}:", markup=False)
+        out.print(f"    {row.command}", markup=False, soft_wrap=True)
