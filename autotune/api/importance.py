@@ -162,13 +162,7 @@ def _only(found: RunTable, cell: str) -> RunTable:
 
 
 def _page(found: RunTable, result: Importance, near: dict[str, list[NeighbourSetting]]) -> str:
-    weights = [
-        Mark(m.name, m.shuffled, m.shuffled_lo, m.shuffled_hi, f"alone {m.alone:.1%}", m.certain)
-        for m in result.parameters[:20]
-    ]
-    drawings = [
-        bars("Importance of the parameters", "share of the variance, 95 % interval", weights)
-    ]
+    drawings = [weights_figure(result)]
     for key, steps in near.items():
         for name in dict.fromkeys(step.parameter for step in steps):
             drawings.append(_landscape(key, name, [s for s in steps if s.parameter == name]))
@@ -178,6 +172,15 @@ def _page(found: RunTable, result: Importance, near: dict[str, list[NeighbourSet
         *result.notes,
     ]
     return drawn_page(f"Importance: {found.origin}", words, drawings)
+
+
+def weights_figure(result: Importance) -> str:
+    """The shares of the parameters as bars with their intervals; SVG text."""
+    weights = [
+        Mark(m.name, m.shuffled, m.shuffled_lo, m.shuffled_hi, f"alone {m.alone:.1%}", m.certain)
+        for m in result.parameters[:20]
+    ]
+    return bars("Importance of the parameters", "share of the variance, 95 % interval", weights)
 
 
 def _landscape(cell: str, name: str, steps: list[NeighbourSetting]) -> str:

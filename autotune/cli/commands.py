@@ -42,6 +42,7 @@ COMMANDS = {
     "show": "studies:show",
     "export": "studies:export",
     "report": "report:report",
+    "ui": "ui:ui",
     "apps": "cluster_commands:apps",
     "doctor": "doctor:doctor",
     "publish": "publish:publish",

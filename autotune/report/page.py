@@ -8,24 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
 
-_SCRIPT = """
-for (const button of document.querySelectorAll("button")) {
-  button.addEventListener("click", async () => {
-    const text = button.nextElementSibling;
-    try {
-      await navigator.clipboard.writeText(text.textContent);
-    } catch {
-      const range = document.createRange();
-      range.selectNodeContents(text);
-      getSelection().removeAllRanges();
-      getSelection().addRange(range);
-      document.execCommand("copy");
-    }
-    button.textContent = "Copied";
-    setTimeout(() => { button.textContent = "Copy"; }, 1500);
-  });
-}
-"""
+PARTS = "autotune.report"
+"""The package with the templates, the style and the script of sections."""
+
+
+def part(name: str) -> str:
+    """The text of a file beside this module, such as ``sections.css``."""
+    return files(PARTS).joinpath(name).read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -71,13 +60,21 @@ class Page:
 
 def render(page: Page) -> str:
     """The page as HTML.  Only the figures, which this package draws itself, are not escaped."""
-    from jinja2 import Environment, StrictUndefined
+    from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    template = files("autotune.report").joinpath("page.html").read_text(encoding="utf-8")
-    digest = hashlib.sha256(_SCRIPT.encode()).digest()
-    return environment.from_string(template).render(
-        page=page, script=_SCRIPT, script_hash=base64.b64encode(digest).decode()
+    environment = Environment(
+        loader=PackageLoader(PARTS, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+    )
+    script = part("copy.js")
+    digest = hashlib.sha256(script.encode()).digest()
+    return environment.get_template("page.html").render(
+        page=page,
+        style=part("sections.css"),
+        script=script,
+        script_hash=base64.b64encode(digest).decode(),
     )
 
 

@@ -9,6 +9,7 @@ The schema, its guarantees and queries in plain SQL are in docs/reference/databa
 """
 
 from autotune.store.keys import GUARD, AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.store.listing import StudyPage, StudyQuery, StudyRow
 from autotune.store.model import (
     RUNNING,
     BestRuns,
@@ -32,7 +33,10 @@ __all__ = [
     "Store",
     "StoredRun",
     "StudyKey",
+    "StudyPage",
+    "StudyQuery",
     "StudyRecord",
+    "StudyRow",
     "StudySummary",
     "TrialRecord",
     "WorkerRecord",

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
@@ -30,17 +31,24 @@ BUSY_TIMEOUT_S = 30.0
 class Database:
     """An opened database; ``shown`` names it in messages, without a password.
 
-    ``read`` and ``write`` are one transaction each. Raises UsageError for inconsistent data, and
-    the dialect's error or WorkError if the database fails.
+    ``read`` and ``write`` are one transaction each. With ``read_only`` the database itself refuses
+    every write, and no file is created. Raises UsageError for inconsistent data, and the dialect's
+    error or WorkError if the database fails.
     """
 
-    def __init__(self, location: Location, busy_timeout_s: float = BUSY_TIMEOUT_S) -> None:
+    def __init__(
+        self,
+        location: Location,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        read_only: bool = False,
+    ) -> None:
         self.location = location
         self.shown = location.shown
-        self.dialect: Dialect = Postgresql()
+        self.dialect: Dialect = Postgresql(read_only)
         if location.path is not None:
-            prepare_file(location.path)
-            self.dialect = Sqlite(location.path, busy_timeout_s)
+            if not read_only:
+                prepare_file(location.path)
+            self.dialect = Sqlite(location.path, busy_timeout_s, read_only)
         self._engine = self.dialect.engine(location.url)
         self._writer = self._engine.execution_options(**{WRITES: True})
 
@@ -137,15 +145,27 @@ class Sqlite:
 
     shares_database = False
 
-    def __init__(self, path: Path, busy_timeout_s: float) -> None:
+    def __init__(self, path: Path, busy_timeout_s: float, read_only: bool = False) -> None:
         self.path = path
         self.busy_timeout_s = busy_timeout_s
+        self.read_only = read_only
 
     def engine(self, url: URL) -> Engine:
         engine = create_engine(url, connect_args={"timeout": self.busy_timeout_s})
+        if self.read_only:
+            engine = create_engine(url, creator=self._connect_to_read)
         event.listen(engine, "connect", _configure)
         event.listen(engine, "begin", _begin)
         return engine
+
+    def _connect_to_read(self) -> sqlite3.Connection:
+        # A URI, because only it can ask for a file that is never written nor created.
+        return sqlite3.connect(
+            f"file:{quote(str(self.path))}?mode=ro",
+            uri=True,
+            timeout=self.busy_timeout_s,
+            check_same_thread=False,
+        )
 
     def lock(self, connection: Connection) -> None:
         """Do nothing: BEGIN IMMEDIATE has taken the lock already."""
@@ -225,9 +245,13 @@ class Postgresql:
 
     shares_database = True
 
+    def __init__(self, read_only: bool = False) -> None:
+        self.read_only = read_only
+
     def engine(self, url: URL) -> Engine:
+        given = {"options": "-c default_transaction_read_only=on"} if self.read_only else {}
         try:
-            return create_engine(url, pool_pre_ping=True)
+            return create_engine(url, pool_pre_ping=True, connect_args=given)
         except (ImportError, NoSuchModuleError) as error:
             raise UsageError(
                 f"PostgreSQL needs the driver of {url.get_backend_name()} ({error}); install it "

@@ -136,6 +136,23 @@ def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
     return backup
 
 
+def require_schema(database: Database, schema: Schema = CURRENT) -> None:
+    """Raise UsageError unless the database has exactly ``schema``; nothing is written."""
+    with database.read() as connection:
+        found = _version(connection, database, schema)
+    if found is None:
+        raise UsageError(
+            f"the results database {database.shown} is empty; expected one with studies.  A "
+            "search creates it; --store names another"
+        )
+    if found != schema.version:
+        raise UsageError(
+            f"{database.shown} has schema version {found}, and this command reads version "
+            f"{schema.version} only and changes nothing.  Any command that writes migrates it "
+            "after a copy was made, for example: autotune studies"
+        )
+
+
 def _version(connection: Connection, database: Database, schema: Schema) -> int | None:
     """The version found; None for an empty database. Raises UsageError as
     :func:`prepare_schema`."""

@@ -37,6 +37,7 @@ from sqlalchemy import (
     text,
 )
 
+from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
@@ -202,6 +203,29 @@ def known(
     if launched is not None:
         conditions.append(s.run.c.launched == _launched_text(launched))
     return _load(connection, conditions)
+
+
+def page(connection: Connection, study_id: int, first: int, size: int) -> list[StoredRun]:
+    """At most ``size`` runs of a study in order from the position ``first`` on, without output."""
+    numbers = connection.scalars(
+        select(s.run.c.number)
+        .where(s.run.c.study_id == study_id)
+        .order_by(s.run.c.number)
+        .offset(first)
+        .limit(size)
+    ).all()
+    if not numbers:
+        return []
+    ends = s.run.c.number.between(numbers[0], numbers[-1])
+    return _load(connection, [s.run.c.study_id == study_id, ends], brief=True)
+
+
+def one(connection: Connection, study_id: int, order: int) -> StoredRun:
+    """One run with all that is stored of it; raises UsageError if there is none."""
+    found = _load(connection, [s.run.c.study_id == study_id, s.run.c.number == order])
+    if not found:
+        raise UsageError(f"this study has no run {order}; its page lists the runs")
+    return found[0]
 
 
 def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:

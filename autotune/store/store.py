@@ -12,9 +12,10 @@ from typing import Any, Literal, Self
 from sqlalchemy import URL
 
 from autotune.errors import UsageError
-from autotune.store import database, migrate, runs, studies, trials
+from autotune.store import database, listing, migrate, runs, studies, trials
 from autotune.store.database import BUSY_TIMEOUT_S, Database, Postgresql
 from autotune.store.keys import StudyKey
+from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import BestRuns, StoredRun, StudyRecord, StudySummary, TrialRecord, Value
 from autotune.store.workers import WorkerClaims
@@ -87,6 +88,30 @@ class Store(WorkerClaims):
         opened._database.shown = str(path)
         return opened
 
+    @classmethod
+    def open_read_only(cls, place: str | Path | None = None) -> Store:
+        """Open an existing database so that nothing can write to it through this store.
+
+        The database is never created or migrated. A file that cannot be written is copied, as in
+        :meth:`open_to_read`. Raises UsageError if there is no database of the present schema.
+        """
+        location = locate(None if place is None else str(place))
+        path = location.path
+        if path is not None and only_readable(path):
+            return cls.open_to_read(place)
+        if path is not None and not path.is_file():
+            raise UsageError(
+                f"the results database {path} does not exist; check --store (or ${VARIABLE}).  "
+                "A search creates it"
+            )
+        database = Database(location, read_only=True)
+        try:
+            migrate.require_schema(database)
+        except BaseException:
+            database.close()
+            raise
+        return cls(database)
+
     @property
     def shown(self) -> str:
         """Where the database is, for messages: a path, or a URL without its password."""
@@ -131,6 +156,21 @@ class Store(WorkerClaims):
         """Summaries of all studies, the newest first."""
         with self._database.read() as connection:
             return studies.summaries(connection)
+
+    def study_page(self, wanted: StudyQuery) -> StudyPage:
+        """One page of the studies that a query selects; filtered, sorted and cut in SQL."""
+        with self._database.read() as connection:
+            return listing.page(connection, wanted)
+
+    def study_choices(self) -> dict[str, list[str]]:
+        """The values that occur for each filter of :class:`StudyQuery`, in alphabetical order."""
+        with self._database.read() as connection:
+            return listing.choices(connection)
+
+    def unfinished_studies(self, finished: Collection[str], most: int) -> list[int]:
+        """Ids of the newest studies whose status is none of ``finished``, at most ``most``."""
+        with self._database.read() as connection:
+            return listing.unfinished(connection, finished, most)
 
     def find_study(self, text: str) -> StudyRecord:
         """The study with this id, or whose hash begins with ``text`` (at least 4 characters).
@@ -182,6 +222,11 @@ class Store(WorkerClaims):
         """The unchangeable document of this name; None if there is none."""
         with self._database.read() as connection:
             return studies.stored_document(connection, study_id, name)
+
+    def last_document(self, study_id: int, prefix: str) -> dict[str, Any] | None:
+        """The document stored last of those whose name begins with ``prefix``; None without."""
+        with self._database.read() as connection:
+            return studies.last_document(connection, study_id, prefix)
 
     # trials
 
@@ -284,6 +329,16 @@ class Store(WorkerClaims):
             return runs.listing(
                 connection, study_id, trial_id, setting_key, phases, states, after, brief
             )
+
+    def run_page(self, study_id: int, first: int, size: int) -> list[StoredRun]:
+        """At most ``size`` runs in order from the position ``first`` on, without their output."""
+        with self._database.read() as connection:
+            return runs.page(connection, study_id, first, size)
+
+    def run_of(self, study_id: int, order: int) -> StoredRun:
+        """One run with its output and read-back; raises UsageError if there is none."""
+        with self._database.read() as connection:
+            return runs.one(connection, study_id, order)
 
     def run_counts(self, study_id: int, by: Literal["state", "place"]) -> dict[str, int]:
         """Number of runs by state or by place, the largest number first."""

@@ -9,13 +9,25 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import Connection, Row, Table, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Row,
+    ScalarSelect,
+    Select,
+    Table,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import NEW, StudyRecord, StudySummary
-from autotune.store.text import clean, damaged_row, dump, load
+from autotune.store.text import clean, damaged_row, dump, load, load_object
 
 _MIN_PREFIX = 4
 _LISTED = 8
@@ -146,44 +158,65 @@ def stored_document(connection: Connection, study_id: int, name: str) -> dict[st
     return None if found is None else dict(load(str(found)))
 
 
+def last_document(connection: Connection, study_id: int, prefix: str) -> dict[str, Any] | None:
+    """The plan of a study that was stored last under a name that begins with ``prefix``."""
+    table = s.frozen_plan
+    query = (
+        select(table.c.document)
+        .where(table.c.study_id == study_id, table.c.name.startswith(prefix, autoescape=True))
+        .order_by(table.c.created_at.desc(), table.c.name.desc())
+        .limit(1)
+    )
+    found = connection.scalar(query)
+    return None if found is None else load_object(str(found))
+
+
 def summaries(connection: Connection) -> list[StudySummary]:
     """Summaries of all studies, the newest first."""
-    counts = [
-        select(func.count()).where(t.c.study_id == s.study.c.id).scalar_subquery().label(name)
-        for name, t in (("trials", s.trial), ("runs", s.run))
-    ]
-    query = (
+    query = summary_query().order_by(s.study.c.id.desc())
+    return [to_summary(row) for row in connection.execute(query)]
+
+
+def count_of(table: Table) -> ScalarSelect[int]:
+    """The number of rows of a table that belong to a study, for a query of studies."""
+    return select(func.count()).where(table.c.study_id == s.study.c.id).scalar_subquery()
+
+
+def summary_query() -> Select[Any]:
+    """A query of studies with the columns that :func:`to_summary` needs."""
+    return (
         select(
             s.study,
             s.app.c.name.label("app"),
             s.app.c.argv,
             s.mpi.c.family,
             s.mpi.c.version,
-            *counts,
+            count_of(s.trial).label("trials"),
+            count_of(s.run).label("runs"),
         )
         .join(s.app, s.app.c.id == s.study.c.app_id)
         .join(s.mpi, s.mpi.c.id == s.study.c.mpi_id)
-        .order_by(s.study.c.id.desc())
     )
-    return [
-        StudySummary(
-            id=row.id,
-            hash=row.hash,
-            app=row.app,
-            argv=tuple(load(row.argv)),
-            ranks=row.ranks,
-            mpi=f"{row.family} {row.version}".strip(),
-            cluster=row.cluster,
-            space=row.space_name,
-            strategy=row.strategy,
-            seed=row.seed,
-            status=row.status,
-            created_at=row.created_at,
-            trials=row.trials,
-            runs=row.runs,
-        )
-        for row in connection.execute(query)
-    ]
+
+
+def to_summary(row: Row[Any]) -> StudySummary:
+    """The summary of a row of :func:`summary_query`."""
+    return StudySummary(
+        id=row.id,
+        hash=row.hash,
+        app=row.app,
+        argv=tuple(load(row.argv)),
+        ranks=row.ranks,
+        mpi=f"{row.family} {row.version}".strip(),
+        cluster=row.cluster,
+        space=row.space_name,
+        strategy=row.strategy,
+        seed=row.seed,
+        status=row.status,
+        created_at=row.created_at,
+        trials=row.trials,
+        runs=row.runs,
+    )
 
 
 def find(connection: Connection, text: str) -> StudyRecord:

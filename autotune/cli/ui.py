@@ -1,0 +1,63 @@
+"""``autotune ui``: a local web page over the results database."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+from autotune.cli.options import StoreUrl, opt
+from autotune.errors import UsageError
+from autotune.store import Store
+from autotune.terminal.render import console
+
+NEEDED = ("starlette", "uvicorn")
+EXTRA = 'pip install "mpi-autotune[ui]"'
+
+
+def ui(
+    host: Annotated[
+        str,
+        opt("--host ADDRESS", "Address to listen on. Another than this machine's needs --remote."),
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, opt("--port N", "Port to listen on; 0 takes a free one.", min=0, max=65535)
+    ] = 8765,
+    remote: Annotated[
+        bool,
+        opt(
+            "--remote",
+            "Allow an address that other machines reach. The page is sent without encryption, "
+            "so whoever sees the traffic can read it and the token.",
+        ),
+    ] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Show the results database as a web page on this machine, until Ctrl-C.
+
+    The page only reads. Its address has a secret token and is printed; nobody without the token
+    sees anything.
+    """
+    missing = [name for name in NEEDED if find_spec(name) is None]
+    if missing:
+        raise UsageError(f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}")
+    from autotune.ui.server import is_local, listen, serve
+
+    if not is_local(host) and not remote:
+        raise UsageError(
+            f"--host {host} can be reached by other machines, and the page is sent without "
+            "encryption; expected an address of this machine only.  From elsewhere use a tunnel "
+            f"(ssh -L {port or 8765}:localhost:{port or 8765} THIS_MACHINE), or add --remote"
+        )
+    with Store.open_read_only(store) as opened:
+        address = listen(host, port)
+        out = console()
+
+        def ready(url: str) -> None:
+            out.print(f"results of {opened.shown}, read-only; Ctrl-C ends it", markup=False)
+            # The address is made to be copied, so it is not wrapped.
+            out.print(url, markup=False, soft_wrap=True)
+
+        try:
+            serve(opened, address, ready)
+        except KeyboardInterrupt:
+            out.print("ended", markup=False)

@@ -1,0 +1,74 @@
+"""The application: which address shows which page.
+
+An address has the hash of a study, the name of a dataset or a cluster, or a number. It is looked up
+among what is known, and never joined to a folder.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from importlib.resources import files
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from autotune.report.page import part
+from autotune.store import Store
+from autotune.ui import studies, study
+from autotune.ui.access import Access
+from autotune.ui.site import PageFunction, Site, failure
+
+PAGES: dict[str, PageFunction] = {
+    "/": studies.studies_page,
+    "/study/{study}": study.study_page,
+    "/study/{study}/importance": study.importance_page,
+    "/study/{study}/runs": study.runs_page,
+    "/study/{study}/run/{run}": study.run_page,
+}
+_TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+
+
+def static_files() -> dict[str, str]:
+    """The files that pages load, by name: all of them come with autotune."""
+    own = files("autotune.ui").joinpath("static")
+    names = ("ui.css", "ui.js", "icon.svg")
+    found = {name: own.joinpath(name).read_text(encoding="utf-8") for name in names}
+    return found | {name: part(name) for name in ("sections.css", "copy.js")}
+
+
+def build(store: Store, token: str, hosts: Collection[str], port: int) -> ASGIApp:
+    """The whole application over an opened results database, which it only reads.
+
+    ``hosts``: names with port by which it may be asked for; ``token``: the secret that a browser
+    has to know (:mod:`autotune.ui.access`).
+    """
+    site, loaded = Site(store), static_files()
+
+    def static(request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in loaded:
+            raise HTTPException(404)
+        return Response(loaded[name], media_type=_TYPES[name.rpartition(".")[2]])
+
+    def missing(request: Request, problem: Exception) -> Response:
+        return site.html(failure("There is no such page. The navigation above lists them.", 404))
+
+    app = Starlette(
+        routes=[
+            *(Route(path, _endpoint(site, page)) for path, page in PAGES.items()),
+            Route("/static/{name}", static),
+        ],
+        exception_handlers={404: missing},
+    )
+    return Access(app, token, hosts, port)
+
+
+def _endpoint(site: Site, page: PageFunction) -> Callable[[Request], Response]:
+    def answer(request: Request) -> Response:
+        return site.answer(page, request)
+
+    return answer

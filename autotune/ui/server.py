@@ -1,0 +1,112 @@
+"""The server of the page: an address on this machine, a token, and uvicorn behind it."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import uvicorn
+
+from autotune.errors import UsageError, WorkError
+from autotune.store import Store
+from autotune.ui.access import QUERY, new_token
+from autotune.ui.app import build
+
+HOST = "127.0.0.1"
+PORT = 8765
+_EVERYWHERE = ("0.0.0.0", "::")
+
+
+@dataclass(frozen=True)
+class Address:
+    """A socket that listens, with the names by which a browser may ask for it."""
+
+    listening: socket.socket
+    host: str
+    port: int
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The values of the Host header that are answered."""
+        names = {self.host}
+        if is_local(self.host):
+            names |= {"localhost", "127.0.0.1", "::1"}
+        elif self.host in _EVERYWHERE:
+            names |= {socket.gethostname(), socket.getfqdn(), "localhost", "127.0.0.1"}
+            names |= {str(found[4][0]) for found in _addresses(socket.gethostname())}
+        shown = {f"[{name}]" if ":" in name else name.lower() for name in names}
+        # A browser leaves the port out if it is the usual one.
+        return frozenset(f"{n}:{self.port}" for n in shown) | (shown if self.port == 80 else set())
+
+    def url(self, token: str) -> str:
+        """The address to open, with the secret."""
+        name = socket.gethostname() if self.host in _EVERYWHERE else self.host
+        shown = f"[{name}]" if ":" in name else name
+        return f"http://{shown}:{self.port}/?{QUERY}={token}"
+
+
+def is_local(host: str) -> bool:
+    """Whether only this machine reaches the address."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+def listen(host: str, port: int) -> Address:
+    """A socket on ``host``; ``port`` 0 takes a free one.
+
+    Raises UsageError for a host that is not of this machine and for a port that is taken.
+    """
+    found = _addresses(host)
+    if not found:
+        raise UsageError(f"--host {host!r} is no address of this machine; expected {HOST}")
+    family, kind, protocol, _, place = found[0]
+    listening = socket.socket(family, kind, protocol)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind((place[0], port, *place[2:]))
+        listening.listen(128)
+    except OSError as problem:
+        listening.close()
+        raise UsageError(
+            f"cannot listen on {host}, port {port}: {problem.strerror}; choose another port with "
+            "--port N (0: a free one)"
+        ) from None
+    return Address(listening, host, int(listening.getsockname()[1]))
+
+
+def _addresses(host: str) -> Sequence[tuple[Any, ...]]:
+    try:
+        return socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return []
+
+
+def serve(store: Store, address: Address, ready: Callable[[str], None]) -> None:
+    """Answer requests until the process is interrupted; ``ready`` gets the address to open.
+
+    Raises WorkError if the server cannot start.
+    """
+    token = new_token()
+    app = build(store, token, address.hosts, address.port)
+    # No log of requests: it would have the token.
+    config = uvicorn.Config(
+        app,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        lifespan="off",
+        timeout_graceful_shutdown=2,
+    )
+    server = uvicorn.Server(config)
+    ready(address.url(token))
+    try:
+        server.run(sockets=[address.listening])
+    finally:
+        address.listening.close()
+    if not server.started:
+        raise WorkError(f"the server on port {address.port} did not start")
