@@ -18,13 +18,11 @@ from autotune.stats import (
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Confirmation, Pairs
 from autotune.study.recommendation import StudyOutcome
+from autotune.study.result import BUDGET_SPENT, MORE_TRIALS
 from autotune.study.rounds import look_plan
-from autotune.study.search import BUDGET_SPENT
 from autotune.wording import seconds, share
 
 LIKELY = 0.5
-MORE_TRIALS = 10
-"""Number of trials that is proposed if only trials are bounded: a continued search proves again."""
 SPARE = 1.1
 """Factor on the machine time that the runs so far suggest, for a proposal."""
 

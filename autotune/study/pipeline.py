@@ -39,11 +39,11 @@ from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.next_step import search_step
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
-from autotune.study.result import FINISH, FINISHED, Result
+from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, FINISH, FINISHED, NOTHING_LEFT, Result
 from autotune.study.rounds import Round, Rounds
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
-from autotune.study.search import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, SearchPhase
+from autotune.study.search import SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import metric_as_begun, study_key

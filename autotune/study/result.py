@@ -24,6 +24,12 @@ Status = Literal[
 """The possible answers; ``unguarded`` means measured without the guard, so nothing is proven."""
 FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
 """The statuses of a study that has ended with a result."""
+NOTHING_LEFT = "the strategy has nothing left to try"
+BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
+BUDGET_GONE = "the budget is spent"
+"""The end of a search in which rejected or long runs used part of that reserve."""
+MORE_TRIALS = 10
+"""Number of trials that is proposed if only trials are bounded: a continued search proves again."""
 FINISH = "finish"
 """The role of the worker that makes the proofs of the whole study."""
 MOVED = "moved"

@@ -29,15 +29,12 @@ from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.evaluator import Defaults, Evaluator
 from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
 from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
+from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT
 from autotune.study.run_history import SEARCH
 from autotune.study.screening import Screening
 from autotune.study.trial_store import CHEAP, OthersFaster, Trial, TrialStore
 from runner.types import RunRecord
 
-NOTHING_LEFT = "the strategy has nothing left to try"
-BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
-BUDGET_GONE = "the budget is spent"
-"""The end of a search in which rejected or long runs used part of that reserve."""
 POLL_S = 1.0
 """Seconds between two looks at the trials of other workers."""
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from autotune.study.next_step import MORE_TRIALS
-from autotune.study.result import Result
-from autotune.study.search import NOTHING_LEFT
+from autotune.study.result import MORE_TRIALS, NOTHING_LEFT, Result
 from autotune.terminal.command_line import command_line, given, on_this_target, this_command
 from autotune.terminal.render import console
 

@@ -23,9 +23,9 @@ from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks, is_missed
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
+from autotune.study.result import BUDGET_SPENT
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import HistoryEntry, RunHistory
-from autotune.study.search import BUDGET_SPENT
 from autotune.study.selection import (
     MOST_UNEXPLAINED,
     RaceEvidence,

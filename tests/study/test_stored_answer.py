@@ -11,8 +11,7 @@ import pytest
 from autotune.space import DEFAULT
 from autotune.study.budget import SearchPlan
 from autotune.study.pipeline import answer_of
-from autotune.study.result import Result
-from autotune.study.search import BUDGET_SPENT, NOTHING_LEFT
+from autotune.study.result import BUDGET_SPENT, NOTHING_LEFT, Result
 
 
 def stored(ended_by: str) -> Any:
