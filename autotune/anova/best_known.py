@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from autotune.space import DEFAULT
 from autotune.stats.warnings import mad_spread
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 SIGMAS = 2.33
 """A cell has a possible gain where OPUB beats the default by this many standard errors (1 %)."""
@@ -54,6 +58,8 @@ def best_known(runs: pd.DataFrame) -> BestKnown:
 
 def run_noise(runs: pd.DataFrame) -> float:
     """Standard deviation of the log of one valid run, from repeated runs of the same setting."""
+    import pandas as pd
+
     whole = runs[runs["ok"] & np.isfinite(runs["ratio"])]
     logs = np.log(whole["ratio"].to_numpy(dtype=float))
     groups = pd.Series(logs, index=whole["key"].to_numpy()).groupby(level=0)

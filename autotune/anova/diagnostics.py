@@ -6,7 +6,6 @@ import itertools
 import math
 
 import numpy as np
-from scipy import stats
 
 from autotune.anova.mixed import variance_shares
 from autotune.anova.oneway import MIN_LEVEL, Values
@@ -125,6 +124,8 @@ def _cramer(a: np.typing.NDArray[np.int_], b: np.typing.NDArray[np.int_]) -> flo
 
 
 def _heavy_tails(values: Values, model: str) -> list[str]:
+    from scipy import stats
+
     if model == "rank" or values.y.size < MIN_LEVEL or float(np.ptp(values.y)) == 0:
         return []
     kurtosis = float(stats.kurtosis(values.y))
@@ -140,6 +141,8 @@ def _heavy_tails(values: Values, model: str) -> list[str]:
 
 def _unequal(values: Values, model: str) -> list[str]:
     """Factors whose levels have different variances (Brown-Forsythe)."""
+    from scipy import stats
+
     if model == "rank":
         return []
     table, found = values.table, []

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from scipy import stats
 
 from autotune.anova.mixed import MixedTest, mixed_tests, ranked
 from autotune.anova.oneway import MIN_LEVEL, OneWay, Values, one_way
@@ -208,6 +207,8 @@ def _doubt(item: _Judged, best: int, texts: Sequence[str], options: FactorOption
 
     The p value of the best of k levels is corrected for k comparisons (Bonferroni).
     """
+    from scipy import stats
+
     means, alone = item.result.means, texts.index(UNSET)
     if not math.isfinite(means[alone]):
         return ""
@@ -220,6 +221,8 @@ def _doubt(item: _Judged, best: int, texts: Sequence[str], options: FactorOption
 
 
 def _level_means(item: _Judged, texts: Sequence[str]) -> tuple[LevelMean, ...]:
+    from scipy import stats
+
     result = item.result
     t = float(stats.t.isf(0.025, max(item.df_error, 1)))
     ends = zip(texts, result.counts, result.means, result.errors, strict=True)

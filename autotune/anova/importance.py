@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from autotune.anova.mixed import centred
 from autotune.anova.oneway import Values, respond
@@ -184,6 +183,8 @@ def _shuffled(table: RunTable, y: Floats, seed: int) -> tuple[Floats, float]:
 def _matter(
     table: RunTable, y: Floats, parts: Sequence[Parts], losses: Floats, i: int
 ) -> ParameterImportance:
+    from scipy import stats
+
     name = table.names[i]
     alone = np.array([part.alone[i] for part in parts])
     loss = losses[:, i]
@@ -208,6 +209,8 @@ def _matter(
 
 def _correlations(x: Floats, y: Floats) -> tuple[float | None, float | None]:
     """Pearson and Spearman correlation over the numeric rows; None if too few or all equal."""
+    from scipy import stats
+
     known = np.isfinite(x)
     if known.sum() < LEAST or np.ptp(x[known]) == 0 or np.ptp(y[known]) == 0:
         return None, None

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from autotune.anova.factors import Correction, corrected_ps
 from autotune.anova.mixed import per_setting
@@ -95,6 +94,8 @@ class _Pair:
 
 def _pair(a: Ints, b: Ints, y: Floats, shape: tuple[int, int], least: int) -> _Pair | None:
     """The F test of the interaction given both main effects; None where it cannot be tested."""
+    from scipy import stats
+
     joint = a * shape[1] + b
     size = shape[0] * shape[1]
     counts = np.bincount(joint, minlength=size)

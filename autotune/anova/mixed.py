@@ -13,9 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
-from scipy import stats
 
 from autotune.anova.oneway import Floats, Ints, Values, rank_within
 
@@ -120,6 +118,8 @@ class Units:
         inverse: Floats,
         judged: NDArray[np.bool_],
     ) -> MixedTest:
+        from scipy import stats
+
         nothing = np.full(len(judged), np.nan)
         if df < 1 or df_error < 1:
             return MixedTest(math.nan, 1.0, df, df_error, nothing, nothing)
@@ -227,6 +227,8 @@ def fit(values: Values, names: list[str]) -> Fit:
     The keys of the effects are "parameter=level".  This fit is slow, so the tests of single factors
     do not use it.
     """
+    import pandas as pd
+
     # These imports take a second, and only this function needs them.
     from statsmodels.regression.linear_model import OLS
     from statsmodels.regression.mixed_linear_model import MixedLM

@@ -13,7 +13,6 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from autotune.anova.table import RunTable
 from autotune.errors import WorkError
@@ -88,6 +87,8 @@ def one_way(
 
 def rank_within(y: Floats, blocks: Ints) -> Floats:
     """Mid-ranks within every block, scaled to 0..1 so that blocks of any size can be compared."""
+    from scipy import stats
+
     ranks = np.empty(y.size)
     for block in np.unique(blocks):
         here = blocks == block
@@ -128,6 +129,8 @@ def _solve(codes: Ints, y: Floats, groups: Ints, levels: int) -> _Solved:
 
 
 def _test(explained: float, rest: float, df: int, df_error: int) -> tuple[float, float]:
+    from scipy import stats
+
     if explained <= 0:
         return 0.0, 1.0
     if rest <= 0:

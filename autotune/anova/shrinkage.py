@@ -15,7 +15,6 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from autotune.anova.oneway import winsorised
 from autotune.anova.table import RunTable
@@ -103,6 +102,8 @@ class SettingEffects:
         The limit is ``sigmas`` standard errors.  None: a limit with which the chance of any wrong
         cell is 5 % over all cells of all programs.
         """
+        from scipy import stats
+
         if sigmas is None:
             sigmas = float(stats.norm.isf(0.05 / self.total))
         found = []

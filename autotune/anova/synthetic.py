@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from autotune.anova.table import CellFacts, Measured, RunTable, build_table
@@ -64,6 +63,8 @@ def simulated(
 
     ``draw`` gives standard noise of another distribution than the normal one; ``noise`` scales it.
     """
+    import pandas as pd
+
     shape = draw or (lambda r, n: r.standard_normal(n))
     cells = []
     for place in places:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from autotune.anova.best_known import BestKnown, best_known
@@ -24,6 +24,10 @@ from autotune.space import DEFAULT, Setting, Value
 from autotune.store import Store, StudyRecord
 from autotune.study.trial_store import history_of
 from autotune.wording import MAY_BE_OTHERS, UNGUARDED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 UNSET = "default"
 """The level of a parameter that a setting does not name."""
@@ -106,6 +110,8 @@ class RunTable:
     @cached_property
     def units(self) -> NDArray[np.int_]:
         """The setting of every row as a number from 0; shape (rows,)."""
+        import pandas as pd
+
         return np.asarray(pd.factorize(self.rows["key"])[0], dtype=np.int_)
 
 
@@ -129,6 +135,8 @@ def build_table(
     defaults: Mapping[str, Value],
 ) -> RunTable:
     """A table from raw runs.  Raises UsageError where no setting but the default was measured."""
+    import pandas as pd
+
     parts, best = [], {}
     for cell in cells:
         medians = _medians(cell.runs)
@@ -246,6 +254,8 @@ def _same(dataset: Dataset, cell: Cell, settings: Sequence[Setting]) -> dict[str
 
 def _runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
     """The runs of a cell.  "altered" runs did not use their setting and are left out."""
+    import pandas as pd
+
     kept = raw[raw["state"] != "altered"]
     keys = [settings[int(number)].key for number in kept["setting"]]
     return pd.DataFrame(
@@ -259,6 +269,8 @@ def _runs(raw: pd.DataFrame, settings: Sequence[Setting]) -> pd.DataFrame:
 
 def study_table(store: Store, study: StudyRecord) -> RunTable:
     """The runs of all phases of a study, each relative to the runs of the default around it."""
+    import pandas as pd
+
     history = history_of(store, study.id)
     rows = []
     for entry in history.entries:

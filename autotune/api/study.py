@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from autotune.api.options import StoreLike, read
 from autotune.errors import WorkError
@@ -13,6 +11,9 @@ from autotune.space import DEFAULT, Setting
 from autotune.store.export import runs_frame
 from autotune.study.result import Result, follow_moved_study
 from autotune.wording import HEADLINES, percent, seconds
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,8 @@ class Study:
 
     def trials(self) -> pd.DataFrame:
         """One row for each trial: ``state``, ``estimate`` (T / T_default), the setting's key."""
+        import pandas as pd
+
         with read(self._store) as known:
             found = known.trials(self._number)
         rows: list[dict[str, Any]] = [

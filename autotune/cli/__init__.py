@@ -31,6 +31,7 @@ def _run(arguments: list[str]) -> int:
 
     from autotune.cli.commands import build
     from autotune.errors import AutotuneError
+    from autotune.extras import missing_extra
     from autotune.terminal.command_line import remember_command
     from autotune.terminal.render import error_console
     from runner.errors import RunnerError, RunnerUsageError
@@ -54,6 +55,12 @@ def _run(arguments: list[str]) -> int:
     except RunnerError as error:
         error_console().print(f"autotune: {error}", markup=False, highlight=False)
         return 2 if isinstance(error, RunnerUsageError) else 1
+    except ModuleNotFoundError as error:
+        words = missing_extra(error)
+        if words is None:
+            raise
+        error_console().print(f"autotune: {words}", markup=False, highlight=False)
+        return 2
     except BrokenPipeError:
         # The reader of the output has closed it (autotune ... | head): that is no error.
         sys.stderr.close()

@@ -6,6 +6,7 @@ itself says what.  Each imports what it needs when the user asks for it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Any
@@ -17,6 +18,11 @@ from runner.errors import RunnerError
 
 Offer = tuple[str, str]
 """A value, and a few words on it that some shells show beside it."""
+_VALUE = re.compile(r"[\w.+:@/=-]+")
+"""What is offered: zsh evaluates the answer, and names come from files and databases."""
+_NO_WORDS = re.compile(r"[^\w ,.+/-]+")
+_LONGEST = 56
+"""Longest words on a value: they are not wrapped, because a line break ends the answer."""
 
 
 def _quiet(find: Callable[[typer.Context, str], Iterable[Offer]]) -> Callable[..., list[Offer]]:
@@ -25,7 +31,11 @@ def _quiet(find: Callable[[typer.Context, str], Iterable[Offer]]) -> Callable[..
     @wraps(find)
     def complete(ctx: typer.Context, incomplete: str) -> list[Offer]:
         try:
-            return [offer for offer in find(ctx, incomplete) if offer[0].startswith(incomplete)]
+            return [
+                (value, _short(words))
+                for value, words in find(ctx, incomplete)
+                if value.startswith(incomplete) and _VALUE.fullmatch(value)
+            ]
         except (AutotuneError, RunnerError, OSError):
             return []
 
@@ -46,7 +56,7 @@ def inputs(ctx: typer.Context, incomplete: str) -> Iterable[Offer]:
     name = ctx.params.get("app")
     if not name:
         return []
-    return [(key, _short(one.description)) for key, one in load_app(name).inputs.items()]
+    return [(key, one.description) for key, one in load_app(name).inputs.items()]
 
 
 @_quiet
@@ -141,10 +151,11 @@ def _configs(kind: str) -> list[Offer]:
             data: dict[str, Any] = tomllib.loads(file.text)
         except tomllib.TOMLDecodeError:
             data = {}
-        found.append((file.name, _short(f"{data.get('description') or data.get('title', '')}")))
+        found.append((file.name, f"{data.get('description') or data.get('title', '')}"))
     return found
 
 
 def _short(words: str) -> str:
-    """The first sentence, without the line breaks that the shells' protocols cannot hold."""
-    return " ".join(words.split()).partition(". ")[0].rstrip(".")
+    """The first sentence, without line breaks and characters that mean something to a shell."""
+    plain = " ".join(_NO_WORDS.sub(" ", words).split()).partition(". ")[0].rstrip(".")
+    return plain if len(plain) <= _LONGEST else plain[: _LONGEST - 3].rpartition(" ")[0] + " ..."

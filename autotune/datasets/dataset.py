@@ -11,9 +11,9 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from autotune.datasets.card import CARD, Card, Cell, Kind, read_card
@@ -24,6 +24,10 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.space.trust import check_name, check_space
 from runner.files import MIB, read_text, write_atomically
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 SETTINGS = "settings"
 ALL = "all"
@@ -96,11 +100,15 @@ class Dataset:
 
     @cached_property
     def _runs(self) -> pd.DataFrame:
+        import pandas as pd
+
         frames = [self._cell_runs(cell) for cell in self.card.cells]
         filled = [frame for frame in frames if len(frame)]
         return pd.concat(filled, ignore_index=True) if filled else frames[0]
 
     def _cell_runs(self, cell: Cell) -> pd.DataFrame:
+        import pandas as pd
+
         paths = sorted((self.folder / SHARDS).glob(f"{cell.key}.[0-9]*.parquet"))
         frames = [read_shard(path) for path in paths]
         if not frames:
@@ -149,6 +157,8 @@ class Dataset:
         The state is "ok" if most runs were ok, else the most frequent other state.  Settings with
         the same effect have the same figures.
         """
+        import pandas as pd
+
         runs = self.runs(cell)
         rows = []
         grouped = {int(str(index)): group for index, group in runs.groupby("setting")}
@@ -218,6 +228,8 @@ def ratios(runs: pd.DataFrame) -> pd.Series[float]:
     of all its runs of the cell, corrected to the block.  A block without a valid run of the default
     has no ratios, because nothing shows how fast the machine was.
     """
+    import pandas as pd
+
     level = pd.Series(np.nan, index=runs.index, dtype=float)
     for _, cell in runs.groupby("cell", sort=False):
         level[cell.index] = cell["block"].map(_levels(cell))
@@ -228,6 +240,8 @@ def ratios(runs: pd.DataFrame) -> pd.Series[float]:
 
 def _levels(cell: pd.DataFrame) -> dict[int, float]:
     """Seconds that the default takes in each block of one cell."""
+    import pandas as pd
+
     good = cell[cell["state"] == "ok"]
     logs = pd.Series(np.log(good["value_s"].astype(float)), index=good.index)
     default = good["setting"] == 0

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from autotune.datasets.card import Cell
 from autotune.datasets.dataset import Dataset
 from autotune.datasets.replay import Landscape
 from autotune.stats import noise_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)

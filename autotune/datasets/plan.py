@@ -14,10 +14,9 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import pandas as pd
 from pydantic import Field, field_validator, model_validator
 
 from autotune.config.app import App, load_app
@@ -43,6 +42,10 @@ from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.mpi import discover
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 PLANS = "plans"
 BLOCK_S = 600.0

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import Any, Literal
-
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any, Literal
 
 from autotune.errors import UsageError, WorkError
 from runner.files import MIB, atomic_file, open_regular
 from runner.types import RunRecord
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 State = Literal["ok", "censored", "failed", "altered", "wrong"]
 STATES: tuple[State, ...] = ("ok", "censored", "failed", "altered", "wrong")
@@ -52,15 +52,22 @@ class RunRow:
     commit: str
 
 
-_TYPES = {"str": pa.string(), "State": pa.string(), "int": pa.int32(), "float": pa.float64()}
-SCHEMA = pa.schema([(f.name, _TYPES[str(f.type)]) for f in fields(RunRow)])
 COLUMNS = [f.name for f in fields(RunRow)]
-_TEXTS = [name for name in COLUMNS if SCHEMA.field(name).type == pa.string()]
+_TEXTS = [f.name for f in fields(RunRow) if str(f.type) in ("str", "State")]
 LARGEST = 64 * MIB
 """Largest shard in bytes; the other bounds are checked against what the file states."""
 ROWS, WIDTH, GROUPS, UNPACKED = 100_000, 100, 1000, 256 * MIB
 TEXT = 4096
 """Largest text in a shard, in bytes."""
+
+
+@cache
+def arrow_schema() -> Any:
+    """The columns of a shard with their types (``pyarrow.Schema``)."""
+    import pyarrow as pa
+
+    types = {"str": pa.string(), "State": pa.string(), "int": pa.int32(), "float": pa.float64()}
+    return pa.schema([(f.name, types[str(f.type)]) for f in fields(RunRow)])
 
 
 def run_state(record: RunRecord) -> State:
@@ -78,11 +85,14 @@ def write_shard(folder: Path, rows: Sequence[RunRow]) -> Path:
 
     Raises WorkError if the file cannot be written, ValueError for rows of several blocks.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     blocks = {(row.cell, row.block) for row in rows}
     if len(blocks) != 1:
         raise ValueError(f"a shard holds one block of one cell, not the blocks {sorted(blocks)}")
     path = shard_path(folder, rows[0].cell, rows[0].block)
-    table = pa.Table.from_pylist([asdict(row) for row in rows], schema=SCHEMA)
+    table = pa.Table.from_pylist([asdict(row) for row in rows], schema=arrow_schema())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with atomic_file(path, 0o644) as part:
@@ -94,6 +104,9 @@ def write_shard(folder: Path, rows: Sequence[RunRow]) -> Path:
 
 def stated_rows(path: Path) -> int:
     """The number of rows that a shard states; raises UsageError as :func:`read_shard`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with open_regular(path, LARGEST) as file:
             metadata = pq.read_metadata(file)
@@ -108,6 +121,9 @@ def read_shard(path: Path) -> pd.DataFrame:
 
     Raises UsageError if it is damaged, larger than the bounds, or has other columns.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     try:
         with open_regular(path, LARGEST) as file:
             metadata = pq.read_metadata(file)
@@ -117,7 +133,7 @@ def read_shard(path: Path) -> pd.DataFrame:
             parquet = pq.ParquetFile(file, metadata=metadata, read_dictionary=_TEXTS)
             table = parquet.read(columns=COLUMNS).select(COLUMNS)
             _refuse_content(path, table)
-        plain = table.replace_schema_metadata(None).cast(SCHEMA)
+        plain = table.replace_schema_metadata(None).cast(arrow_schema())
         plain.validate(full=True)
         frame: pd.DataFrame = plain.to_pandas()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
@@ -162,7 +178,7 @@ def _refuse_columns(path: Path, schema: Any) -> None:
     for name in COLUMNS:
         if schema.names.count(name) > 1:
             raise UsageError(f"{path}: two columns {name}; it is not a shard of a dataset")
-        found, expected = _kind(schema.field(name).type), SCHEMA.field(name).type
+        found, expected = _kind(schema.field(name).type), arrow_schema().field(name).type
         if found != expected:
             raise UsageError(
                 f"{path}: column {name} is of type {found}, expected {expected}; it is not a "
@@ -171,16 +187,21 @@ def _refuse_columns(path: Path, schema: Any) -> None:
 
 
 def _kind(kind: Any) -> Any:
+    import pyarrow as pa
+
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return pa.string() if pa.types.is_large_string(kind) else kind
 
 
 def _refuse_content(path: Path, table: Any) -> None:
     """Raise UsageError for texts that are too long and for missing values."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     written_out = 0
     for name in COLUMNS:
         column = table[name]
-        if column.null_count and SCHEMA.field(name).type != pa.float64():
+        if column.null_count and arrow_schema().field(name).type != pa.float64():
             raise UsageError(f"{path}: column {name} has rows without a value; the file is damaged")
         if name in _TEXTS:
             lengths = [_lengths(chunk) for chunk in column.chunks]
@@ -195,6 +216,9 @@ def _refuse_content(path: Path, table: Any) -> None:
 
 def _lengths(chunk: Any) -> Any:
     """Bytes of the text in each row, without expanding the dictionary."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     if pa.types.is_dictionary(chunk.type):
         return pc.take(pc.binary_length(chunk.dictionary), chunk.indices)
     return pc.binary_length(chunk)

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from autotune.space import DEFAULT, Setting
 
@@ -45,6 +44,8 @@ def significant(
     of a block has an error that all runs of the block share.  Settings with a failed or stopped run
     are not judged.
     """
+    from scipy import stats
+
     groups = {
         setting: np.log([draw.ratio for draw in drawn])
         for setting, drawn in draws.items()
@@ -73,6 +74,8 @@ def faster_groups(draws: Mapping[Setting, Sequence[Recorded]], alpha: float) -> 
     the settings with a level are compared with the default's runs by ranks (Mann and Whitney,
     one-sided, ``alpha`` for all groups together).  A failed or stopped run counts as the slowest.
     """
+    from scipy import stats
+
     default = [_rank(draw) for draw in draws[DEFAULT]]
     groups: dict[Setting, list[float]] = {}
     for setting, drawn in draws.items():

@@ -3,20 +3,32 @@
 See docs/explanation/prediction.md.
 """
 
-from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate
-from autotune.prediction.examples import Example, TrainingSet, stored_features, training_set
-from autotune.prediction.exposure import acting
-from autotune.prediction.model_file import (
-    ModelFile,
-    default_place,
-    find_model,
-    load_model,
-    model_from_text,
-    model_of,
-)
-from autotune.prediction.predictor import CHOICES, KINDS, THESIS, NamedSetting, Neighbour, Predictor
-from autotune.prediction.training import Trained, train
-from autotune.prediction.warm_start import named_there, usable, warm_start_settings
+from typing import TYPE_CHECKING
+
+from autotune.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from autotune.prediction.evaluation import GROUPS, Evaluation, evaluate
+    from autotune.prediction.examples import Example, TrainingSet, stored_features, training_set
+    from autotune.prediction.exposure import acting
+    from autotune.prediction.model_file import (
+        ModelFile,
+        default_place,
+        find_model,
+        load_model,
+        model_from_text,
+        model_of,
+    )
+    from autotune.prediction.predictor import (
+        CHOICES,
+        KINDS,
+        THESIS,
+        NamedSetting,
+        Neighbour,
+        Predictor,
+    )
+    from autotune.prediction.training import Trained, train
+    from autotune.prediction.warm_start import named_there, usable, warm_start_settings
 
 __all__ = [
     "CHOICES",
@@ -45,3 +57,34 @@ __all__ = [
     "usable",
     "warm_start_settings",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "CHOICES": "autotune.prediction.predictor",
+        "GROUPS": "autotune.prediction.evaluation",
+        "KINDS": "autotune.prediction.predictor",
+        "THESIS": "autotune.prediction.predictor",
+        "Evaluation": "autotune.prediction.evaluation",
+        "Example": "autotune.prediction.examples",
+        "ModelFile": "autotune.prediction.model_file",
+        "NamedSetting": "autotune.prediction.predictor",
+        "Neighbour": "autotune.prediction.predictor",
+        "Predictor": "autotune.prediction.predictor",
+        "Trained": "autotune.prediction.training",
+        "TrainingSet": "autotune.prediction.examples",
+        "acting": "autotune.prediction.exposure",
+        "default_place": "autotune.prediction.model_file",
+        "evaluate": "autotune.prediction.evaluation",
+        "find_model": "autotune.prediction.model_file",
+        "load_model": "autotune.prediction.model_file",
+        "model_from_text": "autotune.prediction.model_file",
+        "model_of": "autotune.prediction.model_file",
+        "named_there": "autotune.prediction.warm_start",
+        "stored_features": "autotune.prediction.examples",
+        "train": "autotune.prediction.training",
+        "training_set": "autotune.prediction.examples",
+        "usable": "autotune.prediction.warm_start",
+        "warm_start_settings": "autotune.prediction.warm_start",
+    },
+)

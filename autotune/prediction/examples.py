@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from autotune.anova.best_known import best_known
@@ -25,6 +25,10 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Value
 from autotune.wording import count
 from runner.trace import Features, FeaturesError, load_features
+
+if TYPE_CHECKING:
+    import pandas as pd
+
 
 Floats = NDArray[np.float64]
 
@@ -253,6 +257,8 @@ def _best(
     dataset: Dataset, cell: Cell, runs: pd.DataFrame, settings: Sequence[Setting]
 ) -> tuple[float, bool]:
     """T_OPUB / T_default and whether the cell is null, from the replay (grids) or from anova."""
+    import pandas as pd
+
     if dataset.kind == "grid":
         landscape = Landscape(dataset, cell.key)
         ratio, null = landscape.best.ratio, landscape.null

@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPRegressor
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from autotune.prediction.examples import Example, Floats, distinct, means
 from autotune.prediction.parsing import floats, mapping, number, sequence, texts
@@ -36,6 +33,10 @@ class Layers:
 
     @classmethod
     def fit(cls, inputs: Floats, targets: Floats, **options: Any) -> Layers:
+        from sklearn.exceptions import ConvergenceWarning
+        from sklearn.neural_network import MLPRegressor
+        from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
         network = MLPRegressor(
             hidden_layer_sizes=HIDDEN, activation="tanh", random_state=0, **options
         )

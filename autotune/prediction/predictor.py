@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from autotune.prediction.examples import Example, Floats
 from autotune.prediction.exposure import ExposureModel
@@ -221,6 +220,8 @@ class Predictor:
 
     def _interval(self, log: float) -> tuple[float, float]:
         """Prediction interval of the gain, from the errors in the checks (Student's t)."""
+        from scipy import stats
+
         n = len(self.residuals)
         if n < 2:
             return -1.0, math.inf

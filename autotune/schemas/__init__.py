@@ -1,7 +1,7 @@
 """JSON Schemas of what the commands write with ``--json``: one file for each kind of document.
 
 The files are the source of truth; the tests validate the output of the commands with them.  They
-follow JSON Schema 2020-12.  docs/json.md lists them.
+follow JSON Schema 2020-12.  docs/reference/json.md lists them.
 """
 
 from __future__ import annotations

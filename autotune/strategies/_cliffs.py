@@ -11,7 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from autotune.strategies._levels import Floats, Levels, Matrix
 
@@ -48,6 +47,8 @@ class Cliffs:
         fell: NDArray[np.bool_],
         sure: NDArray[np.bool_],
     ) -> None:
+        from scipy.special import expit
+
         self._levels = levels
         inside = levels.one_hot(codes).astype(np.bool_) & levels.free
         tried = inside.any(axis=0)

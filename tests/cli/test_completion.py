@@ -17,7 +17,6 @@ import pytest
 
 from autotune.space import Setting
 from autotune.store import Store
-from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
 
 HERE = Path(sys.executable).parent
@@ -103,20 +102,12 @@ def test_nothing_is_offered_and_nothing_made_where_something_is_wrong(
     assert ask("autotune search --app no-such-app --input ") == []
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_script_is_printed_for_each_shell(cli: Cli, shell: str) -> None:
-    with pytest.raises(SystemExit) as end:
-        cli("--show-completion", shell)
-    assert end.value.code in (0, None)
-
-
-def _script(shell: str, folder: Path) -> Path:
-    done = subprocess.run(
-        [HERE / "autotune", "--show-completion", shell], capture_output=True, text=True, check=True
-    )
-    place = folder / f"completion.{shell}"
-    place.write_text(done.stdout)
-    return place
+def test_names_that_a_shell_would_evaluate_are_not_offered(ask: Ask, work: Path) -> None:
+    place = work / "configs" / "apps"
+    place.mkdir(parents=True)
+    for name in ("own", "own`id`", "own$(id)", "own two", "own'"):
+        (place / f"{name}.toml").write_text('name = "own"')
+    assert ask("autotune search --app own") == ["own"]
 
 
 def _environment(folder: Path) -> dict[str, str]:
@@ -135,13 +126,12 @@ def test_the_tab_key_completes(shell: list[str], setup: str, tmp_path: Path) -> 
     """A shell on a terminal, and a key that is pressed."""
     if shutil.which(shell[0]) is None:
         pytest.skip(f"{shell[0]} is not installed")
-    script = _script(shell[0], tmp_path)
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
         os.execvpe(shell[0], shell, _environment(tmp_path))
     try:
-        os.write(terminal, f"{setup}source {script}; echo rea''dy\n".encode())
+        os.write(terminal, f"{setup}source <(autotune --show-completion); echo rea''dy\n".encode())
         _read_until(terminal, "ready")
         os.write(terminal, b"autotune search --app jac\t")
         _read_until(terminal, "jacobi3d")
@@ -164,9 +154,9 @@ def test_fish_completes(tmp_path: Path) -> None:
     fish = shutil.which("fish")
     if fish is None:
         pytest.skip("fish is not installed")
-    script = _script("fish", tmp_path)
+    line = "autotune --show-completion | source; complete -C 'autotune search --app jac'"
     done = subprocess.run(
-        [fish, "--no-config", "-c", f"source {script}; complete -C 'autotune search --app jac'"],
+        [fish, "--no-config", "-c", line],
         capture_output=True,
         text=True,
         check=True,

@@ -17,6 +17,8 @@ from runner.cpus import available_cpus
 from tests.cli.conftest import Cli
 from tests.documents import check_document, wrong
 
+ROOT = Path(__file__).parents[2]
+
 
 def _with_json(command: Any, words: tuple[str, ...] = ()) -> Iterator[str]:
     commands = getattr(command, "commands", {})
@@ -35,6 +37,13 @@ def test_each_schema_file_belongs_to_a_command() -> None:
     assert {name for name in files if name.endswith(".json")} == {
         f"{name}.json" for name in schema_names()
     }
+
+
+def test_the_page_lists_each_schema_with_its_commands() -> None:
+    page = (ROOT / "docs" / "json.md").read_text()
+    for name in schema_names():
+        commands = ", ".join(f"`{words}`" for words, names in OUTPUTS.items() if name in names)
+        assert f"| `{name}` | {commands} | {load_schema(name)['title']} |\n" in page
 
 
 @pytest.mark.parametrize("name", schema_names())

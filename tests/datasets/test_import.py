@@ -21,7 +21,7 @@ import pytest
 from autotune.datasets import Dataset, load, shards
 from autotune.datasets.catalog import list_datasets
 from autotune.datasets.exchange import BOUNDS, Bounds, copy_folder, import_folder
-from autotune.datasets.shards import SCHEMA, shard_path
+from autotune.datasets.shards import arrow_schema, shard_path
 from autotune.errors import UsageError
 from tests.datasets.conftest import make, planted
 
@@ -205,8 +205,8 @@ def rows(count: int, **columns: object) -> pa.Table:
     """Equal rows, each text once."""
     zeros = pa.array([0] * count, pa.int32())
     data = {}
-    for name in SCHEMA.names:
-        kind = SCHEMA.field(name).type
+    for name in arrow_schema().names:
+        kind = arrow_schema().field(name).type
         is_text = kind == pa.string()
         value = pa.array([columns.get(name, "f" if is_text else 1)], kind)
         data[name] = pa.DictionaryArray.from_arrays(zeros, value) if is_text else value.take(zeros)

@@ -1,0 +1,92 @@
+"""A package of an extra may be missing: tuning needs none of them, others say what to install."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from autotune.extras import EXTRAS, missing_extra
+
+ROOT = Path(__file__).parents[1]
+BLOCK = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {packages!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from autotune.cli import entry
+entry()
+"""
+
+
+def _run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """A command in a process in which no package of an extra can be imported."""
+    return subprocess.run(
+        [sys.executable, "-c", BLOCK.format(packages=set(EXTRAS)), *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=folder,
+        env=os.environ | {"AUTOTUNE_STORE": str(folder / "results.db")},
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "extra"),
+    [
+        (("dataset", "describe", "grid-node"), "data"),
+        (("anova", "grid-node"), "data"),
+        (("mate", "translate", "program.py"), "translate"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else value,
+)
+def test_a_missing_extra_is_named_with_the_command_to_copy(
+    tmp_path: Path, words: tuple[str, ...], extra: str
+) -> None:
+    (tmp_path / "program.py").write_text("print(1)\n")
+    done = _run(tmp_path, *words)
+    assert done.returncode == 2, done.stderr
+    assert f'pip install "mpi-autotune[{extra}]"' in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("dataset", "list"), ("doctor", "--quick"), ("space", "show", "openmpi")],
+    ids=" ".join,
+)
+def test_what_needs_no_extra_works_without(tmp_path: Path, words: tuple[str, ...]) -> None:
+    done = _run(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.mpi
+def test_a_run_needs_no_extra(tmp_path: Path) -> None:
+    program = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+    done = _run(tmp_path, "run", "--no-guard", "--ranks", "1", "--", sys.executable, "-c", program)
+    assert done.returncode == 0, done.stderr
+
+
+def test_any_other_missing_package_is_no_extra() -> None:
+    assert missing_extra(ModuleNotFoundError("no", name="numpy")) is None
+    assert missing_extra(ModuleNotFoundError("no")) is None
+
+
+def test_the_extras_are_those_of_the_project_and_all_has_each() -> None:
+    said = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = said["optional-dependencies"]
+    distribution = {"sklearn": "scikit-learn", "psycopg": "psycopg[binary]"}
+    for package, (extra, _) in EXTRAS.items():
+        name = distribution.get(package, package)
+        assert any(one.startswith(f"{name}>=") for one in extras[extra]), package
+        assert not any(one.startswith(f"{name}>=") for one in said["dependencies"]), package
+    for extra in {extra for extra, _ in EXTRAS.values()}:
+        assert extra in extras["all"][0]
