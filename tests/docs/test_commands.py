@@ -12,6 +12,7 @@ import pytest
 import typer
 
 from autotune.cli.commands import build
+from autotune.wording import HEADLINES
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -118,3 +119,9 @@ def test_a_line_is_understood(line: str) -> None:
 )
 def test_a_wrong_line_is_seen(line: str, part: str) -> None:
     assert part in (wrong(line) or "")
+
+
+def test_the_tutorial_knows_the_answers() -> None:
+    text = (ROOT / "docs" / "tutorial" / "ten-minutes.md").read_text()
+    for status in ("recommended", "keep_default", "inconclusive", "unguarded"):
+        assert f"| {HEADLINES[status]} |" in text
