@@ -9,7 +9,7 @@ import typer
 
 from autotune.api.compare import comparison_request
 from autotune.api.libraries import library_targets
-from autotune.api.target import find_target, to_stderr
+from autotune.api.target import find_target, silent_say, to_stderr
 from autotune.cli import options as o
 from autotune.cli.options import TARGET, opt
 from autotune.errors import UsageError, WorkError
@@ -99,6 +99,7 @@ def compare(
         bool,
         opt("--remeasure", "Measure new pairs; do not use the stored ones of this comparison."),
     ] = False,
+    quiet: o.Quiet = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
@@ -108,6 +109,7 @@ def compare(
     """
     settings, program = _words(first, second, program)
     libraries = list(mpi or ())
+    say = silent_say if quiet else to_stderr
     words = TargetRequest(
         program,
         app,
@@ -125,14 +127,15 @@ def compare(
     )
     other = None
     if len(libraries) > 1:
-        target, second_target = library_targets(words, libraries, second_program, to_stderr)
+        target, second_target = library_targets(words, libraries, second_program, say)
         other = SecondLibrary(second_target, second_target.space(space))
         a, b = settings or ("default", "default")
     else:
         a, b = _required(settings, second_program)
-        target = find_target(words)
+        target = find_target(words, say)
     budget_s = None if budget is None else parse_duration(budget)
-    with Store.open(store) as opened, Progress(None, budget_s, json_out == "-") as progress:
+    hidden = quiet or json_out == "-"
+    with Store.open(store) as opened, Progress(None, budget_s, hidden) as progress:
         request = comparison_request(
             a,
             b,

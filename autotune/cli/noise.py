@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from autotune.api.target import find_target
+from autotune.api.target import find_target, silent_say, to_stderr
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.stats import estimate_words
@@ -33,6 +33,7 @@ def noise(
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
+    quiet: o.Quiet = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
@@ -41,8 +42,9 @@ def noise(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
         metric_choice, stdin,
     )  # fmt: skip
-    target = find_target(words)
-    with Store.open(store) as opened, Progress(None, None, json_out == "-") as progress:
+    target = find_target(words, silent_say if quiet else to_stderr)
+    hidden = quiet or json_out == "-"
+    with Store.open(store) as opened, Progress(None, None, hidden) as progress:
         report = measure_noise(
             target,
             target.space(None),

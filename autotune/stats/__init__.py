@@ -7,7 +7,7 @@ the caller passes. docs/statistics.md says what is computed and why, with measur
 from autotune.stats.blocks import DefaultLevel, design, drifted
 from autotune.stats.comparison import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.estimate import Estimate, estimate
-from autotune.stats.log_ratios import detect_resolution
+from autotune.stats.log_ratios import detect_resolution, noise_band
 from autotune.stats.power import (
     PowerEstimate,
     Resolvable,
@@ -57,6 +57,7 @@ __all__ = [
     "known_gain",
     "looks_up_to",
     "next_run",
+    "noise_band",
     "noise_of",
     "pairs_needed",
     "posterior",
