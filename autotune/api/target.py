@@ -14,6 +14,10 @@ def to_stderr(words: str) -> None:
     print(words, file=sys.stderr, flush=True)
 
 
+def silent_say(words: str) -> None:
+    """Say nothing: for users who want the result only."""
+
+
 def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
     """Look up the target of a request; raises UsageError for everything that is wrong with it.
 

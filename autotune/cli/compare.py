@@ -90,6 +90,7 @@ def compare(
         bool,
         opt("--remeasure", "Measure new pairs; do not use the stored ones of this comparison."),
     ] = False,
+    quiet: o.Quiet = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
@@ -99,7 +100,7 @@ def compare(
     """
     from autotune.api.compare import comparison_request
     from autotune.api.libraries import library_targets
-    from autotune.api.target import find_target, to_stderr
+    from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.comparison import compare_settings, library_titles
     from autotune.study.second_library import SecondLibrary
@@ -109,6 +110,7 @@ def compare(
 
     settings, program = _words(first, second, program)
     libraries = list(mpi or ())
+    say = silent_say if quiet else to_stderr
     words = TargetRequest(
         program,
         app,
@@ -126,14 +128,15 @@ def compare(
     )
     other = None
     if len(libraries) > 1:
-        target, second_target = library_targets(words, libraries, second_program, to_stderr)
+        target, second_target = library_targets(words, libraries, second_program, say)
         other = SecondLibrary(second_target, second_target.space(space))
         a, b = settings or ("default", "default")
     else:
         a, b = _required(settings, second_program)
-        target = find_target(words)
+        target = find_target(words, say)
     budget_s = None if budget is None else parse_duration(budget)
-    with Store.open(store) as opened, Progress(None, budget_s, json_out == "-") as progress:
+    hidden = quiet or json_out == "-"
+    with Store.open(store) as opened, Progress(None, budget_s, hidden) as progress:
         request = comparison_request(
             a,
             b,

@@ -30,11 +30,12 @@ def noise(
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
+    quiet: o.Quiet = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
     """Measure the noise of the default, and with it which gain can be detected at which cost."""
-    from autotune.api.target import find_target
+    from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.noise import measure_noise
     from autotune.targets.target import TargetRequest
@@ -44,8 +45,9 @@ def noise(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
         metric_choice, stdin,
     )  # fmt: skip
-    target = find_target(words)
-    with Store.open(store) as opened, Progress(None, None, json_out == "-") as progress:
+    target = find_target(words, silent_say if quiet else to_stderr)
+    hidden = quiet or json_out == "-"
+    with Store.open(store) as opened, Progress(None, None, hidden) as progress:
         report = measure_noise(
             target,
             target.space(None),

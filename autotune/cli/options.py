@@ -149,6 +149,10 @@ JsonOut = Annotated[
         "Write the result as JSON to FILE ('-': to standard output, and nothing else there).",
     ),
 ]
+Quiet = Annotated[
+    bool,
+    opt("--quiet -q", "Show no progress and no notes: the result and errors only."),
+]
 Budget = Annotated[
     str | None,
     opt(

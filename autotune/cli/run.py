@@ -9,7 +9,7 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.targets.target import NOT_PARAMETERS
+from autotune.targets.target import NOT_PARAMETERS, Say
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import UNGUARDED, seconds
 from runner.types import LIBRARY, RunRecord, to_json
@@ -38,12 +38,13 @@ def run(
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
+    quiet: o.Quiet = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
     """Run a program once with one setting; show the result and which parameters took effect."""
     from autotune.api.run import run_once
-    from autotune.api.target import find_target
+    from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.study_key import several_words, too_long_words
     from autotune.targets.layout import replaced_words
@@ -53,15 +54,17 @@ def run(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
         metric_choice, stdin,
     )  # fmt: skip
-    target = find_target(words)
+    tell: Say = silent_say if quiet else _say
+    notes: Say = silent_say if quiet or json_out == "-" else _say
+    target = find_target(words, silent_say if quiet else to_stderr)
     known = target.space(space)
-    if target.timeout_s is None and json_out != "-":
-        _say(limit_words(target))
-    if (replaced := replaced_words(known)) and json_out != "-":
-        _say(replaced)
+    if target.timeout_s is None:
+        notes(limit_words(target))
+    if replaced := replaced_words(known):
+        notes(replaced)
     with Store.open(store) as opened:
         try:
-            done = run_once(setting, target, known, opened, guard=guard, tell=_say)
+            done = run_once(setting, target, known, opened, guard=guard, tell=tell)
         except KeyboardInterrupt:
             _say("\nInterrupted: the program was ended; nothing was stored.")
             raise
@@ -72,9 +75,9 @@ def run(
         _print(record, guard)
         _print_effects(record, done.space.launched(done.setting))
         if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
-            _say(several_words(record.metric_count or 0))
+            notes(several_words(record.metric_count or 0))
         if too_long := too_long_words(record, target.metric_choice):
-            _say(too_long)
+            notes(too_long)
     if not record.valid:
         raise typer.Exit(1)
 

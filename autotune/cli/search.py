@@ -200,6 +200,7 @@ def search(
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
+    quiet: o.Quiet = False,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
@@ -209,6 +210,7 @@ def search(
     one.
     """
     from autotune.api.search import Search
+    from autotune.api.target import silent_say, to_stderr
     from autotune.api.workers import Crew, work
     from autotune.store import Store
     from autotune.study.request import SearchRequest
@@ -241,8 +243,9 @@ def search(
             check_writable(Path(place))
     with Store.open(store) as opened:
         shared = join or scheduler is not None
-        progress = watch(asked, json_out)
-        begun = Search(asked, opened, join=shared, watch=progress)
+        progress = watch(asked, json_out, quiet)
+        say = silent_say if quiet else to_stderr
+        begun = Search(asked, opened, join=shared, watch=progress, say=say)
         if pareto:
             require_layouts(begun.request.space)
         if scheduler is None:
@@ -268,11 +271,11 @@ def _pairs(words: list[str] | None) -> dict[str, str]:
     return pairs
 
 
-def watch(asked: SearchRequest, json_out: str | None) -> Progress:
+def watch(asked: SearchRequest, json_out: str | None, quiet: bool = False) -> Progress:
     """The progress display of a search."""
     from autotune.terminal.progress import Progress
 
-    return Progress(asked.plan.trials, asked.budget_s, json_out == "-")
+    return Progress(asked.plan.trials, asked.budget_s, quiet or json_out == "-")
 
 
 def run_search(

@@ -8,7 +8,7 @@ figures.
 from autotune.stats.blocks import DefaultLevel, design, drifted
 from autotune.stats.comparison import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.estimate import Estimate, estimate
-from autotune.stats.log_ratios import detect_resolution
+from autotune.stats.log_ratios import detect_resolution, noise_band
 from autotune.stats.power import (
     PowerEstimate,
     Resolvable,
@@ -58,6 +58,7 @@ __all__ = [
     "known_gain",
     "looks_up_to",
     "next_run",
+    "noise_band",
     "noise_of",
     "pairs_needed",
     "posterior",

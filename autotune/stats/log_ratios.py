@@ -8,10 +8,12 @@ the ``high`` values, and this keeps the promised coverage exactly.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
+from scipy import stats
 
 from autotune.errors import WorkError
 from autotune.stats.exact import Flags, Floats, Values, middle
@@ -163,3 +165,19 @@ def _resolution(
     whole_d = slow[~flags(censored_default, slow.size)]
     whole_c = fast[~flags(censored_candidate, fast.size)]
     return detect_resolution([*whole_d, *whole_c]) or 0.0
+
+
+def noise_band(
+    ratio: float, variance: float, freedom: int, runs: int, defaults: int, level: float = 0.95
+) -> tuple[float, float] | None:
+    """Interval of a ratio of times that the noise of single runs gives it, for a first look.
+
+    ``variance`` is that of one log time with ``freedom`` degrees of freedom; the ratio is of the
+    median of ``runs`` runs to that of ``defaults`` runs of the default. The choice among many
+    settings is not in it, so it proves nothing. None without a degree of freedom.
+    """
+    if freedom < 1 or runs < 1 or defaults < 1:
+        return None
+    half = float(stats.t.ppf((1 + level) / 2, freedom))
+    half *= math.sqrt(variance * (1 / runs + 1 / defaults))
+    return ratio * math.exp(-half), ratio * math.exp(half)

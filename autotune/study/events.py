@@ -27,10 +27,21 @@ class RunEnded:
 
 
 @dataclass(frozen=True)
+class DefaultMeasured:
+    """The first runs of the default have ended: ``values_s`` are their times in seconds, ``run_s``
+    is what a launch costs in seconds of wall time."""
+
+    values_s: tuple[float, ...]
+    run_s: float
+
+
+@dataclass(frozen=True)
 class TrialEnded:
     """A trial has ended.
 
     ``best`` is the best estimated ratio T / T_default so far, None as long as there is none.
+    ``band`` is the interval that the noise of single runs gives it
+    (:func:`autotune.stats.noise_band`), None if that is not known.
     """
 
     number: int
@@ -40,6 +51,7 @@ class TrialEnded:
     best: float | None
     best_setting: Setting | None
     reused: bool
+    band: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -65,7 +77,7 @@ class Note:
     words: str
 
 
-Event = RunStarted | RunEnded | TrialEnded | PhaseStarted | Waiting | Note
+Event = RunStarted | RunEnded | DefaultMeasured | TrialEnded | PhaseStarted | Waiting | Note
 Watcher = Callable[[Event], None]
 
 

@@ -13,6 +13,8 @@ import time
 
 from autotune.errors import AutotuneError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
+from autotune.stats import noise_band
+from autotune.stats.blocks import NEAREST
 from autotune.store import Store
 from autotune.store.model import PRUNED
 from autotune.store.workers import BEAT_S
@@ -27,7 +29,14 @@ from autotune.strategies import (
 )
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.evaluator import Defaults, Evaluator
-from autotune.study.events import PhaseStarted, TrialEnded, Waiting, Watcher, silent
+from autotune.study.events import (
+    DefaultMeasured,
+    PhaseStarted,
+    TrialEnded,
+    Waiting,
+    Watcher,
+    silent,
+)
 from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
 from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT
 from autotune.study.run_history import SEARCH
@@ -68,6 +77,7 @@ class SearchPhase:
         self.ended_by = ""
         self.idle = InactiveParameters(space)
         self._told: set[int] = set()
+        self._told_default = False
         self._last_told = -1
 
     @property
@@ -199,6 +209,7 @@ class SearchPhase:
         known = self._known(trial)
         if known is None:
             self.defaults.start()
+            self._tell_of_default()
             self._learn_unused(trial)
             known = self._known(trial)
         if known is not None:
@@ -218,8 +229,25 @@ class SearchPhase:
                 best.estimate if best else None,
                 best.effective if best else None,
                 trial.reused,
+                self._band(best) if best else None,
             )
         )
+
+    def _tell_of_default(self) -> None:
+        """Report the default's time and what a run costs, once."""
+        records = self.evaluator.history.default_records()
+        if self._told_default or not records:
+            return
+        self._told_default = True
+        values = tuple(record.value_s for record in records)
+        self.watch(DefaultMeasured(values, self.budget.cost_s(1)))
+
+    def _band(self, trial: Trial) -> tuple[float, float] | None:
+        """The interval that the noise of single runs gives the trial's ratio."""
+        history = self.evaluator.history
+        runs = sum(e.trial == trial.number and e.record.valid for e in history.entries)
+        around = min(2 * NEAREST, len(history.default_values()))
+        return noise_band(trial.estimate or 1.0, *history.default_scatter(), runs, around)
 
     def _known(self, trial: Trial) -> tuple[float | None, str] | None:
         """The result of the effective setting if it is known without a run."""

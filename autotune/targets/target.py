@@ -337,6 +337,10 @@ class Target:
                 parameters=spec.parameters | {LIBRARY: {}},
                 launch_options=(*spec.launch_options, adapter.tune_option, params_file),
             )
+        if os.geteuid() == 0 and adapter.root_option not in ("", *spec.launch_options):
+            # Launches of autotune have a variable for it, which the user's shell may not have.
+            options = (adapter.root_option, *spec.launch_options)
+            spec = dataclasses.replace(spec, launch_options=options)
         behind = ""
         if spec.stdin is not None and adapter.forwards_input:
             behind = f" < {shlex.quote(spec.stdin)}"

@@ -75,6 +75,8 @@ class Adapter(ABC):
     """Whether a number or choice that the library does not understand stops the launch."""
     tune_option: ClassVar[str] = ""
     """Option of the launcher that loads a file of ``--mca NAME VALUE`` lines; "" if none."""
+    root_option: ClassVar[str] = ""
+    """Option without which the launcher refuses to work for root; "" if it does not refuse."""
     transport_parameter: ClassVar[str] = ""
     """Parameter that chooses what carries the messages; "" if there is none."""
     on_testbed: ClassVar[bool] = False

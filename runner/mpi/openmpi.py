@@ -128,6 +128,7 @@ class OpenMPI(Adapter):
     placement_names = frozenset(POLICIES)
     reads_back = True
     tune_option = "--tune"
+    root_option = "--allow-run-as-root"
     on_testbed = True
     transport_parameter = "pml"
     # Open MPI demands both variables from root; for other users they have no effect.

@@ -1,0 +1,162 @@
+"""The live view: its lines at any width, how often it is drawn, and where it is none."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+import textwrap
+import threading
+
+import pytest
+
+from autotune.space import Setting
+from autotune.stats import noise_band
+from autotune.study.events import (
+    DefaultMeasured,
+    Event,
+    PhaseStarted,
+    RunStarted,
+    TrialEnded,
+    Waiting,
+)
+from autotune.terminal.live_view import CPU_SHARE, TICK_S, fitted, pause_s
+from autotune.terminal.progress import Progress
+from tests.cli.conftest import Cli
+
+LONG = Setting({"btl_sm_eager_limit": 8192, "coll_tuned_allreduce_algorithm_segmentsize": 4096})
+EVENTS: list[Event] = [
+    PhaseStarted("search", "searching", 60),
+    DefaultMeasured((0.49, 0.50, 0.52), 1.2),
+    TrialEnded(11, LONG, "ok", 0.93, 0.93, LONG, False, (0.9, 0.97)),
+    RunStarted(LONG, "search"),
+]
+ON_A_TERMINAL = """
+import sys, threading, time
+from autotune.space import Setting
+from autotune.study.events import PhaseStarted, RunStarted
+from autotune.terminal.live_view import REFRESH_S
+from autotune.terminal.progress import Progress
+
+began = time.monotonic()
+with Progress(60, None) as watch:
+    active = watch.active
+    watch(PhaseStarted("search", "searching", 60))
+    for _ in range(1000):
+        watch(RunStarted(Setting({"a": 1}), "search"))
+    time.sleep(2.2)
+most = (time.monotonic() - began) / REFRESH_S + 1
+print(active, watch.drawn, watch.drawn <= most, threading.active_count())
+"""
+
+
+def on_a_terminal(**variables: str) -> tuple[list[str], str]:
+    """What the program prints on standard output, and what a terminal gets on standard error."""
+    ours, theirs = pty.openpty()
+    said: list[bytes] = []
+
+    def read() -> None:
+        try:
+            while more := os.read(ours, 4096):
+                said.append(more)
+        except OSError:  # The other end is closed.
+            return
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(ON_A_TERMINAL)],
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "60", **variables},
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        text=True,
+        check=True,
+    )
+    os.close(theirs)
+    reader.join()
+    os.close(ours)
+    return done.stdout.split(), b"".join(said).decode()
+
+
+def test_a_view_is_drawn_at_most_twice_a_second_and_its_thread_ends() -> None:
+    (active, drawn, bounded, threads), said = on_a_terminal()
+    assert active == "True"
+    assert int(drawn) >= 2, "the elapsed time of a run is not seen"
+    assert bounded == "True", drawn
+    assert threads == "1"
+    assert "run 1, " in said
+
+
+@pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"TERM": "unknown"}])
+def test_a_dumb_terminal_gets_plain_lines(variables: dict[str, str]) -> None:
+    (active, drawn, *_), said = on_a_terminal(**variables)
+    assert (active, drawn) == ("False", "0")
+    assert said.splitlines() == ["searching ..."]
+
+
+def test_no_color_is_obeyed() -> None:
+    _, said = on_a_terminal(NO_COLOR="1")
+    assert "run 1, " in said
+    assert "\x1b[3" not in said
+
+
+def test_the_pauses_follow_from_the_cost_of_a_drawing() -> None:
+    for cost in (0.0, 0.001, 0.01, 1.0):
+        pause = pause_s(cost)
+        assert pause >= TICK_S
+        assert cost <= CPU_SHARE * pause * 1.0001
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80])
+def test_lines_fit_and_begin_with_what_matters(width: int) -> None:
+    watch = Progress(60, None)
+    for event in EVENTS:
+        watch(event)
+    lines = watch._view(width)
+    assert all(len(line) <= width for line in lines)
+    assert [line.split()[0] for line in lines] == ["phase", "best", "default", "now"]
+    if width >= 60:
+        assert "trial 12/60" in lines[0]
+        assert "+7.5 %  noise +3.1 % .. +11.1 %  not proven" in lines[1]
+        assert "0.500 s (0.490 s .. 0.520 s, 3 runs)" in lines[2]
+    assert fitted("a", ["x" * 90], 20).endswith("\N{HORIZONTAL ELLIPSIS}")
+
+
+def test_plain_lines_are_rate_limited(capfd: pytest.CaptureFixture[str]) -> None:
+    now = 0.0
+    with Progress(60, None, clock=lambda: now) as watch:
+        watch(EVENTS[1])
+        for number in range(20):
+            watch(TrialEnded(number, LONG, "ok", 0.9, 1 - number / 100, LONG, False))
+            watch(Waiting("busy"))
+        now = 30.0
+        watch(Waiting("busy"))
+    said = capfd.readouterr().err.splitlines()
+    assert said == [
+        "the default takes 0.500 s (0.490 s .. 0.520 s, 3 runs); a run costs 1.200 s",
+        "trial 1/60  this +11.1 %  best +0.0 %",
+        "busy",
+        "busy (and 19 waits before)",
+    ]
+
+
+def test_the_noise_band_narrows_with_runs() -> None:
+    one, four = noise_band(0.9, 0.01, 5, 1, 6), noise_band(0.9, 0.01, 5, 4, 6)
+    assert one is not None
+    assert four is not None
+    assert one[0] < four[0] < 0.9 < four[1] < one[1]
+    assert noise_band(0.9, 0.0, 0, 1, 1) is None
+
+
+@pytest.mark.mpi
+@pytest.mark.usefixtures("steady")
+def test_quiet_prints_the_result_only(cli: Cli, library: object) -> None:
+    target = ("--app", "steady", "--input", "tiny", "--no-guard", "--store", "r.db", "--quiet")
+    run = cli("run", *target)
+    assert run.code == 0, run.err
+    assert run.err == ""
+    found = cli("search", *target, "--strategy", "random", "--trials", "1")
+    assert found.code == 0, found.err
+    assert found.err == ""
+    assert "Measured without the guard" in found.out
