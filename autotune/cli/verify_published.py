@@ -13,6 +13,7 @@ from autotune.cli.publish import waiting
 from autotune.errors import UsageError
 from autotune.publish.recheck import PAIRS, Recheck
 from autotune.publish.undo import published
+from autotune.publish.verification import remember_verifications
 from autotune.publish.verify import (
     FileState,
     published_header,
@@ -110,6 +111,7 @@ def verify_published(
                 recorded=run_recorded,
                 watch=progress,
             )
+    remember_verifications(states, checks)
     renewals = renew(states, checks, library, say) if renewing else []
     kept = {one.path for one in renewals if one.renewed}
     bad = [s for s in states if s.lost and s.path not in kept]

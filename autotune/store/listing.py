@@ -81,7 +81,7 @@ class StudyQuery:
 
 @dataclass(frozen=True)
 class StudyRow:
-    """One study of a page; ``machine`` is its CPU model, ``gain`` a fraction if there is a result."""
+    """One study of a page; ``machine`` is its CPU model, ``gain`` a fraction, if any."""
 
     study: StudySummary
     machine: str

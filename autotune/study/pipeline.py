@@ -9,9 +9,12 @@ The last part is the procedure on any evaluator: search, select, prove in rounds
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any
 
@@ -19,7 +22,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
-from autotune.store import Store, StudyKey, StudyRecord
+from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.budget import BudgetSpent, SearchPlan
@@ -50,6 +53,8 @@ from autotune.targets.target import Target
 
 FINISH = "finish"
 """The role of the worker that makes the proofs of the whole study."""
+SESSION = "session:"
+"""Beginning of the names under which a study stores its sessions."""
 FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
 
 
@@ -257,6 +262,7 @@ class StudyContext:
 
     def __enter__(self) -> StudyRun:
         session = self._session.__enter__()
+        self._store_session()
 
         def pull() -> None:
             session.evaluator.pull()
@@ -273,6 +279,18 @@ class StudyContext:
         trial_store.load()
         screening = self._screening(session, trial_store) if self.request.fidelity else None
         return StudyRun(self.request, session, trial_store, screening)
+
+    def _store_session(self) -> None:
+        """Store the bounds of this session and its process, for those who watch the study."""
+        plan = self.request.plan
+        document = {
+            "trials": plan.trials,
+            "budget_s": plan.budget_s,
+            "max_runs": plan.max_runs,
+            "owner": dataclasses.asdict(OwnerProcess.here()),
+        }
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        self.store.store_document(self.study.id, f"{SESSION}{stamp}:{os.getpid()}", document)
 
     def _screening(self, session: Session, trial_store: StoredTrials) -> Screening:
         """The screening of this study; its runs are in a study of their own."""
