@@ -8,6 +8,7 @@ import time
 from typing import Any
 
 from autotune.api.status import state_of
+from autotune.errors import AutotuneError
 from autotune.space import Setting
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store.workers import LEASE_S
@@ -112,7 +113,10 @@ def _best(state: dict[str, Any], history: RunHistory) -> dict[str, Any] | None:
 
 
 def _key(values: dict[str, Any]) -> str:
-    return Setting(values).key
+    try:
+        return Setting(values).key
+    except AutotuneError:
+        return ""  # Somebody else wrote it: it has no runs that count.
 
 
 def _best_words(best: dict[str, Any] | None) -> str:

@@ -49,7 +49,7 @@ def study_page(site: Site, request: Request) -> View:
     drawing = site.drawn(("parallel", *seen), lambda: _parallel(site.store, study))
     return View(
         "study.html",
-        section.title,
+        _name(study),
         "/",
         {
             "study": study,
@@ -72,7 +72,12 @@ def _live(store: Store, study: StudyRecord) -> dict[str, Any] | None:
 
 
 def _section(store: Store, study: StudyRecord) -> Section:
-    return plain_section(study_section(store, study))
+    return plain_section(study_section(store, study, "Answer and proof"))
+
+
+def _name(study: StudyRecord) -> str:
+    app = study.key.app
+    return f"{app.name}{f' {app.input}' if app.input else ''} on {study.key.ranks} ranks"
 
 
 def _parallel(store: Store, study: StudyRecord) -> str:
