@@ -77,6 +77,7 @@ def verify_published(
     """
     from autotune.api.verify import compare_again, existing_publications, look_at, renew
     from autotune.publish.published_files import published
+    from autotune.publish.verification import remember_verifications
     from autotune.publish.verify import published_header
     from autotune.store import Store
     from autotune.terminal.progress import Progress
@@ -113,6 +114,7 @@ def verify_published(
                 recorded=run_recorded,
                 watch=progress,
             )
+    remember_verifications(states, checks)
     renewals = renew(states, checks, library, say) if renewing else []
     kept = {one.path for one in renewals if one.renewed}
     bad = [s for s in states if s.lost and s.path not in kept]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from autotune.anova.factors import judge_factors
 from autotune.anova.oneway import respond
@@ -16,7 +16,7 @@ from autotune.publish.expiry import PublishedFile, proven_with, published_files
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
 from autotune.report.page import Copy, PageTable, Section
 from autotune.report.study import proof_ratios, study_section
-from autotune.store import Store, StudyRecord
+from autotune.store import Store, StudyRecord, StudySummary
 from autotune.study.result import Result
 from autotune.study.run_history import DEFAULT_KEY
 from autotune.study.trial_store import history_of
@@ -44,13 +44,23 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
     Raises UsageError if nothing was measured on this cluster.
     """
     studies = answered(store, name)
-    result = RESULTS.latest(name)
-    tables = TABLES.latest(name)
-    if not studies and result is None and tables is None and dataset is None:
+    found = [*known_sections(store, name, studies)]
+    if dataset is not None:
+        found.append(dataset_section(dataset))
+    if not found:
         raise UsageError(
             f"cluster {name} has no finished search and no class-wide result in "
             f"{store.shown}; autotune studies lists the studies"
         )
+    return [*found, *(study_section(store, study) for study, _ in studies)]
+
+
+def known_sections(
+    store: Store, name: str, studies: list[tuple[StudyRecord, Result]]
+) -> list[Section]:
+    """What is known of a cluster: overview of ``studies``, published files, class, collectives."""
+    result = RESULTS.latest(name)
+    tables = TABLES.latest(name)
     sections = [_overview(store, studies)] if studies else []
     if files := [one for one in published_files()[0] if one.header.cluster == name]:
         sections.append(published_section(files))
@@ -58,15 +68,18 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
         sections.append(classwide_section(result))
     if tables is not None:
         sections.append(collectives_section(tables))
-    if dataset is not None:
-        sections.append(dataset_section(dataset))
-    return [*sections, *(study_section(store, study) for study, _ in studies)]
+    return sections
 
 
-def answered(store: Store, cluster: str) -> list[tuple[StudyRecord, Result]]:
-    """The searches on a cluster that have a result, the newest first."""
+def answered(
+    store: Store, cluster: str, listed: Iterable[StudySummary] | None = None
+) -> list[tuple[StudyRecord, Result]]:
+    """Those of the listed searches that are of the cluster and have a result, in their order.
+
+    Without a list: all searches, the newest first.
+    """
     found = []
-    for summary in store.studies():
+    for summary in store.studies() if listed is None else listed:
         if summary.cluster == cluster and summary.status in HEADLINES:
             study = store.get_study(summary.id)
             if study.result is not None and "recommended" in study.result:

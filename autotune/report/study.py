@@ -154,6 +154,15 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
 
 def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
     """A figure of the best ratio so far over the search runs; empty if there was no search."""
+    points = best_so_far(history, trials)
+    if not points:
+        return ""
+    title = "Best setting so far during the search (as measured, before the proof)"
+    return steps({"best": points}, title, "search runs", "time / time of the default")
+
+
+def best_so_far(history: RunHistory, trials: list[TrialRecord]) -> list[tuple[float, float]]:
+    """The best ratio after each number of search runs, where it changes; empty without a search."""
     estimates = {t.number: t.estimate for t in trials if t.state == "ok" and t.estimate is not None}
     last: dict[int, int] = {}
     searched = 0
@@ -167,10 +176,9 @@ def search_history(history: RunHistory, trials: list[TrialRecord]) -> str:
             best = estimates[number]
             points.append((float(runs), best))
     if not last:
-        return ""
+        return []
     points.append((float(searched), best))
-    title = "Best setting so far during the search (as measured, before the proof)"
-    return steps({"best": points}, title, "search runs", "time / time of the default")
+    return points
 
 
 def _proof(history: RunHistory, result: Result | None) -> str:

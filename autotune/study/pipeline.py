@@ -9,9 +9,12 @@ The last part is the procedure on any evaluator: search, select, prove in rounds
 
 from __future__ import annotations
 
+import dataclasses
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -20,7 +23,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
-from autotune.store import Store, StudyKey, StudyRecord
+from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of, stored_options
@@ -39,7 +42,15 @@ from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.next_step import search_step
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
-from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, FINISH, FINISHED, NOTHING_LEFT, Result
+from autotune.study.result import (
+    BUDGET_GONE,
+    BUDGET_SPENT,
+    FINISH,
+    FINISHED,
+    NOTHING_LEFT,
+    SESSION,
+    Result,
+)
 from autotune.study.rounds import Round, Rounds
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
@@ -258,6 +269,7 @@ class StudyContext:
 
     def __enter__(self) -> StudyRun:
         session = self._session.__enter__()
+        self._store_session()
 
         def pull() -> None:
             session.evaluator.pull()
@@ -274,6 +286,18 @@ class StudyContext:
         trial_store.load()
         screening = self._screening(session, trial_store) if self.request.fidelity else None
         return StudyRun(self.request, session, trial_store, screening)
+
+    def _store_session(self) -> None:
+        """Store the bounds of this session and its process, for those who watch the study."""
+        plan = self.request.plan
+        document = {
+            "trials": plan.trials,
+            "budget_s": plan.budget_s,
+            "max_runs": plan.max_runs,
+            "owner": dataclasses.asdict(OwnerProcess.here()),
+        }
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        self.store.store_document(self.study.id, f"{SESSION}{stamp}:{os.getpid()}", document)
 
     def _screening(self, session: Session, trial_store: StoredTrials) -> Screening:
         """The screening of this study; its runs are in a study of their own."""

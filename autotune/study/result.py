@@ -32,6 +32,8 @@ MORE_TRIALS = 10
 """Number of trials that is proposed if only trials are bounded: a continued search proves again."""
 FINISH = "finish"
 """The role of the worker that makes the proofs of the whole study."""
+SESSION = "session:"
+"""Beginning of the names under which a study stores its sessions."""
 MOVED = "moved"
 """Status of a study that was begun elsewhere; its result names the study that is measured."""
 

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp
 
 from autotune.report.page import part
 from autotune.store import Store
-from autotune.ui import studies, study
+from autotune.ui import clusters, comparison, datasets, publications, running, studies, study
 from autotune.ui.access import Access
 from autotune.ui.site import PageFunction, Site, failure
 
@@ -28,6 +28,16 @@ PAGES: dict[str, PageFunction] = {
     "/study/{study}/importance": study.importance_page,
     "/study/{study}/runs": study.runs_page,
     "/study/{study}/run/{run}": study.run_page,
+    "/study/{study}/state.json": running.state_json,
+    "/running": running.running_page,
+    "/compare": comparison.comparison_page,
+    "/clusters": clusters.clusters_page,
+    "/cluster/{name}": clusters.cluster_page,
+    "/published": publications.publications_page,
+    "/published/{publication}": publications.publication_page,
+    "/datasets": datasets.datasets_page,
+    "/dataset/{name}": datasets.dataset_page,
+    "/dataset/{name}/cells": datasets.cells_page,
 }
 _TYPES = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
 

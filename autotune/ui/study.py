@@ -5,18 +5,21 @@ from __future__ import annotations
 import math
 import shlex
 from datetime import UTC, datetime
+from typing import Any
 
 from starlette.requests import Request
 
 from autotune.anova.importance import importance, study_evidence
 from autotune.anova.table import study_table
 from autotune.api.importance import weights_figure
+from autotune.api.live import live_state
 from autotune.api.status import state_of
 from autotune.errors import AutotuneError, UsageError
 from autotune.report.page import Section
 from autotune.report.parallel import parallel_coordinates
 from autotune.report.study import study_section
 from autotune.store import Store, StoredRun, StudyRecord
+from autotune.study.result import FINISHED
 from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View, number
 from autotune.wording import seconds
@@ -46,7 +49,7 @@ def study_page(site: Site, request: Request) -> View:
     drawing = site.drawn(("parallel", *seen), lambda: _parallel(site.store, study))
     return View(
         "study.html",
-        section.title,
+        _name(study),
         "/",
         {
             "study": study,
@@ -55,12 +58,26 @@ def study_page(site: Site, request: Request) -> View:
             "counts": counts,
             "state": state,
             "runs": sum(counts.values()),
+            "live": _live(site.store, study),
         },
     )
 
 
+def _live(store: Store, study: StudyRecord) -> dict[str, Any] | None:
+    """The progress of a study that runs; None for any other one."""
+    if study.status in FINISHED:
+        return None
+    state = live_state(store, study)
+    return state if state["active"] else None
+
+
 def _section(store: Store, study: StudyRecord) -> Section:
-    return plain_section(study_section(store, study))
+    return plain_section(study_section(store, study, "Answer and proof"))
+
+
+def _name(study: StudyRecord) -> str:
+    app = study.key.app
+    return f"{app.name}{f' {app.input}' if app.input else ''} on {study.key.ranks} ranks"
 
 
 def _parallel(store: Store, study: StudyRecord) -> str:

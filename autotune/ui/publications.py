@@ -1,0 +1,132 @@
+"""Published files: their evidence, what each changed, and how their last verification ended."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from starlette.requests import Request
+
+from autotune.errors import AutotuneError, UsageError
+from autotune.publish.expiry import PublishedFile, proven_with, published_files
+from autotune.publish.install import read, read_installed
+from autotune.publish.undo import backup_of
+from autotune.publish.verification import Verification, last_verifications
+from autotune.ui.site import Site, View
+
+_FRESH_S = 30
+"""Seconds for which the list is kept: it asks the MPI libraries for their versions."""
+SOURCE = "study:"
+
+
+@dataclass(frozen=True)
+class Publication:
+    """A published file with its last verification; ``id`` names it in addresses."""
+
+    file: PublishedFile
+    verified: Verification | None
+
+    @property
+    def id(self) -> str:
+        return hashlib.sha256(str(self.file.path).encode()).hexdigest()[:12]
+
+    @property
+    def study(self) -> str:
+        """The digits of the study that is its evidence; "" for another kind of evidence."""
+        source = self.file.header.evidence.source
+        return source.removeprefix(SOURCE) if source.startswith(SOURCE) else ""
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What the file sets, by name, of all groups."""
+        groups = self.file.header.content.groups.values()
+        return {name: value for group in groups for name, value in group.items()}
+
+    @property
+    def state(self) -> str:
+        """The last verification in a word."""
+        if self.file.expiry is not None:
+            return "expired"
+        if self.verified is None:
+            return "not verified yet"
+        return {True: "in force", False: "not in force", None: "not observable"}[
+            self.verified.in_force
+        ]
+
+
+def publications(site: Site) -> tuple[list[Publication], list[str]]:
+    """The user's published files, the newest first, and what is wrong with others."""
+    key = ("published", int(time.monotonic() / _FRESH_S))
+    files, problems = site.drawn(key, published_files)
+    seen = last_verifications()
+    found = [Publication(file, seen.get(str(file.path))) for file in files]
+    return sorted(found, key=lambda one: one.file.header.date, reverse=True), problems
+
+
+def publications_page(site: Site, request: Request) -> View:
+    """All published files."""
+    found, problems = publications(site)
+    return View(
+        "published.html", "Published files", "/published", {"files": found, "problems": problems}
+    )
+
+
+def publication_page(site: Site, request: Request) -> View:
+    """One published file: evidence, verification, and what it changed."""
+    wanted = request.path_params["publication"]
+    one = next((p for p in publications(site)[0] if p.id == wanted), None)
+    if one is None:
+        raise UsageError(f"no published file {wanted[:40]!r}; the list of published files has them")
+    header = one.file.header
+    seen = header.evidence
+    facts = [
+        ("file", str(one.file.path)),
+        ("format", header.format),
+        ("cluster", header.cluster),
+        ("published", header.date),
+        ("for", header.mpi),
+        ("proven with", " ".join(proven_with(header))),
+        ("programs", ", ".join(seen.programs)),
+        ("runs", str(seen.runs)),
+        ("measured", seen.date),
+        ("machine", seen.machine),
+        ("test run", header.probe),
+    ]
+    said, changed = change(one.file)
+    return View(
+        "publication.html",
+        f"Published: {one.file.path.name}",
+        "/published",
+        {
+            "one": one,
+            "evidence": seen,
+            "facts": [(name, text) for name, text in facts if text],
+            "said": said,
+            "changed": changed,
+            "undo": f"autotune unpublish {one.file.path}",
+        },
+    )
+
+
+def change(file: PublishedFile) -> tuple[str, list[tuple[str, str]]]:
+    """What publishing changed: a sentence, and the lines with "+", "-" or " " of the difference."""
+    path = file.path
+    try:
+        text = read_installed(path)
+        backup = backup_of(path, file.header)
+        before = "" if backup is None else read(backup)
+    except (AutotuneError, OSError) as problem:
+        return f"It cannot be shown: {problem}", []
+    if text is None:
+        return "The file does not exist any more.", []
+    said = "There was no such file before."
+    if backup is not None:
+        said = f"The previous content is in {Path(backup).name}."
+    if text.edited:
+        said += " The file was edited since, which is shown too."
+    lines = difflib.unified_diff(before.splitlines(), text.main.splitlines(), n=2, lineterm="")
+    # The first two lines name files; here both are this one.
+    return said, [(line[:1], line[1:]) for line in list(lines)[2:]]

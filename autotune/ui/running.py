@@ -1,0 +1,31 @@
+"""What runs now: every study on which a process works, refreshed by the page's script."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from starlette.requests import Request
+
+from autotune.api.live import live_state
+from autotune.study.result import FINISHED
+from autotune.ui.site import Site, View
+from autotune.ui.study import find
+
+LOOKED_AT = 50
+"""Number of the newest unfinished studies that are looked at."""
+
+
+def running_page(site: Site, request: Request) -> View:
+    """The studies that run, each with its phase, best setting, time left and runs."""
+    found = []
+    for number in site.store.unfinished_studies(FINISHED, LOOKED_AT):
+        study = site.store.get_study(number)
+        state = live_state(site.store, study)
+        if state["active"]:
+            found.append((study, state))
+    return View("running.html", "Running now", "/running", {"studies": found})
+
+
+def state_json(site: Site, request: Request) -> dict[str, Any]:
+    """The progress of one study, for the script."""
+    return live_state(site.store, find(site, request))

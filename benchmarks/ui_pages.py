@@ -1,0 +1,238 @@
+"""Pictures of the web page for docs/ui.md, over studies that are replayed from a recorded dataset.
+
+    python -m benchmarks.ui_pages [--out docs/figures/ui] [--store FILE]
+
+Every run time is one that was recorded in the dataset ``grid-node``; the study that uses them is
+the real one (search, proof in rounds, recommendation). One study is published to a scratch folder,
+and one more is left unfinished with this process as its worker, so that something runs. Needs
+chromium with its driver, and the packages of the extra ``dev``. Nothing of the user is read or
+written: home, data and results are in a temporary directory.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+DATASET = "grid-node"
+CELLS = ("is-A", "jacobi3d-small", "cg-W")
+
+
+def replayed(store, cell_key: str, seed: int, whole: bool = True) -> str:
+    """Store a study of a cell whose runs are drawn from the recorded ones; returns its hash."""
+    from autotune.datasets import load
+    from autotune.datasets.replay import Landscape
+    from autotune.space import DEFAULT
+    from autotune.store import AppInfo, MachineInfo, MpiInfo, OwnerProcess, StudyKey
+    from autotune.strategies.registry import create
+    from autotune.study.budget import SearchPlan
+    from autotune.study.pipeline import SESSION, run_procedure
+    from autotune.study.result import (
+        Result,
+        best_seen,
+        count_runs,
+        finalist_rows,
+        judge_status,
+        name_recommendation,
+        round_rows,
+        study_warnings,
+    )
+    from autotune.study.simulation import SimulatedEvaluator
+    from autotune.study.trial_store import StoredTrials
+
+    data = load(DATASET)
+    cell, card = data.cell(cell_key), data.card
+    land = Landscape(data, cell_key)
+    runs = data.runs(cell)
+    default = runs[(runs["setting"] == 0) & (runs["state"] == "ok")]["value_s"].median()
+    machine = card.machine
+    key = StudyKey(
+        app=AppInfo(
+            cell.app,
+            cell.app,
+            hashlib.sha256(cell_key.encode()).hexdigest(),
+            (),
+            cell.input or None,
+            None,
+            None,
+        ),
+        machine=MachineInfo(
+            machine.cores, machine.cpu_model, machine.memory_bytes, machine.kernel, "replay"
+        ),
+        mpi=MpiInfo(*card.mpi.split()),
+        ranks=cell.ranks,
+        cluster=cell.cluster,
+        space_name=f"replay of {DATASET}/{cell_key}",
+        space_hash=land.space.hash,
+        strategy="auto",
+        seed=seed,
+    )
+    study = store.study(key)
+
+    def seconds(setting, rng) -> float | str:
+        drawn = land.draw(setting, rng)
+        return drawn.ratio * default if drawn.state == "ok" else drawn.state
+
+    class Stored(SimulatedEvaluator):
+        """Stores every run, as the evaluator of a machine does."""
+
+        def run(self, setting, phase, **place):
+            entry = super().run(setting, phase, **place)
+            record = dataclasses.replace(
+                entry.record, host="replay", started_at=time.time(), cpu_s=0.0,
+                foreign_cpu_s=0.0, foreign_limit_s=0.1, verified=True,
+                stdout_tail=f"replayed from {DATASET}/{cell_key}\n",
+            )  # fmt: skip
+            trial = entry.trial if entry.trial is None else trials.ids[entry.trial]
+            store.add_run(
+                study.id, trial, phase, entry.block, entry.position, record,
+                setting_key=setting.key, order=entry.order,
+                launched={"mca": {name: str(value) for name, value in setting.items()}},
+            )  # fmt: skip
+            if not whole and entry.phase == "search" and len(trials.trials) > plan.trials // 2:
+                raise Stop
+            return entry
+
+    class Stop(Exception):
+        """The study is left as it is, in the middle."""
+
+    plan = SearchPlan(trials=min(40, len(land.settings) - 1))
+    session = {"trials": plan.trials, "budget_s": None, "max_runs": None}
+    owner = dataclasses.asdict(OwnerProcess.here())
+    store.store_document(study.id, f"{SESSION}1", session | {"owner": owner})
+    evaluator = Stored(seconds, np.random.default_rng([41, seed]))
+    trials = StoredTrials(store, study, land.space)
+    strategy = create("auto", land.space, seed=seed)
+    try:
+        answer = run_procedure(evaluator, trials, strategy, land.space, plan, seed)
+    except Stop:
+        return study.hash
+    history = evaluator.history
+    result = Result(
+        "interrupted", DEFAULT, study.hash[:12],
+        {"name": key.mpi.family, "version": key.mpi.version}, machine.fingerprint, cell.cluster,
+        cell.app, cell.ranks, "auto", seed, ended_by=answer.search.ended_by,
+        trials=len(trials.trials),
+    )  # fmt: skip
+    count_runs(result, history)
+    best = answer.search.best
+    result.best = best_seen(history, best.effective if best else None)
+    result.status = judge_status(answer, history)
+    result.finalists, result.rounds = finalist_rows(answer), round_rows(answer)
+    result.warnings = study_warnings(history, trials.trials, answer)
+    if answer.recommendation is not None:
+        name_recommendation(result, answer.recommendation)
+        result.mpirun = f"mpirun -n {cell.ranks} " + " ".join(
+            f"--mca {n} {v}" for n, v in result.recommended.items()
+        )
+    plain = json.loads(json.dumps(result.to_json(), default=int))  # Counts of numpy.
+    store.set_result(study.id, result.status, plain)
+    return study.hash
+
+
+def picture(driver, url: str, path: Path, width: int, height: int, click: Callable | None = None):
+    """A picture of a page in a window of this size."""
+    driver.set_window_size(width, height)
+    driver.get(url)
+    time.sleep(1.5)
+    if click:
+        click(driver)
+    driver.save_screenshot(str(path))
+
+
+def shrink(path: Path) -> None:
+    """The picture with a palette of 64 colours, which is enough for a page."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        image.convert("RGB").quantize(64).save(path, optimize=True)
+
+
+def main() -> None:
+    """Make the pictures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, default=Path("docs/figures/ui"))
+    parser.add_argument("--store", type=Path, help="keep the database in this new file")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as place:
+        os.environ["XDG_DATA_HOME"] = f"{place}/data"
+        os.environ["XDG_CONFIG_HOME"] = f"{place}/config"
+        make(options.out, options.store or Path(place) / "results.db", Path(place))
+
+
+def make(out: Path, database: Path, place: Path) -> None:
+    """The pictures in ``out``, from a new database."""
+    import uvicorn
+
+    from autotune.store import Store
+    from autotune.ui.app import build
+    from autotune.ui.server import listen
+    from tests.ui.browsers import headless
+
+    with Store.open(database) as store:
+        hashes = {cell: replayed(store, cell, 1) for cell in CELLS}
+        other = replayed(store, "cg-W", 2)
+        running = replayed(store, "cg-W-null", 1, whole=False)
+        for summary in store.studies():
+            print(summary.hash[:8], summary.app, summary.status, summary.runs, "runs")
+    out.mkdir(parents=True, exist_ok=True)
+    published(hashes["cg-W"], database, place)
+    opened, address = Store.open_read_only(database), listen("127.0.0.1", 0)
+    app = build(opened, "secret-of-this-run", address.hosts, address.port)
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [address.listening]})
+    thread.start()
+    base = f"http://127.0.0.1:{address.port}"
+    pages = {
+        "studies": ("/", 1400, 620),
+        "study": (f"/study/{hashes['cg-W'][:16]}", 1400, 1500),
+        "running": ("/running", 1400, 560),
+        "compare": (f"/compare?study={hashes['cg-W'][:16]}&study={other[:16]}", 1400, 1100),
+        "published": ("/published", 1400, 320),
+        "dataset": (f"/dataset/{DATASET}", 1400, 800),
+        "study-narrow": (f"/study/{hashes['cg-W'][:16]}", 500, 900),
+    }
+    print("running:", running[:8])
+    driver = headless()
+    try:
+        driver.get(address.url("secret-of-this-run"))
+        for name, (path, width, height) in pages.items():
+            picture(driver, base + path, out / f"{name}.png", width, height)
+        driver.get(f"{base}/published")
+        found = driver.find_elements("css selector", "tbody a[href^='/published/']")
+        if found:
+            picture(driver, found[0].get_attribute("href"), out / "publication.png", 1400, 1100)
+    finally:
+        driver.quit()
+        server.should_exit = True
+        thread.join()
+        opened.close()
+    for path in sorted(out.glob("*.png")):
+        shrink(path)
+        print(path, path.stat().st_size, "bytes")
+
+
+def published(study: str, database: Path, place: Path) -> None:
+    """Publish the study's setting to a scratch file, as a user does; say so if it is refused."""
+    from autotune.cli import main as autotune
+
+    target = place / "openmpi-mca-params.conf"
+    target.write_text("# lines of the administrator\nbtl_base_warn_component_unused = 0\n")
+    code = autotune(
+        ["publish", "--from", f"study:{study[:12]}", "--store", str(database), "-o", str(target)]
+    )
+    print("publish:", "done" if code == 0 else f"refused (exit code {code})")
+
+
+if __name__ == "__main__":
+    main()
