@@ -16,12 +16,16 @@ ROOT = Path(__file__).parents[1]
 BLOCK = """
 import sys
 
-class Missing:
+class Without:
+    def __init__(self, finder):
+        self.finder = finder
+
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in {packages!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+            return None
+        return self.finder.find_spec(name, path, target)
 
-sys.meta_path.insert(0, Missing())
+sys.meta_path[:] = [Without(finder) for finder in sys.meta_path]
 from autotune.cli import entry
 entry()
 """

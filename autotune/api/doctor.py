@@ -361,7 +361,8 @@ def _postgres(quick: bool) -> DoctorFinding:
             NOTE,
             what,
             "the Python package psycopg is missing",
-            'needed only if several nodes write into one database: pip install "psycopg[binary]"',
+            "needed only if several nodes write into one database: "
+            'pip install "mpi-autotune[postgres]"',
         )
     try:
         place = locate(None)

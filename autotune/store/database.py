@@ -255,7 +255,7 @@ class Postgresql:
         except (ImportError, NoSuchModuleError) as error:
             raise UsageError(
                 f"PostgreSQL needs the driver of {url.get_backend_name()} ({error}); install it "
-                'with pip install "psycopg[binary]"'
+                'with pip install "mpi-autotune[postgres]"'
             ) from error
 
     def lock(self, connection: Connection) -> None:

@@ -129,7 +129,7 @@ def test_a_server_that_does_not_answer() -> None:
 
 
 def test_a_missing_driver_is_named() -> None:
-    with pytest.raises(UsageError, match=re.escape('pip install "psycopg[binary]"')):
+    with pytest.raises(UsageError, match=re.escape('pip install "mpi-autotune[postgres]"')):
         Store.open("postgresql+nosuchdriver://u:secret@h/d")
 
 
