@@ -3,7 +3,7 @@
     python -m benchmarks.explanation_figures      # writes the four into docs/figures
 
 Run times are drawn from a seeded model (no measurement): a default of one second, a candidate with
-a gain of 10 %, 5 % noise (4 % in the race), and a machine that becomes slower by half.  The decision
+a gain of 10 %, 5 % noise (4 % in the race), and a machine that slows down by half.  What decides
 is that of :mod:`autotune.stats`.  The layers are those that ``lint-imports`` checks.
 """
 
