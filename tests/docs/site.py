@@ -22,6 +22,7 @@ BROUGHT = {"reference/mate.md": "runner/mate/README.md"}
 """Pages of the site, and where their texts lie in the repository."""
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)#\s]+)")
 FENCE = re.compile(r"^\s*(```|~~~)")
+CODE = re.compile(r"`[^`]+`")
 ITEM = re.compile(r"^( *)([-*+]|\d+\.) +")
 
 _api = tempfile.TemporaryDirectory(prefix="api-")
@@ -45,7 +46,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The page with links that hold on the site, and lists that Python-Markdown reads."""
     place = page.file.src_uri
-    return lists(links(markdown, place))
+    return lists(bars(links(markdown, place)))
 
 
 def links(markdown: str, place: str) -> str:
@@ -61,6 +62,15 @@ def links(markdown: str, place: str) -> str:
         return match[1] + posixpath.relpath(page, posixpath.dirname(place) or ".")
 
     return LINK.sub(on_the_site, markdown)
+
+
+def bars(markdown: str) -> str:
+    """Bars in the code of tables: GitHub wants a backslash before them, the site would show it."""
+    rows = (
+        CODE.sub(lambda code: code[0].replace(r"\|", "|"), line) if line.startswith("|") else line
+        for line in markdown.split("\n")
+    )
+    return "\n".join(rows)
 
 
 def lists(markdown: str) -> str:

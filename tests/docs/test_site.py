@@ -78,6 +78,10 @@ def test_links_out_of_the_pages_lead_to_the_site() -> None:
     assert back == "[results](../results/results.md#a)"
 
 
+def test_a_bar_in_the_code_of_a_table_has_no_backslash() -> None:
+    assert site.bars("| `A\\|B` | c\\|d |\n`A\\|B`") == "| `A|B` | c\\|d |\n`A\\|B`"
+
+
 def test_lists_are_read_as_github_reads_them() -> None:
     text = "Two words:\n- one\n  - part\n- two\n\n```\nText\n- no list\n```"
     assert site.lists(text) == (
