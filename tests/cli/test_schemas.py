@@ -88,7 +88,8 @@ READING = (
     "space list", "space show openmpi", "space check openmpi", "space discover btl_sm",
     "dataset list", "dataset describe grid-node", "dataset classes grid-node", "doctor --quick",
     "publish --formats", "features --list", "explore grid-node --dry-run", "anova grid-node",
-    "importance grid-node", "testbed status --no-measure", "studies", "status", "schema",
+    "importance grid-node", "testbed status --no-measure",
+    "classwide explore-node-xeon --no-measure", "studies", "status", "schema",
 )  # fmt: skip
 """Commands that need no study.  The cli fixture checks what each writes."""
 
@@ -116,6 +117,8 @@ def test_the_commands_around_studies(cli: Cli, steady: str, work: Path) -> None:
             ("compare", "default", "btl_sm_eager_limit=64k", *app, "--runs", "20"),
             ("noise", *app, "--runs", "6"),
             ("run", *app),
+            ("features", *app, "-o", "features.json"),
+            ("predict", "features.json"),
             ("show", "1"),
             ("show", "2"),
             ("show", "3"),
