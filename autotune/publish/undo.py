@@ -29,7 +29,7 @@ def remove(path: Path, force: bool = False) -> str:
     header = text.header
     if header is None:
         raise UsageError(f"{path} was not published by autotune; it is left as it is")
-    backup = backup_of(path, header)
+    backup = previous_content(path, header)
     words = ""
     if text.edited:
         if not force:
@@ -44,7 +44,7 @@ def remove(path: Path, force: bool = False) -> str:
     return done + words
 
 
-def backup_of(path: Path, header: Header) -> Path | None:
+def previous_content(path: Path, header: Header) -> Path | None:
     """The file with the previous content; None if there was none.  Raises WorkError for another
     name than a backup's."""
     if header.backup is None:

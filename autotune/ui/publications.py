@@ -13,7 +13,7 @@ from starlette.requests import Request
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.expiry import PublishedFile, proven_with, published_files
 from autotune.publish.install import read, read_installed
-from autotune.publish.undo import backup_of
+from autotune.publish.undo import previous_content
 from autotune.publish.verification import Verification, last_verifications
 from autotune.ui.site import Site, View
 
@@ -116,7 +116,7 @@ def change(file: PublishedFile) -> tuple[str, list[tuple[str, str]]]:
     path = file.path
     try:
         text = read_installed(path)
-        backup = backup_of(path, file.header)
+        backup = previous_content(path, file.header)
         before = "" if backup is None else read(backup)
     except (AutotuneError, OSError) as problem:
         return f"It cannot be shown: {problem}", []

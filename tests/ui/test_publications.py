@@ -1,0 +1,140 @@
+"""Published files, clusters, datasets, comparisons and what runs now."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from autotune.api.live import live_state
+from autotune.publish.formats import find
+from autotune.publish.install import put
+from autotune.publish.undo import remember_file
+from autotune.publish.verification import last_verifications, record_path, remember_verifications
+from autotune.publish.verify import FileState
+from autotune.store import Store
+from autotune.testing.format import NEW, evidence, planned
+from tests.contract.store_samples import key, ok
+from tests.ui.conftest import Clients
+from tests.ui.stores import TOKEN, searched
+
+
+def test_datasets_and_a_card(client: TestClient) -> None:
+    text = client.get("/datasets").text
+    assert 'href="/dataset/grid-node"' in text
+    card = client.get("/dataset/grid-node").text
+    for word in ("Complete grids of few parameters", "autotune explore grid-node", "cg-W"):
+        assert word in card
+    cells = client.get("/dataset/grid-node/cells").text
+    assert "null cell" in cells
+    assert "<html" not in cells
+
+
+def test_two_studies_side_by_side(clients: Clients, tmp_path: Path) -> None:
+    path = tmp_path / "two.db"
+    with Store.open(path) as store:
+        a, b = searched(store), searched(store, seed=2, ranks=8)
+    client = clients(path)
+    client.get(f"/?token={TOKEN}")
+    text = client.get(f"/compare?study={a[:16]}&study={b[:16]}").text
+    row = re.search(r"<td[^>]*>ranks</td><td[^>]*>4</td><td[^>]*>8</td>", text)
+    assert row is not None
+    assert "<td>guard</td>" not in text  # It is the same.
+    assert f"A: study {a[:8]}" in text
+    assert f"B: study {b[:8]}" in text
+    assert "autotune compare" in text
+    assert "choose a study" in client.get("/compare").text
+    too_many = client.get(f"/compare?study={a[:16]}&study={b[:16]}&study={a[:16]}")
+    assert too_many.status_code == 404
+    assert "expected two" in too_many.text
+
+
+def test_a_cluster_with_its_studies(client: TestClient) -> None:
+    assert 'href="/cluster/local"' in client.get("/clusters").text
+    text = client.get("/cluster/local").text
+    assert 'href="/?cluster=local"' in text
+    assert "1 study" in text
+    assert client.get("/cluster/elsewhere").status_code == 404
+
+
+def test_no_published_file(client: TestClient) -> None:
+    assert "autotune publish" in client.get("/published").text
+    assert client.get("/published/0123456789ab").status_code == 404
+
+
+def test_a_study_that_runs_and_one_that_does_not(database: Path) -> None:
+    with Store.open(database) as store:
+        one = store.get_study(store.studies()[0].id)
+        before = live_state(store, one)
+        store.add_trial(one.id, {"limit": 1}, "limit=1")  # this process measures it
+        now = live_state(store, one)
+        store.set_result(one.id, "keep_default", None)
+        ended = live_state(store, store.get_study(one.id))
+    assert not before["active"]
+    assert now["active"]
+    assert not ended["active"]
+    assert now["words"]["phase"] == "searching"
+    low, high = now["best"]["band"]
+    assert low < now["best"]["ratio"] < high
+    assert "not proven" in now["words"]["best"]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "words"),
+    [
+        ({"trials": None, "budget_s": 100.0, "max_runs": None}, "at most 90 s"),
+        ({"trials": None, "budget_s": None, "max_runs": 20}, "at most 10 s"),
+        ({"trials": 20, "budget_s": None, "max_runs": None}, "with the proof"),
+        ({}, "no bound that was stored"),
+    ],
+)
+def test_the_time_left(tmp_path: Path, bounds: dict[str, float | None], words: str) -> None:
+    with Store.open(tmp_path / "left.db") as store:
+        study = store.study(key())
+        store.store_document(study.id, "session:1", bounds)
+        trial = store.add_trial(study.id, {"limit": 1}, "limit=1")
+        for _ in range(10):
+            store.add_run(study.id, trial.id, "search", 0, 0, ok(1.0))
+        left = live_state(store, store.get_study(study.id))
+    assert words in left["words"]["left"]
+
+
+def test_the_last_verification_is_stored_for_display(tmp_path: Path) -> None:
+    path = tmp_path / "a.conf"
+    remember_verifications([FileState(path, False, "the file was edited")], [])
+    found = last_verifications()[str(path)]
+    assert (found.in_force, found.why, found.gains) == (False, "the file was edited", ())
+    record_path().write_text("[1, 2]")
+    assert last_verifications() == {}
+    remember_verifications([FileState(path, True, "2 values in force")], [])
+    assert last_verifications()[str(path)].in_force
+
+
+def test_a_published_file_with_what_it_changed(client: TestClient, tmp_path: Path) -> None:
+    place = tmp_path / "openmpi-mca-params.conf"
+    before = Path(f"{place}.before-autotune")
+    before.write_text("# <b>of the administrator</b>\n")
+    fmt = find("openmpi-user")
+    one = planned(fmt, place, evidence(mpi_family="openmpi", mpi_version="5.0.11"))
+    made = dataclasses.replace(
+        one, kept=before.read_text(), header=dataclasses.replace(one.header, backup=before.name)
+    )
+    put(place, made.text(made.content, NEW, "seen"))
+    remember_file(place)
+    listed = client.get("/published").text
+    found = re.search(r'href="(/published/[0-9a-f]{12})"', listed)
+    assert found is not None
+    assert "not verified yet" in listed
+    remember_verifications([FileState(place, True, "1 value in force")], [])
+    text = client.get(found[1]).text
+    assert "1 value in force" in text
+    assert "The previous content is in openmpi-mca-params.conf.before-autotune" in text
+    assert "&lt;b&gt;of the administrator" in text
+    name, value = next(iter(next(iter(made.content.groups.values())).items()))
+    assert f"+{name} = {value}" in text
+    assert f"autotune unpublish {place}" in text
+    before.unlink()
+    assert "It cannot be shown" in client.get(found[1]).text
