@@ -11,7 +11,10 @@ is which roles have the right to write.
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -181,7 +184,8 @@ class Sqlite:
                     cursor.execute("PRAGMA journal_mode=WAL")
                     break
                 except sqlite3.OperationalError as error:
-                    if "locked" not in str(error) or time.monotonic() > deadline:
+                    locked = "locked" in str(error)
+                    if not locked or time.monotonic() > deadline or not self._has_locks():
                         raise
                     time.sleep(_RETRY_S)
             mode = cursor.fetchall()[0][0]
@@ -193,6 +197,15 @@ class Sqlite:
                 "put the results database on a local disk (--store PATH or $AUTOTUNE_STORE)"
             )
 
+    def _has_locks(self) -> bool:
+        """Whether files beside the database can be locked; the database itself is not touched."""
+        try:
+            with tempfile.TemporaryFile(dir=self.path.parent) as scratch:
+                fcntl.lockf(scratch, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as problem:
+            return problem.errno not in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP)
+        return True
+
     def now(self) -> str:
         return "(julianday('now') - 2440587.5) * 86400.0"
 
@@ -201,6 +214,11 @@ class Sqlite:
 
     def explain(self, message: str) -> AutotuneError | None:
         where = f"the results database {self.path}"
+        if "locked" in message and not self._has_locks():
+            return UsageError(
+                f"{where} cannot be used, because the file system of {self.path.parent} has "
+                "no file locks; put it on a local disk (--store PATH or $AUTOTUNE_STORE)"
+            )
         if "locked" in message:
             return WorkError(
                 f"{where} has been locked by another process for more than "
