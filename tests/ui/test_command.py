@@ -1,0 +1,37 @@
+"""``autotune ui`` as a user meets it."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.cli import main
+
+
+def test_the_command_line_does_not_import_the_framework() -> None:
+    words = "import sys, autotune.cli.commands, autotune.cli.ui; print('starlette' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_without_its_packages_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], database: Path
+) -> None:
+    monkeypatch.setattr("autotune.cli.ui.find_spec", lambda name: None)
+    assert main(["ui", "--store", str(database)]) == 2
+    assert 'pip install "mpi-autotune[ui]"' in " ".join(capsys.readouterr().err.split())
+    assert importlib.util.find_spec("starlette") is not None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.7"])
+def test_another_host_needs_consent(
+    capsys: pytest.CaptureFixture[str], database: Path, host: str
+) -> None:
+    assert main(["ui", "--host", host, "--store", str(database)]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "without encryption" in said
+    assert "--remote" in said
