@@ -9,7 +9,6 @@ is that of :mod:`autotune.stats`.  The layers are those that ``lint-imports`` ch
 
 from __future__ import annotations
 
-import sys
 import tomllib
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import numpy as np
 from autotune.report.figures import COLOURS, INK, drawing
 from autotune.stats.racing import next_run
 from autotune.stats.sequential import LookPlan
+from benchmarks.common import run_benchmark
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURES = ROOT / "docs" / "figures"
@@ -176,4 +176,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

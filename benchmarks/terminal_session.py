@@ -26,6 +26,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from benchmarks.common import run_benchmark
+
 ROOT = Path(__file__).resolve().parents[1]
 SVG = ROOT / "docs" / "figures" / "session.svg"
 COMMAND = ["autotune", "search", "--app", "jacobi3d", "--strategy", "ga"]
@@ -154,4 +156,4 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run_benchmark(main)

@@ -24,6 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.common import run_benchmark
+
 DATASET = "grid-node"
 CELLS = ("is-A", "jacobi3d-small", "cg-W")
 
@@ -36,9 +38,7 @@ def replayed(store, cell_key: str, seed: int, whole: bool = True) -> str:
     from autotune.store import AppInfo, MachineInfo, MpiInfo, OwnerProcess, StudyKey
     from autotune.strategies.registry import create
     from autotune.study.budget import SearchPlan
-    from autotune.study.pipeline import SESSION, run_procedure
-    from autotune.study.result import (
-        Result,
+    from autotune.study.conclusion import (
         best_seen,
         count_runs,
         finalist_rows,
@@ -47,6 +47,8 @@ def replayed(store, cell_key: str, seed: int, whole: bool = True) -> str:
         round_rows,
         study_warnings,
     )
+    from autotune.study.pipeline import run_procedure
+    from autotune.study.result import SESSION, Result
     from autotune.study.simulation import SimulatedEvaluator
     from autotune.study.trial_store import StoredTrials
 
@@ -239,4 +241,4 @@ def published(study: str, database: Path, place: Path) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run_benchmark(main)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
-from scipy import stats
 
 from autotune.errors import WorkError
 from autotune.stats.exact import Flags, Floats, Values, middle
@@ -178,6 +177,8 @@ def noise_band(
     """
     if freedom < 1 or runs < 1 or defaults < 1:
         return None
+    from scipy import stats
+
     half = float(stats.t.ppf((1 + level) / 2, freedom))
     half *= math.sqrt(variance * (1 / runs + 1 / defaults))
     return ratio * math.exp(-half), ratio * math.exp(half)

@@ -8,8 +8,8 @@ import pytest
 from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.study.budget import Budget
+from autotune.study.conclusion import proof_warnings
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
-from autotune.study.result import proof_warnings
 from autotune.study.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator
 

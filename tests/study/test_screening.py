@@ -22,16 +22,8 @@ from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
 from autotune.study.run_history import RunHistory
-from autotune.study.screening import (
-    AUDIT,
-    BOTH_FIRST,
-    LINK,
-    OFF,
-    Screening,
-    screening_words,
-    stored_summary,
-    summary,
-)
+from autotune.study.screening import AUDIT, BOTH_FIRST, OFF, Screening
+from autotune.study.screening_summary import LINK, screening_words, stored_summary, summary
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import CHEAP, Trial
 from tests.contract.store_samples import key

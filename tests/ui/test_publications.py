@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 from autotune.api.live import live_state
 from autotune.publish.formats import find
 from autotune.publish.install import put
-from autotune.publish.undo import remember_file
+from autotune.publish.published_files import remember_file
 from autotune.publish.verification import last_verifications, record_path, remember_verifications
 from autotune.publish.verify import FileState
 from autotune.store import Store
