@@ -327,7 +327,7 @@ def test_arguments_of_a_card_are_not_run(
 
     card_with(theirs, 'app = "micro"', 'app = "micro"\nargs = ["--out", "/etc/x"]')
     monkeypatch.setattr(
-        "autotune.cli.dataset_commands.traced_features", lambda *_, **__: pytest.fail("run")
+        "autotune.api.features.traced_features", lambda *_, **__: pytest.fail("run")
     )
     assert main(["dataset", "trace", str(theirs.folder)]) == 2
     said = " ".join(capfd.readouterr().err.split())
