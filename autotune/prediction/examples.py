@@ -129,8 +129,10 @@ class TrainingSet:
 
     @property
     def hash(self) -> str:
-        """SHA-256 (hex) over features, settings and runs; the order of the examples has no
-        effect."""
+        """SHA-256 (hex) over features, settings and runs, in any order of the examples.
+
+        Runs count with six digits: the last digits of a logarithm depend on the processor.
+        """
         rows = sorted(
             json.dumps(
                 [
@@ -140,7 +142,7 @@ class TrainingSet:
                     e.cluster,
                     e.features.vector(),
                     [s.key for s in e.settings],
-                    [[repr(r) for r in runs] for runs in e.runs],
+                    [[f"{r:.6g}" for r in runs] for runs in e.runs],
                 ]
             )
             for e in self.examples
