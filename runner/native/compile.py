@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import importlib
 import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -37,7 +39,8 @@ def default_numba() -> Iterator[None]:
     """Hide the user's ``NUMBA_*`` settings: they would change the code that all later runs load.
 
     Meanwhile numba makes LLVM code only, and the interpreter does not search for garbage (compiling
-    makes millions of objects that stay).
+    makes millions of objects that stay). The program's output stays as it is
+    (:func:`_plain_output`).
     """
     hidden = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NUMBA_")}
     collects = gc.isenabled()
@@ -45,12 +48,30 @@ def default_numba() -> Iterator[None]:
     try:
         from runner.native.numba_library import llvm_only
 
-        with llvm_only():
+        with llvm_only(), _plain_output():
             yield
     finally:
         if collects:
             gc.enable()
         os.environ.update(hidden)
+
+
+@contextlib.contextmanager
+def _plain_output() -> Iterator[None]:
+    """Keep colorama, where it is installed, from writing to the program's output at its end.
+
+    numba starts it for the colours of its messages, and it then ends the output with an escape
+    sequence, which is no part of what the program prints.
+    """
+    before = sys.modules.get("colorama.initialise")
+    begun = before is not None and before.atexit_done
+    try:
+        yield
+    finally:
+        colours: Any = sys.modules.get("colorama.initialise")
+        if colours is not None and colours.atexit_done and not begun:
+            atexit.unregister(colours.reset_all)
+            colours.atexit_done = False
 
 
 def _compile(source: Any, module: str) -> MachineCode:

@@ -21,6 +21,7 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 COMMAND = re.compile(r"(?:^|[\s$;&|]|bin/)autotune +(?=[a-z-])(.*)")
+ALONE = ("--help", "--version", "--install-completion", "--show-completion")
 BEHIND = re.compile(r"\s#\s.*| \| .*| > .*| && .*|;.*$|`.*")
 
 
@@ -74,7 +75,7 @@ def wrong(line: str) -> str | None:
     words = words_of(line)
     while hasattr(command, "commands"):
         name = words.pop(0) if words else ""
-        if name == "--help" or name == "--version":
+        if name in ALONE:
             return None
         if name not in command.commands:
             return f"{name!r} is no command of {context.command_path}"

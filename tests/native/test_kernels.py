@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -26,6 +27,15 @@ from runner.native.kernels import load
 numbers = np.zeros(3)
 load("kernel_that_adds").bind("add_one", numbers)()
 print(numbers.tolist(), "numba" in sys.modules or "llvmlite" in sys.modules)
+"""
+
+
+WRONG = """
+from runner.native.compile import compile_functions
+try:
+    compile_functions({"f": (lambda a: a.nothing, "uint64(uint64)")}, "a test")
+except Exception as error:
+    print(type(error).__name__)
 """
 
 
@@ -255,3 +265,16 @@ def test_python_can_call_what_stored_code_calls() -> None:
     assert kernels.Kernels(code).function("four_times")(10) == 40
     assert twice(21) == 42
     assert numba.njit(four_times)(3) == 12
+
+
+def test_compiling_adds_nothing_to_the_output_on_a_terminal(cache: Path) -> None:
+    """colorama is installed; numba starts it for a message, and it writes when a program ends.
+
+    mpirun gives each rank a terminal.
+    """
+    ours, theirs = pty.openpty()
+    words = [sys.executable, "-c", f"import colorama\n{WRONG}"]
+    subprocess.run(words, stdout=theirs, check=True)
+    os.close(theirs)
+    assert os.read(ours, 4096).decode() == "TypingError\r\n"
+    os.close(ours)

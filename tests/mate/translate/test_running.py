@@ -20,8 +20,13 @@ pytestmark = pytest.mark.mpi
 
 @pytest.fixture(autouse=True)
 def _regions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let translated programs say how their regions have run; it comes before ``start``."""
+    """Let translated programs say how their regions have run; it comes before ``start``.
+
+    numba, which the plain programs use themselves, ends the output on a terminal with an escape
+    sequence if it may colour its messages.
+    """
     monkeypatch.setenv("MATE_REGIONS", "1")
+    monkeypatch.setenv("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
 
 
 SUMS = '''

@@ -19,6 +19,7 @@ class PyMpiAutotune(PythonPackage):
     variant("report", default=False, description="Figures and HTML reports")
     variant("postgres", default=False, description="Results database on PostgreSQL")
     variant("translate", default=False, description="Translation of programs for MATE")
+    variant("ui", default=False, description="Web page over the results database")
 
     depends_on("python@3.11:", type=("build", "run"))
     depends_on("py-hatchling", type="build")
@@ -54,3 +55,6 @@ class PyMpiAutotune(PythonPackage):
         depends_on("py-matplotlib@3.10:", type=("build", "run"))
     depends_on("py-psycopg@3.2:", when="+postgres", type=("build", "run"))
     depends_on("py-libcst@1.1:", when="+translate", type=("build", "run"))
+    with when("+ui"):
+        depends_on("py-starlette@0.40:", type=("build", "run"))
+        depends_on("py-uvicorn@0.30:", type=("build", "run"))
