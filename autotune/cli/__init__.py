@@ -98,4 +98,8 @@ def _show(error: Exception) -> None:
 
 def entry() -> None:
     """The installed command."""
-    sys.exit(main())
+    code = main()
+    # Under -m, Python would die of SIGINT, whatever the exit code, if the interrupt came while it
+    # executed a string (libraries do when they are imported); the next string clears the mark.
+    exec("")
+    sys.exit(code)
