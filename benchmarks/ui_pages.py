@@ -1,4 +1,4 @@
-"""Pictures of the web page for docs/howto/ui.md, over studies that are replayed from a recorded dataset.
+"""Pictures of the web page for docs/howto/ui.md, over studies replayed from a recorded dataset.
 
     python -m benchmarks.ui_pages [--out docs/figures/ui] [--store FILE]
 

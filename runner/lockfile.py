@@ -36,6 +36,11 @@ class LockFile:
                 take()
             except BlockingIOError:
                 return False
+            except OSError as error:
+                raise RunnerError(
+                    f"machine lock {self.path}: it cannot be locked ({error.strerror}); put it on "
+                    "a local disk ($AUTOTUNE_LOCK_FILE)"
+                ) from None
             if _same_file(self.path, self.fd):
                 return True
             # Somebody deleted the file: a lock on the old file would exclude nobody.

@@ -154,6 +154,13 @@ class Sqlite:
         self.read_only = read_only
 
     def engine(self, url: URL) -> Engine:
+        if not self._has_locks():
+            # SQLite takes the missing locks for taken ones and would wait.
+            raise UsageError(
+                f"the results database {self.path} cannot be used, because the file system of "
+                f"{self.path.parent} has no file locks; put it on a local disk (--store PATH or "
+                "$AUTOTUNE_STORE)"
+            )
         engine = create_engine(url, connect_args={"timeout": self.busy_timeout_s})
         if self.read_only:
             engine = create_engine(url, creator=self._connect_to_read)
@@ -184,8 +191,7 @@ class Sqlite:
                     cursor.execute("PRAGMA journal_mode=WAL")
                     break
                 except sqlite3.OperationalError as error:
-                    locked = "locked" in str(error)
-                    if not locked or time.monotonic() > deadline or not self._has_locks():
+                    if "locked" not in str(error) or time.monotonic() > deadline:
                         raise
                     time.sleep(_RETRY_S)
             mode = cursor.fetchall()[0][0]
@@ -214,11 +220,6 @@ class Sqlite:
 
     def explain(self, message: str) -> AutotuneError | None:
         where = f"the results database {self.path}"
-        if "locked" in message and not self._has_locks():
-            return UsageError(
-                f"{where} cannot be used, because the file system of {self.path.parent} has "
-                "no file locks; put it on a local disk (--store PATH or $AUTOTUNE_STORE)"
-            )
         if "locked" in message:
             return WorkError(
                 f"{where} has been locked by another process for more than "

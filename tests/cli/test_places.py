@@ -6,41 +6,64 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+from autotune.store.database import BUSY_TIMEOUT_S
+
+# WITHOUT are the numbers of the operations of fcntl that find no lock.
 NO_LOCKS = """
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+static const int without[] = {WITHOUT};
 static int answer(int fd, int command, void *given) {
-  if (command == F_SETLK || command == F_SETLKW || command == F_GETLK) {
-    errno = ENOLCK;
-    return -1;
-  }
+  for (unsigned i = 0; i < sizeof without / sizeof *without; i++)
+    if (command == without[i]) { errno = ENOLCK; return -1; }
   return syscall(SYS_fcntl, fd, command, given);
 }
 #define GIVEN va_list all; va_start(all, command); void *given = va_arg(all, void *); va_end(all)
 int fcntl(int fd, int command, ...) { GIVEN; return answer(fd, command, given); }
 int fcntl64(int fd, int command, ...) { GIVEN; return answer(fd, command, given); }
 """
+NO_FLOCK = "int flock(int fd, int operation) { errno = ENOLCK; return -1; }\n"
 
 
-def test_a_file_system_without_locks_is_named(work: Path) -> None:
+def _run(source: str, work: Path, more: dict[str, str]) -> subprocess.CompletedProcess[str]:
+    """``autotune run`` in a place whose locks answer as the C source says."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler (cc) on PATH")
-    (work / "locks.c").write_text(NO_LOCKS)
+    (work / "locks.c").write_text(source)
     subprocess.run(["cc", "-shared", "-fPIC", "-o", "locks.so", "locks.c"], check=True)
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-m", "autotune", "run", "-n", "1", "--store", "r.db", "--", "true"],
-        env={**os.environ, "LD_PRELOAD": str(work / "locks.so")},
+        env={**os.environ, "LD_PRELOAD": str(work / "locks.so"), **more},
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_a_file_system_without_locks_is_named(work: Path) -> None:
+    began = time.monotonic()
+    done = _run(NO_LOCKS.replace("WITHOUT", "F_SETLK, F_SETLKW, F_GETLK"), work, {})
+    assert time.monotonic() - began < BUSY_TIMEOUT_S, "SQLite waited for locks that never come"
     assert done.returncode == 2, done.stderr
     assert "has no file locks; put it on a local disk" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_machine_lock_that_cannot_be_locked_is_named(work: Path) -> None:
+    lock = work / "machine.lock"
+    source = NO_LOCKS.replace("WITHOUT", "F_OFD_SETLK, F_OFD_SETLKW") + NO_FLOCK
+    done = _run(source, work, {"AUTOTUNE_LOCK_FILE": str(lock)})
+    assert done.returncode == 1, done.stderr
+    words = " ".join(done.stderr.split())
+    assert f"machine lock {lock}" in words
+    assert "cannot be locked (No locks available); put it on a local disk" in words
     assert "Traceback" not in done.stderr
