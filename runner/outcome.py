@@ -131,7 +131,7 @@ def _failure(
     if result.signal is not None:
         how = f"ended by signal {signals.Signals(result.signal).name}"
     words = f"{probe.complaint} ({said.words})" if probe.complaint else said.words
-    return "failed", f"{how}: {words}{_input_words(spec, said)}", None
+    return "failed", f"{how}: {words}{_input_words(spec, said)}{_network_words(text)}", None
 
 
 def _input_words(spec: LaunchSpec, said: FailureMessage) -> str:
@@ -139,6 +139,13 @@ def _input_words(spec: LaunchSpec, said: FailureMessage) -> str:
     if not said.asked:
         return ""
     return READS_INPUT if spec.stdin is None else f" (its standard input is {spec.stdin})"
+
+
+def _network_words(text: str) -> str:
+    """What to do where no network interface is up, as in an empty network namespace."""
+    if "unable to find network interfaces" not in text:
+        return ""
+    return "; the launcher needs one that is up, and lo suffices: ip link set lo up"
 
 
 def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:

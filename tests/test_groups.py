@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 SHARED = """
 import pytest
@@ -22,6 +24,7 @@ def test_shared(shared, number):
 """
 
 
+@pytest.mark.slow
 def test_a_fixture_of_a_module_is_made_in_one_process(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("from tests.groups import pytest_xdist_make_scheduler\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")

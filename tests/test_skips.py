@@ -56,7 +56,7 @@ def run(inner: Path, marked: str, called: str, *words: str) -> subprocess.Comple
     )
 
 
-@pytest.mark.parametrize("words", [(), ("-n", "2")])
+@pytest.mark.parametrize("words", [pytest.param((), marks=pytest.mark.slow), ("-n", "2")])
 def test_a_reason_that_is_not_listed_fails_and_says_what_to_do(
     inner: Path, words: tuple[str, ...]
 ) -> None:
@@ -68,7 +68,7 @@ def test_a_reason_that_is_not_listed_fails_and_says_what_to_do(
     assert "1 failed, 1 passed, 1 skipped" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("words", [(), ("-n", "2")])
+@pytest.mark.parametrize("words", [(), pytest.param(("-n", "2"), marks=pytest.mark.slow)])
 def test_what_is_listed_and_missing_may_be_skipped(inner: Path, words: tuple[str, ...]) -> None:
     done = run(inner, LISTED, "no static C library", *words)
     assert done.returncode == 0, done.stdout

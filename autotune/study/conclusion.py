@@ -139,6 +139,8 @@ def slow_row(seen: SlowLaunches) -> dict[str, Any]:
 
 
 REJECTED_SHARE = 0.2
+_MANY = 4
+"""From so many on, unused parameters of one component are counted, not listed."""
 
 
 def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[str]:
@@ -158,6 +160,15 @@ def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcom
     words += _failures(trials) + _rejections(history) + _inactive(trials)
     words += unseen_threads(history)
     return list(dict.fromkeys(words))
+
+
+def sharing_warnings(ranks: int, cores: int) -> list[str]:
+    """A warning if ranks share cores; a quota of a control group counts as so many cores."""
+    if ranks <= cores:
+        return []
+    have = "1 core" if cores == 1 else f"{cores} cores"
+    words = f"{ranks} ranks take turns on {have}: waiting for a turn is measured too, and a setting"
+    return [f"{words} that gains here may not gain with a core for each rank"]
 
 
 def proof_warnings(proof: Confirmation) -> list[str]:
@@ -212,14 +223,24 @@ def _inactive(trials: list[Trial]) -> list[str]:
     unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
     words = []
     if unused:
-        names = ", ".join(sorted(unused))
-        words.append(f"not used by this program or its transport, so not tuned: {names}")
+        words.append(f"not used by this program or its transport, so not tuned: {_grouped(unused)}")
     if idle - unused:
         words.append(
             "had no effect, so not tried again with the same placement, resources and "
             "components: " + ", ".join(sorted(idle - unused))
         )
     return words
+
+
+def _grouped(names: set[str]) -> str:
+    """Names in order; those of one component (``coll_tuned_``) as one, with their number."""
+    groups: dict[str, list[str]] = {}
+    for name in sorted(names):
+        groups.setdefault("_".join(name.split("_")[:2]), []).append(name)
+    return ", ".join(
+        ", ".join(group) if len(group) < _MANY else f"{len(group)} of {start}_*"
+        for start, group in groups.items()
+    )
 
 
 def _names(trials: list[Trial], attribute: str) -> set[str]:

@@ -35,6 +35,7 @@ from autotune.study.conclusion import (
     judge_status,
     name_recommendation,
     round_rows,
+    sharing_warnings,
     study_warnings,
 )
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
@@ -200,7 +201,10 @@ class StudyRun:
         result.finalists = finalist_rows(answer)
         result.rounds = round_rows(answer, result.guard)
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
-        result.warnings = study_warnings(history, self.trial_store.trials, answer)
+        result.warnings = [
+            *sharing_warnings(target.ranks, target.cores),
+            *study_warnings(history, self.trial_store.trials, answer),
+        ]
         if answer.recommendation is None:
             step = search_step(answer, self.request.plan, result.ended_by)
             if step is not None and result.status in ("inconclusive", "too_noisy"):

@@ -163,7 +163,9 @@ RUNS = {
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("processes", RUNS)
+@pytest.mark.parametrize(
+    "processes", [n if n == 4 else pytest.param(n, marks=pytest.mark.slow) for n in RUNS]
+)
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     size, others = RUNS[processes]
     lines = [

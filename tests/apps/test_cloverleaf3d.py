@@ -115,7 +115,14 @@ def test_walls_let_nothing_through() -> None:
         assert [reflection(f, axis) for f in range(5)] == [1] * 5
 
 
-@pytest.mark.parametrize(("ranks", "workers"), [(1, 1), (2, 1), (8, 1), (8, 3), (12, 2)])
+@pytest.mark.parametrize(
+    ("ranks", "workers"),
+    [
+        (1, 1),
+        (8, 3),
+        *(pytest.param(*more, marks=pytest.mark.slow) for more in [(2, 1), (8, 1), (12, 2)]),
+    ],
+)
 def test_ranks_of_one_process_give_every_bit(ranks: int, workers: int) -> None:
     whole = serial(SIZE, STEPS)
     for seed in (None, 1, 2):
@@ -124,7 +131,14 @@ def test_ranks_of_one_process_give_every_bit(ranks: int, workers: int) -> None:
 
 @pytest.mark.parametrize("core", ["native", "python"])
 @pytest.mark.parametrize(
-    "local", [(3, 1, 1), (1, 3, 1), (1, 1, 3), (2, 1, 2), (2, 3, 1), (3, 2, 2), (7, 1, 1)]
+    "local",
+    [
+        *[(2, 1, 2), (3, 2, 2), (7, 1, 1)],
+        *(
+            pytest.param(cut, marks=pytest.mark.slow)
+            for cut in [(3, 1, 1), (1, 3, 1), (1, 1, 3), (2, 3, 1)]
+        ),
+    ],
 )
 def test_any_cut_of_an_odd_grid_gives_every_bit(
     local: tuple[int, ...], core: Literal["native", "python"]
@@ -184,7 +198,9 @@ ON_MATE = (
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("processes", [1, 2, 4])
+@pytest.mark.parametrize(
+    "processes", [*[pytest.param(n, marks=pytest.mark.slow) for n in (1, 2)], 4]
+)
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     common = ["--input", "tiny", "--verify", "full", "--variant"]
     lines = [[*common, "mpi"], *([*common, "mate", *more] for more in ON_MATE)]

@@ -35,10 +35,16 @@ run("series", "single", lambda comm: max(main(comm, options, 0.0) for options in
 @pytest.mark.parametrize(
     ("ranks", "series"),
     [
-        (1, ["9x7x5", "1x1x6"]),
+        pytest.param(1, ["9x7x5", "1x1x6"], marks=pytest.mark.slow),
         (2, ["17x16x15 --grid 2x1x1 --block 3", "9x8x7 --grid 1x2x1", "4x4x4 --block 1"]),
-        (3, ["7x11x8 --grid 3x1x1", "20x13x14 --grid 1x3x1 --block 1", "1x1x7"]),
-        (4, ["9x10x11 --grid 2x2x1", "4x4x17 --grid 1x2x2 --block 5", "13x6x5 --grid 2x1x2"]),
+        pytest.param(
+            *(3, ["7x11x8 --grid 3x1x1", "20x13x14 --grid 1x3x1 --block 1", "1x1x7"]),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *(4, ["9x10x11 --grid 2x2x1", "4x4x17 --grid 1x2x2 --block 5", "13x6x5 --grid 2x1x2"]),
+            marks=pytest.mark.slow,
+        ),
         (8, ["5x7x9 --grid 2x2x2", "17x3x2 --grid 8x1x1", "32x16x8"]),
     ],
 )

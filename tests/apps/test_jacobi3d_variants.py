@@ -63,9 +63,9 @@ def results(done: Any) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(
     ("processes", "problems"),
     [
-        (1, ["--size 13x12x15"]),
+        pytest.param(1, ["--size 13x12x15"], marks=pytest.mark.slow),
         (2, ["--size 12x13x22 --grid 1x1x2", "--size 22x12x13 --grid 2x1x1"]),
-        (4, ["--size 18x24x17 --grid 1x2x2"]),
+        pytest.param(4, ["--size 18x24x17 --grid 1x2x2"], marks=pytest.mark.slow),
     ],
 )
 def test_every_bit_as_in_a_serial_run(launch: Launch, processes: int, problems: list[str]) -> None:

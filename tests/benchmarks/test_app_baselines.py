@@ -50,7 +50,7 @@ def tiny(request: pytest.FixtureRequest, library: Library, tmp_path: Path) -> ap
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("processes", [2, 6])
+@pytest.mark.parametrize("processes", [2, pytest.param(6, marks=pytest.mark.slow)])
 def test_both_programs_compute_the_same(
     tiny: app_baselines.Pair, library: Library, processes: int
 ) -> None:

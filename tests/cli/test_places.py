@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from autotune.store.database import BUSY_TIMEOUT_S
+from runner.mpi.library import Library
 
 # WITHOUT are the numbers of the operations of fcntl that find no lock.
 NO_LOCKS = """
@@ -67,3 +68,38 @@ def test_a_machine_lock_that_cannot_be_locked_is_named(work: Path) -> None:
     assert f"machine lock {lock}" in words
     assert "cannot be locked (No locks available); put it on a local disk" in words
     assert "Traceback" not in done.stderr
+
+
+def test_a_place_without_any_network_interface_is_named(open_mpi: Library, work: Path) -> None:
+    alone = ["unshare", "--net", "--map-root-user"]
+    if shutil.which("unshare") is None or subprocess.run([*alone, "true"], check=False).returncode:
+        pytest.skip("no name space of one's own here")
+    words = ["run", "-n", "2", "--no-guard", "--store", "r.db", "--", "true"]
+    done = subprocess.run(
+        [*alone, sys.executable, "-m", "autotune", *words],
+        # Who holds the tests' own lock is not seen from another name space.
+        env={**os.environ, "AUTOTUNE_LOCK_FILE": str(work / "machine.lock")},
+        timeout=60,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    # Open MPI 4 needs no interface.
+    started = open_mpi.version.startswith("4.") and done.returncode == 0
+    told = " ".join((done.stderr + done.stdout).split())
+    assert started or "lo suffices: ip link set lo up" in told
+
+
+def test_ranks_that_share_a_core_are_named(library: Library, work: Path) -> None:
+    words = ["search", "--trials", "1", "--strategy", "random", "--no-guard", "--quiet", "-n", "2"]
+    own = ["--store", "r.db", "--", sys.executable, "-c", "from mpi4py import MPI"]
+    done = subprocess.run(
+        [sys.executable, "-m", "autotune", *words, *own],
+        preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "2 ranks take turns on 1 core" in " ".join(done.stdout.split())

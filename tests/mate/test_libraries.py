@@ -112,8 +112,17 @@ def library(name: str) -> tuple[list[str], dict[str, str]]:
     return [str(launcher)], variables
 
 
-@pytest.mark.parametrize("in_process", ["yes", "no"])
-@pytest.mark.parametrize("level", ["serialized", "multiple"])
+@pytest.mark.parametrize(
+    ("level", "in_process"),
+    [
+        ("serialized", "no"),
+        ("multiple", "yes"),
+        *(
+            pytest.param(*more, marks=pytest.mark.slow)
+            for more in [("serialized", "yes"), ("multiple", "no")]
+        ),
+    ],
+)
 @pytest.mark.parametrize("name", ["openmpi", "mpich", "impi"])
 def test_every_element_type_arrives(name: str, level: str, in_process: str, tmp_path: Path) -> None:
     launcher, variables = library(name)

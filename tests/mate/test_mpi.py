@@ -20,14 +20,14 @@ from tests.started import started
 ROOT = Path(__file__).parents[2]
 STARTS = [
     # processes, workers, ranks per process, thread level
-    (1, 1, 3, "multiple"),
     (1, 2, 5, "serialized"),
-    (1, 4, 8, "multiple"),
     (2, 1, 2, "serialized"),
-    (2, 2, 4, "multiple"),
     (2, 4, 4, "multiple"),
-    (4, 1, 2, "multiple"),
     (4, 2, 3, "multiple"),
+    pytest.param(1, 1, 3, "multiple", marks=pytest.mark.slow),
+    pytest.param(1, 4, 8, "multiple", marks=pytest.mark.slow),
+    pytest.param(2, 2, 4, "multiple", marks=pytest.mark.slow),
+    pytest.param(4, 1, 2, "multiple", marks=pytest.mark.slow),
 ]
 
 pytestmark = pytest.mark.mpi
@@ -142,8 +142,22 @@ mate.run(main, config, comm=mate.world(config))
 """
 
 
-@pytest.mark.parametrize("kind", ["python", "compiled"])
-@pytest.mark.parametrize("finders", ["0,1,2", "1,2", "2"])
+@pytest.mark.parametrize(
+    ("finders", "kind"),
+    [
+        ("0,1,2", "compiled"),
+        ("1,2", "python"),
+        *(
+            pytest.param(*more, marks=pytest.mark.slow)
+            for more in [
+                ("0,1,2", "python"),
+                ("1,2", "compiled"),
+                ("2", "python"),
+                ("2", "compiled"),
+            ]
+        ),
+    ],
+)
 def test_a_wrong_graph_is_reported_once(
     start: Start, tmp_path: Path, finders: str, kind: str
 ) -> None:

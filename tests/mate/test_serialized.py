@@ -86,6 +86,7 @@ def watched(start: Start, library_alone: Path, tmp_path: Path) -> Watched:
     return run
 
 
+@pytest.mark.slow
 def test_all_checks_hold_with_one_thread_in_mpi(watched: Watched) -> None:
     done = watched(2, "-m", "tests.mate.mpi_checks", "2", "4", "serialized")
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]

@@ -57,7 +57,7 @@ def start(library: Library, processes: int, case: str) -> subprocess.CompletedPr
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize("processes", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_all_checks_hold(open_mpi: Library, processes: int) -> None:
     done = start(open_mpi, processes, "checks")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -56,7 +56,7 @@ def file(work: Path, home: Path, store: Path, open_mpi: Library) -> Path:
     ("mode", "status", "code"),
     [
         ("there", "still there", 0),
-        ("shrunk", "still there", 0),
+        pytest.param("shrunk", "still there", 0, marks=pytest.mark.slow),
         ("gone", "gone", 1),
         ("open", "cannot be told", 0),
     ],
