@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,8 +75,13 @@ def test_slash_goes_to_the_search_and_tab_goes_everywhere(
     from selenium.webdriver.common.keys import Keys
 
     browser.get(f"{served[0]}/")
-    ActionChains(browser).send_keys("/").perform()
-    assert browser.execute_script("return document.activeElement.id") == "search"
+    in_search = "document.activeElement.id === 'search'"
+    deadline = time.monotonic() + 60
+    while not browser.execute_script(f"return {in_search}") and time.monotonic() < deadline:
+        # A page that was not drawn yet loses keys.
+        ActionChains(browser).send_keys("/").perform()
+        time.sleep(0.5)
+    assert browser.execute_script(f"return {in_search}")
     assert browser.execute_script("return document.activeElement.value") == ""
     browser.get(f"{served[0]}/")
     wanted = browser.execute_script(
