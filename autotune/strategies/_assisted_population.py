@@ -172,11 +172,14 @@ class AssistedPopulation:
         """
         for _ in range(self._plan.inner):
             order = np.lexsort((rng.random(len(rows)), -worth))[: 4 * self._plan.population]
-            fresh = dict.fromkeys(codes for _, codes in self._fresh(rows, order, ()))
-            parents = list(fresh)[: self._plan.population]
+            parents: dict[Codes, None] = {}
+            for _, codes in self._fresh(rows, order, ()):
+                parents[codes] = None
+                if len(parents) == self._plan.population:
+                    break
             if len(parents) < 2:
                 break
-            bred = self._children(parents, self._plan.breed, _PAIRS, rng)
+            bred = self._children(list(parents), self._plan.breed, _PAIRS, rng)
             rows = np.vstack([rows, bred])
             worth = np.append(worth, self._fitted().improvement(bred))
         return rows, worth
