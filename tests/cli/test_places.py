@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from autotune.store.database import BUSY_TIMEOUT_S
+from autotune.study.conclusion import sharing_warnings
 from runner.mpi.library import Library
 
 # WITHOUT are the numbers of the operations of fcntl that find no lock.
@@ -91,6 +92,13 @@ def test_a_place_without_any_network_interface_is_named(open_mpi: Library, work:
     assert started or "lo suffices: ip link set lo up" in told
 
 
+def test_shared_cores_are_said_in_words() -> None:
+    assert sharing_warnings(2, 2) == []
+    assert sharing_warnings(2, 1)[0].startswith("2 ranks take turns on 1 core: ")
+    assert sharing_warnings(8, 4)[0].startswith("8 ranks take turns on 4 cores: ")
+
+
+@pytest.mark.slow
 def test_ranks_that_share_a_core_are_named(library: Library, work: Path) -> None:
     words = ["search", "--trials", "1", "--strategy", "random", "--no-guard", "--quiet", "-n", "2"]
     own = ["--store", "r.db", "--", sys.executable, "-c", "from mpi4py import MPI"]
