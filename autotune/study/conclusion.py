@@ -233,12 +233,12 @@ def _inactive(trials: list[Trial]) -> list[str]:
 
 
 def _grouped(names: set[str]) -> str:
-    """Names in order; those of one component (``coll_tuned_``) as one, with their number."""
+    """Names in order; those of one component as one, with their number: coll_tuned_* (18)."""
     groups: dict[str, list[str]] = {}
     for name in sorted(names):
         groups.setdefault("_".join(name.split("_")[:2]), []).append(name)
     return ", ".join(
-        ", ".join(group) if len(group) < _MANY else f"{len(group)} of {start}_*"
+        ", ".join(group) if len(group) < _MANY else f"{start}_* ({len(group)})"
         for start, group in groups.items()
     )
 
