@@ -34,8 +34,9 @@ from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.discover import find_library as find_mpi
+from runner.mpi.hydra import python_variables, shared_library
 from runner.mpi.library import Library
-from runner.mpi.mpich import builtin_tree, python_variables, shared_library, values_in_force
+from runner.mpi.mpich_tree import builtin_tree
 from runner.types import LaunchSpec
 from tests.publish.conftest import MakeStudy
 from tests.publish.test_trust import forged
@@ -115,7 +116,7 @@ def test_without_the_library_no_tree_is_claimed(tmp_path: Path) -> None:
     assert builtin_tree(absent) is None
     assert "aborts every program" in (find("mpich-json").unobeyed(absent) or "")
     assert find("mpich-json").harmful(absent)
-    assert values_in_force(absent, {}) == {}
+    assert adapter(absent).values_in_force({}) == {}
 
 
 def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None:
