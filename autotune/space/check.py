@@ -179,8 +179,13 @@ def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
 
 
 def _is_for(definition: Definition, where: str, library: Library) -> bool:
-    """Whether a constraint applies to this library; conditions count in every form."""
+    """Whether a constraint applies to this library, or a parameter is there; conditions of those
+    count in every form."""
     kind, _, rest = where.partition(".")
+    if kind == "parameters":
+        named = (name for name in definition.parameters if rest.startswith(f"{name}."))
+        table = definition.parameters.get(next(named, ""))
+        return table is None or merged(table, library).absent is None
     if kind != "constraints":
         return True
     return applies(definition.constraints[int(rest.split(".")[0])], library)
@@ -192,7 +197,7 @@ def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
     if (keys.target or default_kind(native)) != "mca" or keys.absent is not None:
         return None
     info = library.params.get(native)
-    if info is None or info.type == "string":
+    if info is None or (info.type == "string" and not info.by_name):
         return None
     return set(info.enum.values())
 
@@ -215,6 +220,9 @@ def is_flags(info: ParamInfo) -> bool:
 
 def refused_value(value: Value, info: ParamInfo) -> str | None:
     """Why the library refuses ``value`` for the parameter, or None."""
+    if info.by_name:
+        names = info.enum.values()
+        return None if value in names else f"{value!r} is not among {', '.join(names)}"
     if isinstance(value, str):
         return _illegal_word(value, info)
     if info.type == "string":

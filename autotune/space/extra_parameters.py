@@ -105,9 +105,9 @@ def _parameter(
         for value in values:
             if problem := refused_value(value, info):
                 raise UsageError(f"{name}={value} cannot be used: {problem} (type {info.type})")
-        numbers = {word: number for number, word in info.enum.items()}
+        numbers = {word: number for number, word in info.numbered.items()}
         levels = tuple(dict.fromkeys(numbers.get(str(v), v) for v in values))
-        return Parameter(name, levels, target, help=info.help, enum=dict(info.enum))
+        return Parameter(name, levels, target, help=info.help, enum=info.numbered)
     if name not in targets:
         _refuse_mistyped(name, target, library, space)
     return Parameter(name, tuple(values), target)

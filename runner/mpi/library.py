@@ -16,8 +16,8 @@ class ParamInfo:
     """One run-time parameter as the running library describes it.
 
     ``default`` is the value that the library starts with, as text. ``enum`` maps numbers to names
-    if the library enumerates the values. ``synonym_of`` is the current name of a deprecated
-    parameter.
+    if the library enumerates the values; with ``by_name`` it takes the names only, and its default
+    is a name. ``synonym_of`` is the current name of a deprecated parameter.
     """
 
     name: str
@@ -31,6 +31,12 @@ class ParamInfo:
     source: str = "default"
     synonym_of: str | None = None
     deprecated: bool = False
+    by_name: bool = False
+
+    @property
+    def numbered(self) -> dict[int, str]:
+        """The enumerated values that a setting gives as numbers."""
+        return {} if self.by_name else self.enum
 
 
 @dataclass(frozen=True)

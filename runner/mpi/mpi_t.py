@@ -23,12 +23,14 @@ from runner import files
 from runner.mpi.library import ParamInfo
 
 TIMEOUT_S = 30
-_FORMAT = 2
+_FORMAT = 5
 """Changes with the meaning of the stored lists."""
 _MOST_BYTES = 8 << 20
 _BASIC = 221
 """MPI_T_VERBOSITY_USER_BASIC of MPICH and its derivatives: the lowest of nine."""
-_TEXT = re.compile(rb"(?<=\0)\w{2,80}(?=\0)")
+_MOST_ENDS = 4
+_TEXT = re.compile(rb"\w{2,80}(?=\0)")
+_WORD = re.compile("[A-Za-z]+")
 _NAMED = re.compile(r"([A-Za-z]\w*)\s+-\s")
 _CHILD = r"""
 import ctypes, json, os, sys
@@ -164,17 +166,23 @@ def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, Par
         if stored:
             with suppress(OSError):
                 files.write_atomically(place, json.dumps(stored))
-    return {
-        name: ParamInfo(
-            name=name,
-            type="string" if kind == "MPI_CHAR" else "double" if kind == "MPI_DOUBLE" else "int",
-            default=value,
-            level=level,
-            help=text,
-            enum={int(number): word for number, word in enum.items()},
-        )
-        for name, kind, value, level, text, enum in stored
-    }
+    return {row[0]: _info(*row) for row in stored}
+
+
+def _info(
+    name: str, kind: str, value: str, level: int, text: str, enum: Mapping[str, str]
+) -> ParamInfo:
+    # A choice takes names only; a number stops the job.
+    words = kind == "MPI_CHAR" or bool(enum)
+    return ParamInfo(
+        name=name,
+        type="string" if words else "double" if kind == "MPI_DOUBLE" else "int",
+        default=enum.get(value, value),
+        level=level,
+        help=text,
+        enum={int(number): word for number, word in enum.items()},
+        by_name=bool(enum),
+    )
 
 
 def _stored_at(path: Path) -> Path | None:
@@ -232,10 +240,11 @@ def _choices(
     # A linker keeps a text that is the end of another one only there.
     whole = {word.decode() for word in _TEXT.findall(path.read_bytes())}
     texts = frozenset(word[k:] for word in whole for k in range(len(word)))
+    spoken = frozenset(word for v in found.values() for word in _WORD.findall(v.text))
     names = {
         v.name: words
         for v in found.values()
-        if v.kind == "MPI_INT" and v.count == 1 and len(words := _words(v.text, texts)) > 1
+        if v.kind == "MPI_INT" and v.count == 1 and len(words := _words(v.text, texts, spoken)) > 1
     }
     most = max((len(words) for words in names.values()), default=0)
     columns = [
@@ -253,17 +262,21 @@ def _choices(
     return {name: numbers for name, numbers in made.items() if len(numbers) > 1}
 
 
-def _words(text: str, texts: frozenset[str]) -> list[str]:
+def _words(text: str, texts: frozenset[str], spoken: frozenset[str]) -> list[str]:
     """The names of choices in a description: ``NAME - what it means``, one a line.
 
-    MPICH 4.0 lost the line ends, so that a name may follow the word before it directly. Then it is
-    the longest end of that word that the library has among its ``texts``.
+    MPICH 4.0 lost the line ends, so that a name may follow the word before it directly. Then each
+    end of that word that is among the library's ``texts``, after a word of the descriptions
+    (``spoken``), may be the name; the library refuses the others.
     """
     found = []
     for word in _NAMED.findall(text):
-        whole = re.search(rf"^\s*{re.escape(word)}\s+-\s", text, re.MULTILINE)
-        ends = [word] if whole else [word[k:] for k in range(len(word))]
-        found += [end for end in ends if whole or end in texts][:1]
+        if re.search(rf"^\s*{re.escape(word)}\s+-\s", text, re.MULTILINE):
+            found.append(word)
+            continue
+        places = [k for k in range(len(word)) if word[k:] in texts]
+        likely = [k for k in places if not k or word[:k] in spoken]
+        found += [word[k:] for k in (likely or places)[:_MOST_ENDS]]
     return list(dict.fromkeys(found))
 
 
