@@ -15,7 +15,7 @@ from runner.mpi.base import Probe
 from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
 from runner.types import LaunchSpec, ReadBack
-from tests.mpis import library_named
+from tests.mpis import library_named, on_path
 
 pytestmark = pytest.mark.mpi
 
@@ -41,20 +41,26 @@ class TestOpenMpi5(OfOpenMpi):
         return library_named("openmpi-5")
 
 
-class TestOpenMpi41(OfOpenMpi):
+class OfOpenMpi41(OfOpenMpi):
     parameter = ("btl_vader_eager_limit", "8192")
 
+
+class TestOpenMpi418(OfOpenMpi41):
     @pytest.fixture
     def library(self) -> Library:
-        return library_named("openmpi-4.1")
+        return library_named("openmpi-4.1.8")
 
 
-class TestMpich(MpiLibraryContract):
+class TestOpenMpi41(OfOpenMpi41):
+    """The distribution's, as a rule 4.1.4."""
+
+    @pytest.fixture
+    def library(self) -> Library:
+        return on_path("openmpi-4.1")
+
+
+class OfMpich(MpiLibraryContract):
     parameter = ("MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE", "4096")
-
-    @pytest.fixture
-    def library(self) -> Library:
-        return library_named("mpich")
 
     def parameter_file(self, place: Path) -> ParameterFile:
         """The selection of collective algorithms; nothing shows it, but a mistake in it aborts."""
@@ -62,6 +68,20 @@ class TestMpich(MpiLibraryContract):
         file.write_text("no JSON\n")
         variable = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
         return ParameterFile({variable: str(file)}, dies=True)
+
+
+class TestMpich(OfMpich):
+    @pytest.fixture
+    def library(self) -> Library:
+        return library_named("mpich")
+
+
+class TestMpich4(OfMpich):
+    """The distribution's, as a rule 4.0.2."""
+
+    @pytest.fixture
+    def library(self) -> Library:
+        return on_path("mpich-4")
 
 
 # The suite itself: an adapter that breaks a promise fails the check that is about it.
