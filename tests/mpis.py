@@ -85,6 +85,6 @@ def built(library: Library, place: Path, source: str = PING_PONG, *options: str)
     text.write_text(source)
     # Intel's compiler command does not find its own headers without it.
     env = {**os.environ, "I_MPI_ROOT": str(own.parent)}
-    command = [compiler, *options, text, "-o", program]
+    command = [str(compiler), *options, str(text), "-o", str(program)]
     subprocess.run(command, env=env, check=True, capture_output=True)
     return program

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -20,7 +21,26 @@ from tests.mpis import library_named, on_path
 pytestmark = pytest.mark.mpi
 
 
-class OfOpenMpi(MpiLibraryContract):
+class OfTests(MpiLibraryContract):
+    """A library as the tests name it.
+
+    The nightly run has a part for each of these classes (``tests/nightly/mpi_library.py``).
+    """
+
+    name: ClassVar[str]
+    distribution: ClassVar[bool] = False
+    """On PATH only: a distribution's, for which no package stands in."""
+
+    @classmethod
+    def find(cls) -> Library:
+        return on_path(cls.name) if cls.distribution else library_named(cls.name)
+
+    @pytest.fixture
+    def library(self) -> Library:
+        return self.find()
+
+
+class OfOpenMpi(OfTests):
     """Both generations load a file of parameters by ``--tune``."""
 
     parameter = ("coll_base_verbose", "0")
@@ -34,32 +54,24 @@ class OfOpenMpi(MpiLibraryContract):
 
 
 class TestOpenMpi5(OfOpenMpi):
+    name = "openmpi-5"
     parameter = ("btl_sm_eager_limit", "8192")
 
-    @pytest.fixture
-    def library(self) -> Library:
-        return library_named("openmpi-5")
 
-
-class OfOpenMpi41(OfOpenMpi):
+class TestOpenMpi418(OfOpenMpi):
+    name = "openmpi-4.1.8"
     parameter = ("btl_vader_eager_limit", "8192")
 
 
-class TestOpenMpi418(OfOpenMpi41):
-    @pytest.fixture
-    def library(self) -> Library:
-        return library_named("openmpi-4.1.8")
+class TestOpenMpi41(TestOpenMpi418):
+    """As a rule 4.1.4."""
+
+    name = "openmpi-4.1"
+    distribution = True
 
 
-class TestOpenMpi41(OfOpenMpi41):
-    """The distribution's, as a rule 4.1.4."""
-
-    @pytest.fixture
-    def library(self) -> Library:
-        return on_path("openmpi-4.1")
-
-
-class OfMpich(MpiLibraryContract):
+class TestMpich(OfTests):
+    name = "mpich"
     parameter = ("MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE", "4096")
 
     def parameter_file(self, place: Path) -> ParameterFile:
@@ -70,18 +82,11 @@ class OfMpich(MpiLibraryContract):
         return ParameterFile({variable: str(file)}, dies=True)
 
 
-class TestMpich(OfMpich):
-    @pytest.fixture
-    def library(self) -> Library:
-        return library_named("mpich")
+class TestMpich4(TestMpich):
+    """As a rule 4.0.2."""
 
-
-class TestMpich4(OfMpich):
-    """The distribution's, as a rule 4.0.2."""
-
-    @pytest.fixture
-    def library(self) -> Library:
-        return on_path("mpich-4")
+    name = "mpich-4"
+    distribution = True
 
 
 # The suite itself: an adapter that breaks a promise fails the check that is about it.
