@@ -30,8 +30,9 @@ from autotune.store import MpiInfo
 from autotune.testing.format import planned
 from runner.launch import Runner
 from runner.mpi.discover import adapter
+from runner.mpi.hydra import python_variables, shared_library
 from runner.mpi.library import Library
-from runner.mpi.mpich import builtin_tree, python_variables, shared_library, values_in_force
+from runner.mpi.mpich_tree import builtin_tree
 from runner.types import LaunchSpec
 from tests.mpis import library_named, on_path
 from tests.publish.conftest import MakeStudy
@@ -112,7 +113,7 @@ def test_without_the_library_no_tree_is_claimed(tmp_path: Path) -> None:
     assert builtin_tree(absent) is None
     assert "aborts every program" in (find("mpich-json").unobeyed(absent) or "")
     assert find("mpich-json").harmful(absent)
-    assert values_in_force(absent, {}) == {}
+    assert adapter(absent).values_in_force({}) == {}
 
 
 def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None:
