@@ -131,11 +131,9 @@ def translated(setting: Mapping[str, Value], source: str, space: Space, target: 
     left_out: list[str] = []
     for name, value in setting.items():
         pair = _pair(name, value, source, target)
-        native = None if pair is None else space.aliases.get(pair[0], pair[0])
+        native = "" if pair is None else space.aliases.get(pair[0], pair[0])
         near = None if native not in space or pair is None else _level(space, native, pair[1])
-        if near is None or native is None:
-            left_out.append(name)
-        elif space.violations(Setting({**found, native: near}), grid=True):
+        if near is None or space.violations(Setting({**found, native: near}), grid=True):
             left_out.append(name)
         else:
             found[native] = near
