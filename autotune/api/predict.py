@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +150,8 @@ def predict(
     if place is not None:
         here = meant_here(offered, place.space, known, place.library.family)
     named = known.predictor.name(values, list(here)).meaning(here)
+    if place is not None and _unknown_family(place, learned_families(known)):
+        named = replace(named, gain=None, interval=None)
     if place is not None:
         named = named.renamed(place.space.aliases)
     check_values(named.setting, f"the model {known.place}")
@@ -220,6 +222,11 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
     )
 
 
+def _unknown_family(place: PredictionPlace, learned: Sequence[str]) -> bool:
+    """Whether the model learned from other families of MPI libraries only."""
+    return bool(learned) and place.library.family not in learned
+
+
 def _strange_here(
     model: ModelFile, features: Features, place: PredictionPlace | None, learned: Sequence[str]
 ) -> list[str]:
@@ -236,7 +243,7 @@ def _strange_here(
             f"the program was traced with {mpi}, the model was trained with "
             f"{', '.join(about.mpis) or 'an unknown MPI'}"
         )
-    if place is not None and learned and place.library.family not in learned:
+    if place is not None and _unknown_family(place, learned):
         found.append(
             f"the model knows {', '.join(learned)} only: its setting is written in the words of "
             f"{place.library.family}, where nothing is known of its gain.  Try it first with "

@@ -107,7 +107,7 @@ def _parameter(
                 raise UsageError(f"{name}={value} cannot be used: {problem} (type {info.type})")
         numbers = {word: number for number, word in info.numbered.items()}
         levels = tuple(dict.fromkeys(numbers.get(str(v), v) for v in values))
-        return Parameter(name, levels, target, help=info.help, enum=info.numbered)
+        return Parameter(name, levels, target, help=info.help, enum=info.numbered, words=info.named)
     if name not in targets:
         _refuse_mistyped(name, target, library, space)
     return Parameter(name, tuple(values), target)
@@ -150,7 +150,8 @@ def _refuse_mistyped(name: str, target: ParameterKind, library: Library, space: 
     if target in ("placement", "prte"):
         return
     advice = today(name, library) if library.params and target == "mca" else ""
-    near = _near(name, [*space.names, *(library.params if target != "env" else ())])
+    known = dict.fromkeys((*space.names, *(library.params if target != "env" else ())))
+    near = _near(name, list(known))
     if advice.startswith("it is called"):
         hint = advice
     elif near:

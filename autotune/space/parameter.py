@@ -51,7 +51,8 @@ class Parameter:
     ``implies`` are values of other parameters that are launched with any value of this one,
     ``implies_at`` those that are launched with one value of it only.
     ``option`` is what target ``arg`` appends to the program's command line (None: ``--name
-    VALUE``). ``enum`` maps the library's numbers to its names for them.
+    VALUE``). ``enum`` maps the library's numbers to its names for them; ``words`` are the only
+    words that the library takes, if it says so.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Parameter:
     help: str = ""
     option: str | None = None
     enum: Mapping[int, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[Value | None, ...]:
@@ -111,6 +113,8 @@ class Parameter:
         if self.enum and not self.is_text and value not in self.enum:
             legal = ", ".join(f"{number} {name}" for number, name in self.enum.items())
             return f"is not a value the library knows ({legal})"
+        if self.words and value not in self.words:
+            return f"is not a value the library knows ({', '.join(self.words)})"
         if isinstance(value, str) != self.is_text:
             return f"must be {'a word' if self.is_text else 'a number'}"
         return None

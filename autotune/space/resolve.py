@@ -230,6 +230,7 @@ def _parameter(
         help=keys.help or (info.help if info else ""),
         option=Argument(keys.option).renamed(names).template if keys.option else None,
         enum=dict(info.numbered) if info else {},
+        words=info.named if info else (),
     )
 
 

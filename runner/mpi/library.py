@@ -38,6 +38,11 @@ class ParamInfo:
         """The enumerated values that a setting gives as numbers."""
         return {} if self.by_name else self.enum
 
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The only words that the library takes; empty if it takes others or numbers."""
+        return tuple(self.enum.values()) if self.by_name else ()
+
 
 @dataclass(frozen=True)
 class Library:
