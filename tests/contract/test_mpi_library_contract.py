@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from autotune.testing import MpiLibraryContract
 from autotune.testing.mpi_library import ParameterFile
 from runner.launch import Runner
 from runner.mpi.base import Probe
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
 from runner.types import LaunchSpec, ReadBack
@@ -62,6 +64,22 @@ class TestMpich(MpiLibraryContract):
         file.write_text("no JSON\n")
         variable = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
         return ParameterFile({variable: str(file)}, dies=True)
+
+
+def intel_mpi() -> Library:
+    """The Intel MPI that AUTOTUNE_IMPI names."""
+    place = os.environ.get("AUTOTUNE_IMPI")
+    if not place:
+        pytest.skip("no Intel MPI (AUTOTUNE_IMPI)")
+    return find_library(place)
+
+
+class TestIntel(MpiLibraryContract):
+    parameter = ("I_MPI_ADJUST_BCAST", "3")
+
+    @pytest.fixture
+    def library(self) -> Library:
+        return intel_mpi()
 
 
 # The suite itself: an adapter that breaks a promise fails the check that is about it.
