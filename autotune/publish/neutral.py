@@ -135,8 +135,17 @@ def _home(home: Path, real: Path, texts: Mapping[str, str]) -> Path:
         if (real / name).is_dir():
             shutil.copytree(real / name, home / name, dirs_exist_ok=True)
     for name, text in texts.items():
-        _write(home / name, text)
+        if _says_something(text):
+            _write(home / name, text)
+        else:
+            (home / name).unlink(missing_ok=True)
     return home
+
+
+def _says_something(text: str) -> bool:
+    """Whether a file has more than comments; without, Intel MPI's launcher crashes."""
+    lines = (line.strip() for line in text.splitlines())
+    return any(line and not line.startswith("#") for line in lines)
 
 
 def _etc(etc: Path, real: Path, texts: Mapping[str, str]) -> Path:

@@ -283,8 +283,8 @@ def usual_option(name: str) -> str:
 
 
 _NAMES = "|".join([*sorted(COLLECTIVES, key=len, reverse=True), "barrier"])
-_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar)_({_NAMES})", re.IGNORECASE)
-"""The collective operations of Open MPI's and MPICH's parameters."""
+_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar|i_mpi_adjust)_({_NAMES})", re.IGNORECASE)
+"""The collective operations of the parameters of Open MPI, MPICH and Intel MPI."""
 
 
 _ONE_SIDED = re.compile(r"osc(_\w+)?")

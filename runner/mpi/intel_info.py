@@ -26,6 +26,7 @@ _FORMAT = 1
 _MOST_BYTES = 4 << 20
 _NAME = re.compile(r"([A-Z][A-Z0-9_]+) *")
 _RANGE = re.compile(r"range: (\d{1,3})-(\d{1,3})\b")
+_ITEM = re.compile(r">|<|-{5}|Arguments|Syntax|I_MPI_\w+=|range:")
 _WORD = re.compile(r"^> ([a-z0-9_| ]+?) -(?: |$)", re.MULTILINE)
 _TYPES = {"MPI_INT": "int", "MPI_UNSIGNED": "int", "MPI_LONG_LONG": "int", "MPI_DOUBLE": "double"}
 _USUAL, _EXPERT = 4, 9
@@ -93,12 +94,21 @@ def _parameter(name: str, lines: list[str], level: int) -> ParamInfo:
 
 
 def _joined(lines: list[str]) -> str:
-    """The description with the lines joined that ``impi_info`` has cut within a word."""
+    """The description with each sentence and each item of a list on one line.
+
+    ``impi_info`` cuts long lines, some of them within a word; these go on one column further left.
+    """
     text = ""
     for line in lines:
         cut = line.startswith("   ") and not line.startswith("    ")
-        text += line[3:] if cut and text else f"\n{line.strip()}"
-    return text.strip()
+        word = line.lstrip()
+        if cut:
+            text += line[3:]
+        elif _ITEM.match(word) or text.endswith("-") or not text:
+            text += f"\n{word}"
+        else:
+            text += f" {word}"
+    return "\n".join(" ".join(line.split()) for line in text.splitlines()).strip()
 
 
 def words_of(info: ParamInfo) -> frozenset[str]:

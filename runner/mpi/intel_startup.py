@@ -39,6 +39,11 @@ _UNKNOWN = re.compile(r"(\w+) environment variable is not supported")
 _VALUE = re.compile(r"(I_MPI_\w+)=(.*)")
 _OF_SHM = re.compile(r"I_MPI_SHM(_\w+)?|I_MPI_COLL_(INTRANODE|SHM_\w+)")
 _OF_OFI = re.compile(r"I_MPI_OFI_\w+|FI_\w+")
+_WORDS = {
+    "I_MPI_PIN_DOMAIN": frozenset({"omp", "auto"}),
+    "I_MPI_COLL_INTRANODE": frozenset({"pt2pt", "shm"}),
+}
+"""Words that a variable takes besides those that ``impi_info`` lists."""
 _INT = 1 << 31
 
 
@@ -86,7 +91,7 @@ class Startup:
             return self.provider if wanted and not parts & set(wanted) else None
         if info is None:
             return None
-        words = words_of(info)
+        words = words_of(info) | _WORDS.get(name, frozenset())
         if words and value.isalpha() and name not in (SHM, FABRICS) and value not in words:
             return "(ignored)"
         number = value.lstrip("-")
