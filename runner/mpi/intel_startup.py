@@ -34,7 +34,9 @@ _OTHER_SHM = re.compile(r'"[^"]*" shm transport is not supported\. "(\w+)" shm t
 _NO_FABRIC = re.compile(r"\S+ fabric is unknown or has been removed")
 _FALLBACK = re.compile(r"[Ff]allback to (\S+) fabric")
 _LOADED = re.compile(r'Load tuning file: "([^"]*)"')
-_NOT_LOADED = re.compile(r'Tuning file "([^"]*)" was not loaded! Load default tuning file: "([^"]*)"')
+_NOT_LOADED = re.compile(
+    r'Tuning file "([^"]*)" was not loaded! Load default tuning file: "([^"]*)"'
+)
 _UNKNOWN = re.compile(r"(\w+) environment variable is not supported")
 _VALUE = re.compile(r"(I_MPI_\w+)=(.*)")
 _OF_SHM = re.compile(r"I_MPI_SHM(_\w+)?|I_MPI_COLL_(INTRANODE|SHM_\w+)")

@@ -27,7 +27,9 @@ from runner.mpi.mpiexec_conf import USER
 def _own_part(content: Content) -> Content:
     """The library's own variables, a binding, and variables of other parts."""
     part = content.only("mca", "placement", "env")
-    foreign = {("mca", n) for n in part.groups.get("mca", {}) if not n.startswith(IntelMpi.prefixes)}
+    foreign = {
+        ("mca", n) for n in part.groups.get("mca", {}) if not n.startswith(IntelMpi.prefixes)
+    }
     placed = part.groups.get("placement", {})
     unsaid = {("placement", n) for n in placed if n not in IntelMpi.placement_names}
     return part.without(foreign | unsaid)
