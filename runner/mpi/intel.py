@@ -45,8 +45,8 @@ BINDINGS = {
     "l2cache": "cache2",
     "l3cache": "cache3",
     "numa": "numa",
-    "package": "socket",
     "socket": "socket",
+    "package": "socket",
     "node": "node",
 }
 """Values of ``bind_to`` besides ``none``, and the domain of each; the launcher ignores others."""
@@ -204,6 +204,13 @@ def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
             f"{', '.join(BINDINGS)}"
         )
     return {PIN: "1", DOMAIN: BINDINGS[wanted]}
+
+
+def binding_of(variables: Mapping[str, object]) -> str | None:
+    """The ``bind_to`` whose variables are among these; None if there is none."""
+    given = {name: str(value) for name, value in variables.items()}
+    words = ("none", *BINDINGS)
+    return next((w for w in words if _pinning({"bind_to": w}).items() <= given.items()), None)
 
 
 def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:
