@@ -171,7 +171,8 @@ def _lines(text: str, path: Path) -> dict[str, Value]:
         if match is None:
             raise UsageError(
                 f"{path}, line {number}: {line.strip()[:200]!r} is not understood; expected JSON, "
-                "TOML, 'name = value', '--mca name value', '-genv name value', or a file that autotune wrote"
+                "TOML, 'name = value', '--mca name value', '-genv name value', or a file that "
+                "autotune wrote"
             )
         groups = match.groupdict()
         value = read_value(next(v for n, v in groups.items() if n != "name" and v is not None))
