@@ -16,6 +16,7 @@ from typing import Literal
 from autotune.errors import UsageError
 from autotune.space.expression import Expr
 from autotune.space.setting import Value, normalise_value, read_value
+from runner.mpi.library import enumerated_values
 from runner.trace.schema import COLLECTIVES
 
 ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
@@ -111,8 +112,7 @@ class Parameter:
         if grid:
             return f"is not among its levels ({self.describe_levels()})"
         if self.enum and not self.is_text and value not in self.enum:
-            legal = ", ".join(f"{number} {name}" for number, name in self.enum.items())
-            return f"is not a value the library knows ({legal})"
+            return f"is not a value the library knows ({enumerated_values(self.enum)})"
         if self.words and value not in self.words:
             return f"is not a value the library knows ({', '.join(self.words)})"
         if isinstance(value, str) != self.is_text:
@@ -287,8 +287,8 @@ def usual_option(name: str) -> str:
 
 
 _NAMES = "|".join([*sorted(COLLECTIVES, key=len, reverse=True), "barrier"])
-_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar)_({_NAMES})", re.IGNORECASE)
-"""The collective operations of Open MPI's and MPICH's parameters."""
+_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar|i_mpi_adjust)_({_NAMES})", re.IGNORECASE)
+"""The collective operations of the parameters of Open MPI, MPICH and Intel MPI."""
 
 
 _ONE_SIDED = re.compile(r"osc(_\w+)?")

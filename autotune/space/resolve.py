@@ -348,11 +348,9 @@ def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -
     if keys.default is not None:
         given = normalise_value(keys.default)
         return _number(read_value(given) if isinstance(given, str) else given, info)
-    if info is None:
-        return None
-    if info.type == "string":
-        return info.default or None  # An empty text means that the library chooses.
-    return _number(info.default, info)
+    if info is None or not info.default:
+        return None  # An empty text means that the library chooses.
+    return info.default if info.type == "string" else _number(info.default, info)
 
 
 def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:

@@ -32,6 +32,8 @@ class Probe:
     library_mismatch: str | None = None
     complaint: str = ""
     """What a part of the library that does not write to standard error said of its failure."""
+    not_started: str = ""
+    """Why no process of the program was started, if the launcher did not say so."""
 
 
 PYTHON_LIBRARY = "MPI4PY_LIBMPI"

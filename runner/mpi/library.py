@@ -8,6 +8,7 @@ whose policies have other names in each generation of Open MPI.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -42,6 +43,13 @@ class ParamInfo:
     def named(self) -> tuple[str, ...]:
         """The only words that the library takes; empty if it takes others or numbers."""
         return tuple(self.enum.values()) if self.by_name else ()
+
+
+def enumerated_values(enum: Mapping[int, str]) -> str:
+    """The values of an enumeration for people: ``1 linear, 2 chain``; ``0 to 22`` without names."""
+    if len(enum) > 2 and all(str(number) == name for number, name in enum.items()):
+        return f"{min(enum)} to {max(enum)}"
+    return ", ".join(f"{number} {name}" for number, name in sorted(enum.items()))
 
 
 @dataclass(frozen=True)

@@ -89,6 +89,11 @@ class TestMpich4(TestMpich):
     distribution = True
 
 
+class TestIntel(OfTests):
+    name = "impi"
+    parameter = ("I_MPI_ADJUST_BCAST", "3")
+
+
 # The suite itself: an adapter that breaks a promise fails the check that is about it.
 
 

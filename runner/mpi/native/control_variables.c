@@ -9,6 +9,9 @@
    The file begins with a line "loaded" from every process that has this library, so that a program
    without MPI_Init can be told from one that cannot load it.
 
+   Intel MPI says on standard output of its MPI_Init which values it ignores.  With the variable
+   AUTOTUNE_STARTUP_OUTPUT that output goes to a file, and not between the lines of the program.
+
    There is no mpi.h here: MPICH, its derivatives and the ABI of MPI 5 have the calls below in
    common.  A handle is an int in the first, a pointer in the second; both pass through a long. */
 
@@ -25,6 +28,7 @@
 
 #define FILE_VARIABLE "AUTOTUNE_CONTROL_VARIABLES"
 #define WATCH_VARIABLE "AUTOTUNE_WATCHED_VARIABLES"
+#define STARTUP_VARIABLE "AUTOTUNE_STARTUP_OUTPUT"
 #define WATCHED 256
 #define TEXT 1024
 #define SUCCESS 0
@@ -42,6 +46,7 @@ struct watched {
 static struct watched watched[WATCHED];
 static int count = -1;
 static int file = -1; /* of rank 0, after MPI_Init */
+static int output = -1; /* the program's standard output, during MPI_Init with a file for it */
 static int inside;    /* depth of calls of MPI_Init: one name of it may call the other */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -271,33 +276,64 @@ static void write_file(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Standard output goes to the file of the startup until MPI_Init ends; without the file, nowhere. */
+static void begin_startup(void)
+{
+    char *path = value_of(STARTUP_VARIABLE);
+    if (inside++ || !path || !*path)
+        return;
+    fflush(stdout);
+    int made = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (made < 0)
+        made = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    if (made < 0)
+        return;
+    output = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    if (output >= 0)
+        dup2(made, STDOUT_FILENO);
+    close(made);
+}
+
+static void end_startup(void)
+{
+    if (output < 0)
+        return;
+    fflush(stdout);
+    dup2(output, STDOUT_FILENO);
+    close(output);
+    output = -1;
+}
+
 static int initialise(int code)
 {
-    if (--inside == 0 && code == SUCCESS)
-        write_file();
+    if (--inside == 0) {
+        end_startup();
+        if (code == SUCCESS)
+            write_file();
+    }
     return code;
 }
 
 int MPI_Init(int *argc, char ***argv)
 {
-    inside++;
+    begin_startup();
     return initialise(CALL("MPI_Init")(argc, argv));
 }
 
 int PMPI_Init(int *argc, char ***argv)
 {
-    inside++;
+    begin_startup();
     return initialise(CALL("PMPI_Init")(argc, argv));
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    inside++;
+    begin_startup();
     return initialise(CALL("MPI_Init_thread")(argc, argv, required, provided));
 }
 
 int PMPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    inside++;
+    begin_startup();
     return initialise(CALL("PMPI_Init_thread")(argc, argv, required, provided));
 }
