@@ -16,7 +16,7 @@ from runner.mpi.base import TRANSPORT
 from runner.mpi.intel import IntelMpi
 from runner.mpi.intel_info import parse, read_parameters, words_of
 from runner.mpi.intel_startup import FILE, idle_under, parse_startup
-from runner.mpi.library import Library
+from runner.mpi.library import Library, enumerated_values
 from runner.mpi.mpiexec_conf import conf_files, variables_in
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -67,6 +67,11 @@ def test_a_range_is_an_enumeration() -> None:
     assert list(PARAMS["I_MPI_ADJUST_BCAST"].enum) == list(range(23))
     assert PARAMS["I_MPI_ADJUST_BCAST"].type == "int"
     assert not PARAMS["I_MPI_SHM_EAGER_THRESHOLD"].enum
+
+
+def test_an_enumeration_without_names_is_said_in_short() -> None:
+    assert enumerated_values(PARAMS["I_MPI_ADJUST_BCAST"].enum) == "0 to 22"
+    assert enumerated_values({2: "b", 1: "a"}) == "1 a, 2 b"
 
 
 def test_types_defaults_and_levels() -> None:
