@@ -24,7 +24,8 @@ from autotune.errors import UsageError
 from autotune.study.comparison import ComparisonOutcome, compare_settings
 from autotune.study.events import Note, Watcher
 from autotune.study.second_library import SecondLibrary
-from autotune.targets.launcher_line import foreign_build, parse_launcher_line, same_library
+from autotune.targets.build import foreign_build
+from autotune.targets.launcher_line import parse_launcher_line, same_library
 from autotune.targets.target import Say, Target, TargetRequest
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter, find_library

@@ -27,12 +27,12 @@ from autotune.config.app import (
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
+from autotune.targets.build import linked_words
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launcher_line import (
     LauncherLine,
     chosen_mpi,
     fixed_parameters,
-    linked_words,
     parse_launcher_line,
     typed,
     without_parameters,

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 
 from runner import files
 from runner.files import trusted
+from runner.mpi.abi import LOADER_PATH, MPICH_ABI
 from runner.mpi.base import PYTHON_LIBRARY, Adapter, Probe
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack
@@ -33,6 +34,12 @@ FAMILY = "mpich"
 TIMEOUT_S = 20
 ABI_NAME = "libmpi.so.12"
 """The library that programs built for the ABI of MPICH ask for; mpi4py's wheel is one."""
+_OTHER_NAMES = {
+    ABI_NAME: "libmpich.so.12",
+    "libmpifort.so.12": "libmpichfort.so.12",
+    "libmpicxx.so.12": "libmpichcxx.so.12",
+}
+"""Names of MPICH's libraries in distributions that keep MPICH beside Open MPI."""
 _TREE = re.compile(rb'\{"collective=[^\0]{2,1000000}\0')
 _ALGORITHM = re.compile(r'"algorithm=(MPI[A-Z]+)_')
 _LINE = re.compile(
@@ -66,24 +73,49 @@ def python_variables(library: Library, inherited: dict[str, str]) -> dict[str, s
         return {}
     made = {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(own))}
     if not (own.parent / ABI_NAME).exists() and (folder := _folder_with_link(own)) is not None:
-        before = inherited.get("LD_LIBRARY_PATH")
-        made["LD_LIBRARY_PATH"] = f"{before}:{folder}" if before else str(folder)
+        before = inherited.get(LOADER_PATH)
+        made[LOADER_PATH] = f"{before}:{folder}" if before else str(folder)
     return made
 
 
 def _folder_with_link(own: Path) -> Path | None:
-    """The folder with the link; None if the cache cannot be written, or if others may write it."""
+    """The folder with the links; None if the cache cannot be written, or if others may write it.
+
+    It has the libraries beside ``own`` under the names of either kind of distribution. Folders
+    beside them are there too if the library looks for others relative to its own place.
+    """
     folder = files.cache("mpich", hashlib.sha256(str(own).encode()).hexdigest()[:16])
-    link = folder / ABI_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not trusted(folder.stat()):
             return None
-        with suppress(FileExistsError):
-            link.symlink_to(own)
-        return folder if link.readlink() == own else None
+        links = _links(own)
+        for name, place in links.items():
+            with suppress(FileExistsError):
+                (folder / name).symlink_to(place)
+        same = all((folder / name).readlink() == place for name, place in links.items())
+        return folder if same else None
     except OSError:
         return None
+
+
+def _links(own: Path) -> dict[str, Path]:
+    links = dict.fromkeys((ABI_NAME, _OTHER_NAMES[ABI_NAME]), own)
+    for one, other in _OTHER_NAMES.items():
+        found = next((p for n in (one, other) if (p := own.parent / n).is_file()), None)
+        if found is not None:
+            links |= {one: found, other: found}
+    # The loader takes the folder of the link, not that of the file, for $ORIGIN.
+    if _looks_beside(own):
+        links |= {place.name: place for place in own.parent.iterdir() if place.is_dir()}
+    return links
+
+
+@lru_cache(maxsize=8)
+def _looks_beside(path: Path) -> bool:
+    """Whether a library looks for others relative to its own place."""
+    content = path.read_bytes()
+    return b"$ORIGIN" in content or b"${ORIGIN}" in content
 
 
 def builtin_tree(library: Library) -> Tree | None:
@@ -149,6 +181,7 @@ _PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
 class Mpich(Adapter):
     family = FAMILY
     title = "MPICH"
+    abi = MPICH_ABI
     parameter_names = "variables (MPIR_CVAR_...)"
     placement_names = frozenset(_PLACEMENT)
     checks_values = True
@@ -212,6 +245,16 @@ class Mpich(Adapter):
 
     def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
         return python_variables(self.library, dict(inherited))
+
+    def file_for(self, needed: str) -> Path | None:
+        own = super().file_for(needed)
+        return shared_library(self.library) if own is None and MPICH_ABI.matches(needed) else own
+
+    def folder_for(self, needed: str) -> Path | None:
+        own = self.file_for(needed)
+        if own is None or (own.parent / needed).exists():
+            return None if own is None else own.parent
+        return _folder_with_link(own)
 
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
         return values_in_force(self.library, environment)
