@@ -98,7 +98,7 @@ class LibraryChoice(Space):
         return tuple(name for name in first.names if not any(name in space for space in others))
 
     def foreign(self, setting: Mapping[str, Value]) -> frozenset[str]:
-        return self._foreign[str(setting.get(MPI, FIRST))]
+        return self._foreign.get(str(setting.get(MPI, FIRST)), frozenset())
 
     @cached_property
     def _foreign(self) -> dict[str, frozenset[str]]:
@@ -248,7 +248,8 @@ def _limit(library: str, parameter: Parameter) -> Constraint:
     levels = ", ".join(repr(level) for level in parameter.levels)
     known = f"{parameter.name} in ({levels})"
     rule = f"not ({_names(library)}) or not set({parameter.name}) or {known}"
-    return Constraint(parse_expression(rule), "the levels of this library")
+    where = "the first library" if library == FIRST else library
+    return Constraint(parse_expression(rule), f"its levels under {where}", parse_expression(known))
 
 
 def _rules(members: Mapping[str, Space]) -> Iterator[Constraint]:

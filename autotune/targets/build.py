@@ -12,7 +12,6 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from runner.mpi.abi import LOADER_PATH, Needed, needed_library
-from runner.mpi.base import Adapter
 from runner.mpi.discover import adapter, launcher_of, linked_with
 from runner.mpi.library import Library
 
@@ -107,7 +106,7 @@ def _compiler(library: Library) -> str:
     return f"the compiler of {title(library)}" if found is None else str(found)
 
 
-def is_binary_of(program: Sequence[str], own: Adapter) -> bool:
-    """Whether a program names an MPI library that ``own`` has, so that mpi4py is not asked."""
+def names_library(program: Sequence[str]) -> bool:
+    """Whether a program is a binary of a known interface, so that mpi4py is not asked."""
     needed = needed_library(program)
-    return needed is not None and own.can_run(needed.name)
+    return needed is not None and needed.abi is not None

@@ -183,11 +183,11 @@ def _titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _sides(a: str, b: str, libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """The names of both sides by their keys in the run history, where B names its library."""
-    from autotune.study.evaluator import under
-    from autotune.study.second_library import library_name
+    from autotune.space.library_choice import MPI
+    from autotune.study.other_library import library_name
 
     second = library_name(libraries["b"]["name"], libraries["b"]["version"])
-    return {a: "A", under(Setting.parse(b), second).key: "B"}
+    return {a: "A", Setting.parse(b).updated({MPI: second}).key: "B"}
 
 
 def _print_step(step: dict[str, Any], command: bool) -> None:

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -73,7 +73,7 @@ def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> Needed 
     return None if found is None else _needed(found, joined_folders(folders, os.environ))
 
 
-def joined_folders(folders: Sequence[str], inherited: os._Environ[str] | dict[str, str]) -> str:
+def joined_folders(folders: Sequence[str], inherited: Mapping[str, str]) -> str:
     """The value of :data:`LOADER_PATH` with ``folders`` before those that are there already."""
     before = inherited.get(LOADER_PATH)
     return os.pathsep.join([*folders, *([before] if before else [])])
