@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -59,6 +60,7 @@ def searched_targets(request: TargetRequest, libraries: Sequence[str], say: Say)
     notes: list[str] = []
     found = [_found(request, name, notes) for name in libraries]
     _require_names(found)
+    _require_no_options(found)
     targets = [_with_own_library(target) for target in found]
     for note in dict.fromkeys(notes):
         say(note)
@@ -120,6 +122,17 @@ def _require_names(targets: Sequence[Target]) -> None:
                 "and a setting names a library by its family and version.\nautotune compare "
                 "--mpi P --mpi P compares two builds of one version"
             )
+
+
+def _require_no_options(targets: Sequence[Target]) -> None:
+    """Raise UsageError for options of one launcher that others may not understand."""
+    first, *_ = targets
+    families = {type(adapter(target.library)) for target in targets}
+    if first.options and len(families) > 1:
+        raise UsageError(
+            f"the launcher line has options of one MPI library ({shlex.join(first.options)}), and "
+            "the program runs under several; leave them out (mapping and binding may stay)"
+        )
 
 
 def _with_program(request: TargetRequest, path: str) -> TargetRequest:

@@ -78,6 +78,16 @@ Mpi = Annotated[
         TARGET,
     ),
 ]
+Libraries = Annotated[
+    list[str] | None,
+    opt(
+        "--mpi P",
+        "MPI library: family and version (openmpi-5.0, mpich) or installation "
+        "directory. Default: the first found. Given several times: the library is a parameter "
+        "of the search, and the first one is that of the default.",
+        TARGET,
+    ),
+]
 SpaceName = Annotated[
     str | None,
     opt(

@@ -192,7 +192,7 @@ def search(
         ),
     ] = None,
     cluster: o.ClusterName = "local",
-    mpi: o.Mpi = None,
+    mpi: o.Libraries = None,
     metric: o.Metric = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
@@ -218,11 +218,13 @@ def search(
     from autotune.targets.target import TargetRequest
 
     seconds = None if budget is None else parse_duration(budget)
+    first_mpi, *others = mpi or [None]
     asked = SearchRequest(
         target=TargetRequest(
-            program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
+            program, app, input_name, ranks, cluster, first_mpi, metric, verify, timeout, clean_env,
             "search", metric_choice, stdin,
         ),
+        libraries=tuple(name for name in others if name is not None),
         space=space,
         strategy=strategy,
         preset=preset,

@@ -12,7 +12,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.library_choice import MPI
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
 from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
@@ -41,7 +42,9 @@ from autotune.study.conclusion import (
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
+from autotune.study.library_switch import library_rows, switch_to
 from autotune.study.next_step import search_step
+from autotune.study.other_library import OtherLibrary
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
 from autotune.study.result import (
     BUDGET_GONE,
@@ -59,7 +62,8 @@ from autotune.study.search import SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import metric_as_begun, study_key
-from autotune.study.trial_store import StoredTrials, TrialStore
+from autotune.study.run_history import RunHistory
+from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
 
@@ -83,6 +87,8 @@ class StudyRequest:
     """Whether other workers take part in the study; one of them makes the proofs."""
     fidelity: bool = False
     """Whether cheap runs screen the settings."""
+    others: tuple[OtherLibrary, ...] = ()
+    """The further MPI libraries, which settings of ``space`` can name."""
 
     def __post_init__(self) -> None:
         """Raise UsageError for a space in which no parameter can vary here, and for a request of
@@ -105,7 +111,32 @@ class StudyRequest:
         own = code_of(self.strategy)
         code = {"code": own} if own else {}
         cheap = {"fidelity": self.target.cheap().input} if self.fidelity else {}
-        return stored_options(self.strategy, self.options) | first | code | cheap
+        added = [o.identity(self.target, self.strategy.name, self.guard) for o in self.others]
+        several = {"libraries": added} if added else {}
+        return stored_options(self.strategy, self.options) | first | code | cheap | several
+
+    def launch_line(self, setting: Setting, params_file: str | None = None) -> str:
+        """The launch of a setting under its library, as a user would type it."""
+        other = self._other(setting)
+        target, space = (self.target, self.space) if other is None else (other.target, other.space)
+        bare = setting.without(MPI)
+        return target.mpirun_line(Session.adapter(target), space, bare, params_file)
+
+    def switch(self, setting: Setting, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+        """What the library of a setting needs; None for that of the default."""
+        other = self._other(setting)
+        return None if other is None else switch_to(self.target, other, rows).to_json()
+
+    def library_rows(self, history: RunHistory) -> list[dict[str, Any]]:
+        """A row for each MPI library of the search; empty in a search under one."""
+        if not self.others:
+            return []
+        targets = {DEFAULT.key: self.target} | {o.name: o.target for o in self.others}
+        return library_rows(targets, history)
+
+    def _other(self, setting: Setting) -> OtherLibrary | None:
+        """The library that a setting names; None for that of the default."""
+        return next((o for o in self.others if o.name == setting.get(MPI)), None)
 
 
 class StudyRun:
@@ -183,6 +214,7 @@ class StudyRun:
             inherited=dict(self.study.key.inherited),
         )
         count_runs(result, self.evaluator.history)
+        result.libraries = self.request.library_rows(self.evaluator.history)
         result.waiting_s = self.evaluator.waiting_s
         if self.screening is not None:
             assert isinstance(self.screening.evaluator, MachineEvaluator)
@@ -215,9 +247,8 @@ class StudyRun:
             return
         name_recommendation(result, answer.recommendation)
         result.best = best_seen(history, result.recommended)
-        result.mpirun = target.mpirun_line(
-            self.runner.adapter, self.request.space, result.recommended
-        )
+        result.mpirun = self.request.launch_line(result.recommended)
+        result.switch = self.request.switch(result.recommended, result.libraries)
 
 
 class StudyContext:
@@ -235,6 +266,7 @@ class StudyContext:
             self._watch,
             request.join,
             request.plan.budget_s,
+            others=request.others,
         )
         self.study = self._session.study
 
@@ -264,11 +296,12 @@ class StudyContext:
             request = self.request
             origin = f"the result of study {self.study.hash[:12]} in the results database"
             check_values(done.recommended, origin, request.space)
-            launch = (Session.adapter(request.target), request.space, done.recommended)
-            done.mpirun = request.target.mpirun_line(*launch)
+            done.mpirun = request.launch_line(done.recommended)
+            done.libraries = request.library_rows(history_of(self.store, self.study.id))
+            done.switch = request.switch(done.recommended, done.libraries)
             done.mpirun_with_file = ""
             if done.params_file is not None and Path(done.params_file).is_file():
-                done.mpirun_with_file = request.target.mpirun_line(*launch, done.params_file)
+                done.mpirun_with_file = request.launch_line(done.recommended, done.params_file)
         return done
 
     def __enter__(self) -> StudyRun:
@@ -321,7 +354,7 @@ class StudyContext:
             self.store.set_result(study.id, MEASURED, None)
         form = str(request.target.app.fidelity[request.target.input or ""])
         self.store.store_document(of.id, LINK, {"study": study.hash, "form": form})
-        evaluator = session.evaluator_of(study, cheap)
+        evaluator = session.evaluator_of(study, cheap, [o.cheap() for o in request.others])
         return Screening(evaluator, form, trial_store, request.plan, self._watch)
 
     def __exit__(

@@ -32,12 +32,14 @@ class SearchRequest(BaseModel):
     ``space`` is a name or file (None: the space of the MPI), and ``options`` are the strategy's by
     name. ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none
     of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``features`` and
-    ``params_file`` are paths. ``fidelity``: cheap runs screen the settings.
+    ``params_file`` are paths. ``fidelity``: cheap runs screen the settings. ``libraries`` are
+    further MPI libraries, named as ``target.mpi``, which is that of the default.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     target: TargetRequest
+    libraries: tuple[str, ...] = ()
     space: str | None = None
     strategy: str = "auto"
     preset: str | None = None
@@ -104,7 +106,7 @@ class SearchRequest(BaseModel):
             ("--input", target.input),
             ("--ranks", target.ranks),
             ("--cluster", target.cluster),
-            ("--mpi", target.mpi),
+            *(("--mpi", name) for name in (target.mpi, *self.libraries)),
             ("--metric", target.metric),
             ("--metric-choice", target.metric_choice),
             ("--stdin", target.stdin),

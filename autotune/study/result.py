@@ -122,6 +122,13 @@ class Result:
     mpirun: str = ""
     mpirun_with_file: str = ""
     """The same launch with ``params_file`` in place of the library's parameters."""
+    libraries: list[dict[str, Any]] = field(default_factory=list)
+    """The MPI libraries of a search under several, that of the default first; else empty.
+
+    See :func:`autotune.study.library_switch.library_rows`.
+    """
+    switch: dict[str, Any] | None = None
+    """What the library of the recommended setting needs, if it is not that of the default."""
     origin: dict[str, Any] | None = None
     """Directory, environment and files of the program (see :mod:`autotune.targets.provenance`)."""
     wall_s: float = 0.0
@@ -170,6 +177,8 @@ class Result:
             "params_file": self.params_file,
             "mpirun": self.mpirun,
             "mpirun_with_file": self.mpirun_with_file,
+            "libraries": self.libraries,
+            "switch": self.switch,
             "origin": self.origin,
             "wall_s": round(self.wall_s, 3),
             "waiting_s": round(self.waiting_s, 3),

@@ -285,9 +285,7 @@ class Target:
                 self.oversubscribed,
             ),
             env=self.surroundings.env,
-            variables=self._loader_path
-            | thread_variables(space, layout)
-            | groups.get("env", {}),
+            variables=self._loader_path | thread_variables(space, layout) | groups.get("env", {}),
             one_machine=self.cluster.testbed is not None,
             launch_options=options,
             oversubscribe=self.oversubscribed,
