@@ -44,9 +44,10 @@ class SearchInterrupted(KeyboardInterrupt):
 class Search:
     """The part of one process in a search.
 
-    With several MPI libraries, only the objective of ``target`` counts.  ``target``, ``space`` and ``strategy``, if given, replace those that the request names.
-    ``join``: other workers may take part.  ``of`` is the hash of the study that this worker was
-    started for.  Raises UsageError if the request is wrong.
+    ``target``, ``space`` and ``strategy``, if given, replace those that the request names; with
+    several MPI libraries only the objective of ``target`` counts.  ``join``: other workers may take
+    part.  ``of`` is the hash of the study that this worker was started for.  Raises UsageError if
+    the request is wrong.
     """
 
     asked: SearchRequest

@@ -218,13 +218,13 @@ def search(
     from autotune.targets.target import TargetRequest
 
     seconds = None if budget is None else parse_duration(budget)
-    first_mpi, *others = mpi or [None]
+    libraries = tuple(mpi or ())
     asked = SearchRequest(
         target=TargetRequest(
-            program, app, input_name, ranks, cluster, first_mpi, metric, verify, timeout, clean_env,
-            "search", metric_choice, stdin,
+            program, app, input_name, ranks, cluster, libraries[0] if libraries else None, metric,
+            verify, timeout, clean_env, "search", metric_choice, stdin,
         ),
-        libraries=tuple(name for name in others if name is not None),
+        libraries=libraries[1:],
         space=space,
         strategy=strategy,
         preset=preset,

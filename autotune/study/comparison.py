@@ -23,8 +23,8 @@ from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
-from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.other_library import OtherLibrary, described
+from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
 from autotune.study.study_key import metric_as_begun, study_key
 from autotune.targets.target import Target

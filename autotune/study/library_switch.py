@@ -124,11 +124,8 @@ def switch_words(switch: Mapping[str, Any]) -> list[str]:
     """The switch in sentences, for people; raises LookupError or TypeError for a damaged one."""
     before, after = switch["before"], switch["after"]
     one, other = (f"{row['name']} {row['version']}" for row in (before, after))
-    words = [
-        f"The setting is for {other} in {after['path']}; the default is that of {one} in "
-        f"{before['path']}.",
-        f"Its launcher is {after['launcher']}.",
-    ]
+    words = [f"The setting is for {other}, the default for {one} ({before['path']})."]
+    words.append(f"Its launcher is {after['launcher']}.")
     if switch["variables"]:
         named = " and ".join(switch["variables"])
         words.append(f"The program loads this library by {named}, which the line below sets.")

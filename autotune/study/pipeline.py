@@ -56,13 +56,13 @@ from autotune.study.result import (
     Result,
 )
 from autotune.study.rounds import Round, Rounds
+from autotune.study.run_history import RunHistory
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
 from autotune.study.search import SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import metric_as_begun, study_key
-from autotune.study.run_history import RunHistory
 from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target

@@ -300,7 +300,7 @@ class Target:
 
     @property
     def _loader_path(self) -> dict[str, str]:
-        """The variable of the ranks by which a binary loads the target's library, if it needs it."""
+        """The variable by which a binary loads the target's library, if it needs one."""
         folders = self.library_folders
         return {LOADER_PATH: joined_folders(folders, os.environ)} if folders else {}
 
