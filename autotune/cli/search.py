@@ -327,7 +327,7 @@ def _next(search: Search, result: Result) -> list[FollowUp]:
 
     publish: list[str] | None = None
     if result.status == "recommended":
-        target = search.request.target
+        target = search.request.target_of(result.recommended)
         files = [word for word in (search.asked.space or "").split("+") if Path(word).is_file()]
         place = (target.cluster, target.library, search.store)
         publish = publish_options(result.study, *place, files)

@@ -25,7 +25,7 @@ from autotune.space.library_choice import MPI
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
 from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
-from autotune.store.keys import SCREENING
+from autotune.store.keys import OTHERS, SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.budget import BudgetSpent, SearchPlan
@@ -42,7 +42,7 @@ from autotune.study.conclusion import (
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
-from autotune.study.library_switch import library_rows, switch_to
+from autotune.study.launched_libraries import library_rows, switch_to
 from autotune.study.next_step import search_step
 from autotune.study.other_library import OtherLibrary
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
@@ -111,16 +111,24 @@ class StudyRequest:
         own = code_of(self.strategy)
         code = {"code": own} if own else {}
         cheap = {"fidelity": self.target.cheap().input} if self.fidelity else {}
-        added = [o.identity(self.target, self.strategy.name, self.guard) for o in self.others]
-        several = {"libraries": added} if added else {}
+        added = [
+            {"name": o.name} | o.identity(self.target, self.strategy.name, self.guard)
+            for o in self.others
+        ]
+        several = {OTHERS: added} if added else {}
         return stored_options(self.strategy, self.options) | first | code | cheap | several
 
     def launch_line(self, setting: Setting, params_file: str | None = None) -> str:
         """The launch of a setting under its library, as a user would type it."""
-        other = self._other(setting)
-        target, space = (self.target, self.space) if other is None else (other.target, other.space)
+        other, target = self._other(setting), self.target_of(setting)
+        space = self.space if other is None else other.space
         bare = setting.without(MPI)
         return target.mpirun_line(Session.adapter(target), space, bare, params_file)
+
+    def target_of(self, setting: Setting) -> Target:
+        """The target under the library of a setting."""
+        other = self._other(setting)
+        return self.target if other is None else other.target
 
     def switch(self, setting: Setting, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
         """What the library of a setting needs; None for that of the default."""

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from autotune.errors import WorkError
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
+from autotune.study.library_switch import switch_words
 from autotune.study.screening_summary import screening_words
 from autotune.wording import ParameterNames, interval, percent, share
 
@@ -125,7 +126,7 @@ class Result:
     libraries: list[dict[str, Any]] = field(default_factory=list)
     """The MPI libraries of a search under several, that of the default first; else empty.
 
-    See :func:`autotune.study.library_switch.library_rows`.
+    See :func:`autotune.study.launched_libraries.library_rows`.
     """
     switch: dict[str, Any] | None = None
     """What the library of the recommended setting needs, if it is not that of the default."""
@@ -186,6 +187,13 @@ class Result:
         }
 
     @property
+    def library_title(self) -> str:
+        """The MPI library; of several, that of the default and the others."""
+        title = f"{self.mpi['name']} {self.mpi['version']}"
+        others = [f"{row['name']} {row['version']}" for row in self.libraries[1:]]
+        return title if not others else f"{title} (default) and {', '.join(others)}"
+
+    @property
     def names(self) -> ParameterNames:
         """The names of the proof's settings in texts that mention them often."""
         return ParameterNames.of_candidates(
@@ -237,8 +245,11 @@ class Result:
             for row in data["finalists"]
         ]
         result = cls(**plain)
+        _ = result.library_title  # It is complete if it can be said, as the next two.
+        if result.switch is not None:
+            switch_words(result.switch)
         if result.fidelity is not None:
-            screening_words(result.fidelity)  # It is complete if it can be said.
+            screening_words(result.fidelity)
         result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
 
