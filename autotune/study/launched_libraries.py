@@ -19,6 +19,7 @@ from autotune.study.library_switch import LibrarySwitch
 from autotune.study.other_library import OtherLibrary
 from autotune.study.run_history import WARMUP, RunHistory
 from autotune.targets.target import Target
+from runner import files
 from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.discover import adapter
 from runner.types import RunRecord
@@ -73,7 +74,8 @@ def switch_to(
     return LibrarySwitch(
         before=row[None],
         after=row[other.name],
-        variables=_variables(target),
+        variables=(variables := _variables(target)),
+        links=_links(target, variables),
         dropped=_dropped(first, target),
         same_family=type(adapter(first.library)) is type(adapter(target.library)),
         timed="wall" if target.app.metric is None and first.objective is None else "figure",
@@ -87,6 +89,13 @@ def _dropped(first: Target, target: Target) -> list[str]:
     before, after = (t.inherited(adapter(t.library)) for t in (first, target))
     own += [f"{name}={value}" for name, value in sorted(before.items()) if name not in after]
     return [words for words in own if words]
+
+
+def _links(target: Target, variables: Mapping[str, str]) -> str:
+    """The folder of autotune's cache in the loader's path; "" if there is none."""
+    cache = str(files.cache("mpich"))
+    folders = variables.get(LOADER_PATH, "").split(os.pathsep)
+    return next((folder for folder in folders if folder.startswith(cache)), "")
 
 
 def _variables(target: Target) -> dict[str, str]:

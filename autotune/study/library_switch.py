@@ -18,15 +18,17 @@ class LibrarySwitch:
     """A change from the default's library to another one, in JSON types.
 
     ``before`` and ``after`` are rows of
-    :func:`autotune.study.launched_libraries.library_rows`. ``variables`` make the library that
-    of the program. ``dropped`` are launch options and settings of the environment that were in
-    force under the default's library and are not given under the other one. ``timed``: "figure" if
-    the program's own time was compared, "wall" if whole launches were.
+    :func:`autotune.study.launched_libraries.library_rows`. ``variables`` make the library that of
+    the program; ``links`` is the folder of autotune's cache that they name, "" if they name none.
+    ``dropped`` are launch options and settings of the environment that were in force under the
+    default's library and are not given under the other one. ``timed``: "figure" if the program's
+    own time was compared, "wall" if whole launches were.
     """
 
     before: dict[str, Any]
     after: dict[str, Any]
     variables: dict[str, str]
+    links: str
     dropped: list[str]
     same_family: bool
     timed: str
@@ -46,6 +48,11 @@ def switch_words(switch: Mapping[str, Any]) -> list[str]:
         words.append(f"The program loads this library by {named}, which the line below sets.")
     else:
         words.append("The program loads this library without further variables.")
+    if switch["links"]:
+        words.append(
+            f"{switch['links']} is a folder of autotune's cache, with links to the library under "
+            "the names that programs ask for: do not remove it, or copy it."
+        )
     if not switch["same_family"]:
         words.append(
             f"Options, variables and parameter files for {before['name']} do not apply to it."
