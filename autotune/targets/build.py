@@ -16,8 +16,8 @@ from runner.mpi.discover import adapter, launcher_of, linked_with
 from runner.mpi.library import Library
 
 HOW = (
-    "mpi4py programs and programs built for the ABI of MPICH run under several libraries; autotune "
-    "compare --program-b compares two builds"
+    "Programs of mpi4py, and programs built for the ABI of MPICH, run under several libraries; two "
+    "builds are compared with autotune compare --program-b"
 )
 
 
@@ -64,7 +64,7 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
     if needed is None or needed.abi is None:
         return ()
     if wrong := foreign_build(program, library):
-        raise UsageError(f"{wrong}.\nBuild it with {_compiler(library)}; {HOW}")
+        raise UsageError(f"{wrong}.\nFor that library build it with {_compiler(library)}. {HOW}")
     own = adapter(library)
     file = own.file_for(needed.name)
     if file is None:
