@@ -36,8 +36,8 @@ def refuse_several_libraries(command: str) -> None:
     named = values_given("--mpi")
     if len(named) > 1 and command not in SEVERAL_LIBRARIES:
         raise UsageError(
-            f"--mpi was given {len(named)} times ({', '.join(named)}), and autotune {command} works "
-            "with one MPI library; autotune search and autotune compare take several"
+            f"--mpi was given {len(named)} times ({', '.join(named)}), and autotune {command} "
+            "works with one MPI library; autotune search and autotune compare take several"
         )
 
 
