@@ -245,7 +245,9 @@ class Result:
             for row in data["finalists"]
         ]
         result = cls(**plain)
-        _ = result.library_title  # It is complete if it can be said, as the next two.
+        # What follows is complete if it can be said.
+        if result.libraries:
+            _ = result.library_title
         if result.switch is not None:
             switch_words(result.switch)
         if result.fidelity is not None:
