@@ -71,11 +71,9 @@ class TestUnion:
             assert plain.violations(setting) == []
 
     def test_levels_are_those_of_the_library(self, three: LibraryChoice) -> None:
-        under_first = three.violations({"map_by": "socket"})
-        assert under_first == [
-            "violates the constraint ((map_by == 'slot') or (map_by == 'numa') or (map_by == "
-            "'package') or (map_by == 'node')) (its levels under the first library)"
-        ]
+        (words,) = three.violations({"map_by": "socket"})
+        assert words.startswith("violates the constraint ((map_by == 'slot') or (map_by == 'numa')")
+        assert words.endswith("(its levels under the first library)")
         assert three.is_valid({"map_by": "socket", "mpi": "openmpi-4.1.8"})
         assert not three.is_valid({"map_by": "package", "mpi": "openmpi-4.1.8"})
 
