@@ -140,12 +140,7 @@ def test_the_library_is_proven_like_any_other_parameter(
     shown = cli("show", study, *here)
     assert f"(default) and {level}" in " ".join(shown.out.split())
     assert "Its launcher is" in " ".join(shown.out.split())
-    for command in (
-        ["status"],
-        ["studies"],
-        ["report", study, "-o", "r.html"],
-        ["importance", study],
-    ):
+    for command in (["status"], ["studies"], ["report", study, "-o", "r.html"]):
         outcome = cli(*command, *here)
         assert outcome.code == 0, outcome.text
     assert "Its launcher is" in (work / "r.html").read_text()
