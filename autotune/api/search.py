@@ -18,13 +18,13 @@ from autotune.study.other_library import OtherLibrary
 from autotune.study.pipeline import (
     FinishedElsewhere,
     StudyContext,
-    StudyRequest,
     StudyRun,
     answer_of,
 )
 from autotune.study.request import SearchRequest, WorkerRequest
 from autotune.study.result import FINISHED, Result, follow_moved_study
 from autotune.study.study_key import require_same_study
+from autotune.study.study_request import StudyRequest
 from autotune.study.trial_store import history_of
 from autotune.study.tried_layouts import TriedLayout, tried_layouts
 from autotune.study.worker_trust import sign

@@ -154,10 +154,10 @@ def test_the_library_is_proven_like_any_other_parameter(
         assert published.code == 0, published.text
         assert "gain over the default of openmpi" in published.out
     target = ("-n", "2", *FIGURE[:2], *here)
-    other = cli("run", f"study:{study}", "--mpi", both[0], *target, *program(work))
+    other = cli("run", "-s", f"study:{study}", "--mpi", both[0], *target, *program(work))
     assert other.code == 2
     assert "is for another MPI library" in other.err
-    own = cli("run", f"study:{study}", *given, "--no-guard", *target, *program(work))
+    own = cli("run", "-s", f"study:{study}", *given, "--no-guard", *target, *program(work))
     assert own.code == 0, own.text
 
 
