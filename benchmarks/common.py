@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 from autotune.api.target import find_target
 from autotune.strategies import find
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import StudyRequest
+from autotune.study.study_request import StudyRequest
 from autotune.targets.target import TargetRequest
 from runner.closed_output import drop_output
 from runner.machine import describe_machine

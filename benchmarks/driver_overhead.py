@@ -28,8 +28,9 @@ from unittest.mock import patch
 
 from autotune.store import Store
 from autotune.study.events import Event, RunEnded, TrialEnded
-from autotune.study.pipeline import StudyContext, StudyRequest
+from autotune.study.pipeline import StudyContext
 from autotune.study.run_history import RunHistory
+from autotune.study.study_request import StudyRequest
 from autotune.targets.target import Target
 from autotune.terminal.progress import Progress
 from benchmarks.common import report, request, run_benchmark, table

@@ -25,7 +25,7 @@ from autotune.store import Store
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher
 from autotune.study.noise import NoiseReport, measure_noise
-from autotune.study.second_library import SecondLibrary
+from autotune.study.other_library import OtherLibrary
 from autotune.study.setting_syntax import read_settings
 from autotune.targets.target import Target
 
@@ -48,7 +48,7 @@ def comparison_request(
     guard: bool,
     remeasure: bool,
     watch: Watcher,
-    other: SecondLibrary | None = None,
+    other: OtherLibrary | None = None,
 ) -> ComparisonRequest:
     """The request that compares two settings, given in any form of :data:`SettingLike`.
 

@@ -34,6 +34,11 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
     key = study.key
     mpi = mpi or launcher_of(key.mpi.family, key.mpi.version)
     origin = f"study {study.hash[:12]}"
+    if key.others:
+        raise UsageError(
+            f"{origin} searched under several MPI libraries ({key.mpi_title}), and a dataset is of "
+            f"one; autotune export {study.hash[:12]} writes its runs to a file"
+        )
     cluster = load_cluster(check_config_name("clusters", key.cluster, origin))
     facts = {"ranks": key.ranks, "cores": cluster.total_cores, "nodes": cluster.nodes}
     try:

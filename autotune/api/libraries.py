@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Unpack
 
 from autotune.api.compare import SettingLike, comparison_request
+from autotune.api.library_targets import compared_targets
 from autotune.api.options import (
     Budget,
     Lines,
@@ -19,71 +18,10 @@ from autotune.api.options import (
     space_of,
     target_request,
 )
-from autotune.api.target import find_target
 from autotune.errors import UsageError
 from autotune.study.comparison import ComparisonOutcome, compare_settings
 from autotune.study.events import Note, Watcher
-from autotune.study.second_library import SecondLibrary
-from autotune.targets.launcher_line import foreign_build, parse_launcher_line, same_library
-from autotune.targets.target import Say, Target, TargetRequest
-from runner.mpi.base import PYTHON_LIBRARY
-from runner.mpi.discover import adapter, find_library
-
-
-def library_targets(
-    request: TargetRequest, libraries: Sequence[str], second_program: str | None, say: Say
-) -> tuple[Target, Target]:
-    """The targets of a program under two libraries, which are named as in ``--mpi``.
-
-    ``second_program`` is the program's build for the second library; its arguments are the same.
-    Raises UsageError for another number of libraries, the same one twice, a program that is linked
-    with a library of another family, and everything that is wrong with the target.
-    """
-    if len(libraries) != 2:
-        raise UsageError(
-            f"{len(libraries)} MPI libraries were given ({', '.join(libraries)}); expected two to "
-            "compare, or one"
-        )
-    one, other = (find_library(name) for name in libraries)
-    if same_library(one, other):
-        raise UsageError(
-            f"{libraries[0]} and {libraries[1]} are the same MPI library ({one.family} "
-            f"{one.version} in {one.bin}); expected two different ones.\nautotune doctor lists "
-            "those that are found"
-        )
-    notes: list[str] = []
-    first = find_target(replace(request, mpi=libraries[0]), notes.append)
-    words = request if second_program is None else _with_program(request, second_program)
-    second = find_target(replace(words, mpi=libraries[1]), notes.append)
-    for target in (first, second):
-        if wrong := foreign_build(target.program, target.library):
-            raise UsageError(
-                f"{wrong}.\nGive a build for each library: -- PROGRAM is the one for the first, "
-                "--program-b PATH the one for the second"
-            )
-    for note in dict.fromkeys(notes):
-        say(note)
-    return _with_own_library(first), _with_own_library(second)
-
-
-def _with_program(request: TargetRequest, path: str) -> TargetRequest:
-    """The request with another program and the same launcher and arguments."""
-    if not request.program:
-        raise UsageError(
-            "a build for the second library needs a program of your own (-- PROGRAM ARGS); an "
-            "application known by name runs under both libraries"
-        )
-    words = tuple(request.program)
-    own = parse_launcher_line(words, request.command).program
-    return replace(request, program=(*words[: len(words) - len(own)], path, *own[1:]))
-
-
-def _with_own_library(target: Target) -> Target:
-    """The target, with mpi4py loading the launcher's library whatever the environment names."""
-    inherited = {name: value for name, value in os.environ.items() if name != PYTHON_LIBRARY}
-    around = target.surroundings
-    own = adapter(target.library).python_variables(inherited)
-    return replace(target, surroundings=replace(around, env=around.env | own))
+from autotune.study.other_library import OtherLibrary
 
 
 def compare_libraries(
@@ -118,7 +56,7 @@ def compare_libraries(
     tell = watch
     if "mpi" in target:
         raise UsageError("mpi= names one library; the two libraries are the first two arguments")
-    targets = library_targets(
+    targets = compared_targets(
         target_request(program, target),
         (first, second),
         second_program,
@@ -130,7 +68,7 @@ def compare_libraries(
             targets[0],
             space_of(targets[0], space),
             database,
-            other=SecondLibrary(targets[1], space_of(targets[1], space)),
+            other=OtherLibrary(targets[1], space_of(targets[1], space)),
             pairs=pairs,
             min_gain=min_gain,
             budget_s=seconds_of(budget),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TypedDict, Unpack, cast
 
 from autotune.api.target import find_target, to_stderr
 from autotune.errors import UsageError
@@ -26,26 +26,52 @@ Budget = str | float | None
 """Machine time: seconds, or a text such as "90s", "10m", "1h30m"."""
 
 
-class TargetOptions(TypedDict, total=False):
+class ProgramOptions(TypedDict, total=False):
     """Options of a program, each as on the command line.
 
     ``app`` and ``input`` name a known application in place of a program.  ``ranks`` is the number
-    of MPI processes.  ``cluster`` and ``mpi`` are names (``mpi`` also a directory).  ``metric`` and
-    ``verify`` are regular expressions or ``json:KEY``.  ``timeout`` is the longest run (seconds, or
-    "10m").  ``stdin`` is the path of rank 0's standard input.
+    of MPI processes.  ``cluster`` is a name.  ``metric`` and ``verify`` are regular expressions or
+    ``json:KEY``.  ``timeout`` is the longest run (seconds, or "10m").  ``stdin`` is the path of
+    rank 0's standard input.
     """
 
     app: str
     input: str
     ranks: int
     cluster: str
-    mpi: str
     metric: str
     metric_choice: MetricChoice
     verify: str
     timeout: float | str
     clean_env: bool
     stdin: str
+
+
+class TargetOptions(ProgramOptions, total=False):
+    """Options of a program under one MPI library: ``mpi`` is its name or directory."""
+
+    mpi: str
+
+
+class SearchOptions(ProgramOptions, total=False):
+    """Options of a program for a search.
+
+    ``mpi`` names the MPI library, or several: the first is that of the default, and the library is
+    one of the parameters.
+    """
+
+    mpi: str | Sequence[str]
+
+
+def one_library(options: SearchOptions) -> tuple[TargetOptions, tuple[str, ...]]:
+    """The options under the first MPI library, and the names of the further libraries."""
+    named = options.get("mpi")
+    if named is None or isinstance(named, str):
+        return cast(TargetOptions, options), ()
+    if not named:
+        raise UsageError("mpi=[] names no MPI library; expected one name or several")
+    first, *others = named
+    return cast(TargetOptions, {**options, "mpi": first}), tuple(others)
 
 
 def target_request(program: Sequence[str] | None, options: TargetOptions) -> TargetRequest:

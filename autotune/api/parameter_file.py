@@ -8,6 +8,7 @@ from pathlib import Path
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import file_evidence, gain_words
 from autotune.space import Setting
+from autotune.space.library_choice import MPI
 from autotune.study.pipeline import StudyRun
 from autotune.study.result import Result
 from autotune.wording import UNGUARDED
@@ -29,20 +30,17 @@ def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None
     setting, proof = claim
     request = study_run.request
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
+    side, bare = study_run.evaluator.side(setting), setting.without(MPI)
     use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
-    evidence = file_evidence(setting, [*proof, use], request.target, result.machine)
+    evidence = file_evidence(setting, [*proof, use], side.target, result.machine)
     try:
-        written = write_tune_file(
-            place, request.target, request.space, setting, evidence, study_run.runner
-        )
+        written = write_tune_file(place, side.target, side.space, bare, evidence, side.runner)
     except NotObeyed as problem:
         result.warnings.append(str(problem))
         return
     if written is not None:
         result.params_file = str(written)
-        result.mpirun_with_file = request.target.mpirun_line(
-            study_run.runner.adapter, request.space, setting, result.params_file
-        )
+        result.mpirun_with_file = request.launch_line(setting, result.params_file)
 
 
 def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from autotune.api.library_targets import chosen_spaces, searched_targets
 from autotune.api.parameter_file import write_proven
 from autotune.api.target import find_target, to_stderr
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, UsageError
 from autotune.space import Setting, Space
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.strategies import Strategy, find, resolve_options
 from autotune.study.events import Watcher, silent
+from autotune.study.other_library import OtherLibrary
 from autotune.study.pipeline import (
     FinishedElsewhere,
     StudyContext,
-    StudyRequest,
     StudyRun,
     answer_of,
 )
@@ -24,6 +25,7 @@ from autotune.study.request import SearchRequest, WorkerRequest
 from autotune.study.result import FINISHED, Result, follow_moved_study
 from autotune.study.start_settings import start_hint, start_settings
 from autotune.study.study_key import require_same_study
+from autotune.study.study_request import StudyRequest
 from autotune.study.trial_store import history_of
 from autotune.study.tried_layouts import TriedLayout, tried_layouts
 from autotune.study.worker_trust import sign
@@ -43,9 +45,10 @@ class SearchInterrupted(KeyboardInterrupt):
 class Search:
     """The part of one process in a search.
 
-    ``target``, ``space`` and ``strategy``, if given, replace those that the request names.
-    ``join``: other workers may take part.  ``of`` is the hash of the study that this worker was
-    started for.  Raises UsageError if the request is wrong.
+    ``target``, ``space`` and ``strategy``, if given, replace those that the request names; with
+    several MPI libraries only the objective of ``target`` counts.  ``join``: other workers may take
+    part.  ``of`` is the hash of the study that this worker was started for.  Raises UsageError if
+    the request is wrong.
     """
 
     asked: SearchRequest
@@ -66,14 +69,14 @@ class Search:
         plan = asked.plan
         strategy = self.strategy or find(asked.strategy)
         options = resolve_options(strategy, asked.options, asked.preset)
-        target = self.target or find_target(asked.target, self.say)
-        space = self.space or target.space(asked.space)
+        target, space, others = self._place()
         predicted = (
             () if asked.features is None else self._predicted(Path(asked.features), space, target)
         )
         request = StudyRequest(
             target=target,
             space=space,
+            others=others,
             strategy=strategy,
             options=options,
             seed=asked.seed,
@@ -88,6 +91,25 @@ class Search:
         self._context = StudyContext(request, self.store)
         if self.join:
             self._share()
+
+    def _place(self) -> tuple[Target, Space, tuple[OtherLibrary, ...]]:
+        """The target and space of the request, and its further MPI libraries."""
+        asked = self.asked
+        if not asked.libraries:
+            target = self.target or find_target(asked.target, self.say)
+            return target, self.space or target.space(asked.space), ()
+        if self.space is not None:
+            raise UsageError(
+                "space= is a Space, which is for one MPI library; with several, give the name or "
+                "file of a space"
+            )
+        if asked.target.mpi is None:
+            raise UsageError("the first MPI library is missing; expected the name of each library")
+        names = (asked.target.mpi, *asked.libraries)
+        targets = searched_targets(asked.target, names, self.say)
+        space, others = chosen_spaces(targets, asked.space)
+        objective = None if self.target is None else self.target.objective
+        return replace(targets[0], objective=objective), space, others
 
     @property
     def study(self) -> StudyRecord:

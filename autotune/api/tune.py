@@ -11,9 +11,10 @@ from autotune.api.options import (
     Budget,
     Lines,
     Program,
+    SearchOptions,
     SpaceLike,
     StoreLike,
-    TargetOptions,
+    one_library,
     opened,
     seconds_of,
     target_of,
@@ -50,12 +51,13 @@ def tune(
     fidelity: bool = False,
     store: StoreLike = None,
     watch: Watcher | None = None,
-    **target: Unpack[TargetOptions],
+    **options_of_target: Unpack[SearchOptions],
 ) -> Study:
     """Search for a better setting of a program and prove it against the default.
 
     ``program`` is a list of words; ``app=`` names a known application instead.  The other target
-    options are those of :class:`~autotune.api.options.TargetOptions`.  ``strategy`` is a name or a
+    options are those of :class:`~autotune.api.options.SearchOptions`; with ``mpi=[A, B]`` the
+    MPI library is a parameter, and A is that of the default.  ``strategy`` is a name or a
     subclass of :class:`autotune.Strategy`, with ``preset`` and ``options`` by name.  ``objective``
     is a function of a run that returns the figure to minimise, a positive number, in place of the
     time.
@@ -77,6 +79,7 @@ def tune(
     KeyboardInterrupt) if the user stops it.
     """
     watch = watch or Lines()
+    target, libraries = one_library(options_of_target)
     found = program if isinstance(program, Target) else None
     asked = TargetRequest()
     if found is not None:
@@ -86,6 +89,7 @@ def tune(
     request = SearchRequest.of(
         "tune()",
         target=asked,
+        libraries=libraries,
         space=None if space is None or isinstance(space, Space) else str(space),
         strategy=strategy if isinstance(strategy, str) else strategy.name,
         preset=preset,

@@ -30,6 +30,7 @@ def _run(arguments: list[str]) -> int:
     import typer
 
     from autotune.cli.commands import build
+    from autotune.cli.options import refuse_several_libraries
     from autotune.errors import AutotuneError
     from autotune.extras import missing_extra
     from autotune.terminal.command_line import remember_command
@@ -39,6 +40,7 @@ def _run(arguments: list[str]) -> int:
     _give_home()
     remember_command(arguments)
     try:
+        refuse_several_libraries(next(iter(arguments), ""))
         with _terminated_like_interrupted():
             code = build()(args=arguments, prog_name="autotune", standalone_mode=False)
         return code if isinstance(code, int) else 0

@@ -99,11 +99,11 @@ def compare(
     The comparison ends when the sequential test decides or the budget is spent.
     """
     from autotune.api.compare import comparison_request
-    from autotune.api.libraries import library_targets
+    from autotune.api.library_targets import compared_targets
     from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.comparison import compare_settings, library_titles
-    from autotune.study.second_library import SecondLibrary
+    from autotune.study.other_library import OtherLibrary
     from autotune.targets.target import TargetRequest
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.progress import Progress
@@ -128,8 +128,8 @@ def compare(
     )
     other = None
     if len(libraries) > 1:
-        target, second_target = library_targets(words, libraries, second_program, say)
-        other = SecondLibrary(second_target, second_target.space(space))
+        target, second_target = compared_targets(words, libraries, second_program, say)
+        other = OtherLibrary(second_target, second_target.space(space))
         a, b = settings or ("default", "default")
     else:
         a, b = _required(settings, second_program)

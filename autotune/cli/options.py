@@ -7,6 +7,8 @@ from typing import Annotated, Any
 import typer
 
 from autotune.cli import completion
+from autotune.errors import UsageError
+from autotune.terminal.command_line import values_given
 from runner.types import MetricChoice
 
 
@@ -20,6 +22,23 @@ def opt(said: str, help: str, panel: str | None = None, **more: Any) -> Any:
     names = [word for word in words if word.startswith("-")]
     value = " ".join(words[len(names) :]) or None
     return typer.Option(*names, metavar=value, help=help, rich_help_panel=panel, **more)
+
+
+SEVERAL_LIBRARIES = ("search", "compare")
+"""The commands that take more than one ``--mpi``."""
+
+
+def refuse_several_libraries(command: str) -> None:
+    """Raise UsageError if the command line names several MPI libraries for a command of one.
+
+    Without this, the last name would count and the others would be ignored.
+    """
+    named = values_given("--mpi")
+    if len(named) > 1 and command not in SEVERAL_LIBRARIES:
+        raise UsageError(
+            f"--mpi was given {len(named)} times ({', '.join(named)}), and autotune {command} "
+            "works with one MPI library; autotune search and autotune compare take several"
+        )
 
 
 TARGET = "Target"
@@ -75,6 +94,16 @@ Mpi = Annotated[
         "--mpi P",
         "MPI library: family and version (openmpi-5.0, mpich) or installation "
         "directory. Default: the first found.",
+        TARGET,
+    ),
+]
+Libraries = Annotated[
+    list[str] | None,
+    opt(
+        "--mpi P",
+        "MPI library: family and version (openmpi-5.0, mpich) or installation "
+        "directory. Default: the first found. Given several times: the library is a parameter "
+        "of the search, and the first one is that of the default.",
         TARGET,
     ),
 ]

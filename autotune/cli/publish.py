@@ -107,7 +107,9 @@ def publish(
     chosen = [formats.find(name) for name in dict.fromkeys(format_names or ())]
     place = load_cluster(cluster)
     with Store.open(store) as opened:
-        proposal = read_source(source, place, library, opened, force, spaces or ())
+        proposal = read_source(
+            source, place, library, opened, force, spaces or (), named=mpi is not None
+        )
     if not format_names:
         chosen = formats.usual(proposal.content, library)
         said = " ".join(f"--format {fmt.name}" for fmt in chosen)
@@ -160,7 +162,7 @@ def _print(proposal: PublicationSource, done: list[Published], force: bool) -> N
     out = console()
     seen = proposal.evidence
     out.print(f"{seen.source}: {', '.join(key_parts(seen.setting))}", markup=False)
-    out.print(f"gain over the default: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
+    out.print(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
     for doubt in proposal.doubts if force else ():
         out.print(f"note: {doubt}", markup=False)
     for one in done:

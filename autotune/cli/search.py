@@ -202,7 +202,7 @@ def search(
         ),
     ] = None,
     cluster: o.ClusterName = "local",
-    mpi: o.Mpi = None,
+    mpi: o.Libraries = None,
     metric: o.Metric = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
@@ -228,11 +228,13 @@ def search(
     from autotune.targets.target import TargetRequest
 
     seconds = None if budget is None else parse_duration(budget)
+    libraries = tuple(mpi or ())
     asked = SearchRequest(
         target=TargetRequest(
-            program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
-            "search", metric_choice, stdin,
+            program, app, input_name, ranks, cluster, libraries[0] if libraries else None, metric,
+            verify, timeout, clean_env, "search", metric_choice, stdin,
         ),
+        libraries=libraries[1:],
         space=space,
         strategy=strategy,
         preset=preset,
@@ -336,7 +338,7 @@ def _next(search: Search, result: Result) -> list[FollowUp]:
 
     publish: list[str] | None = None
     if result.status == "recommended":
-        target = search.request.target
+        target = search.request.target_of(result.recommended)
         files = [word for word in (search.asked.space or "").split("+") if Path(word).is_file()]
         place = (target.cluster, target.library, search.store)
         publish = publish_options(result.study, *place, files)

@@ -177,7 +177,7 @@ def _print_key(study: StudyRecord) -> None:
     out = console()
     out.print(
         f"study {study.hash[:12]} of {study.created_at[:16]}: {key.app.name} on {key.ranks} ranks, "
-        f"{key.mpi.family} {key.mpi.version}, cluster {key.cluster}, space {key.space_name}, "
+        f"{key.mpi_title}, cluster {key.cluster}, space {key.space_name}, "
         f"{key.strategy}, seed {key.seed}",
         markup=False,
     )

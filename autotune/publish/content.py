@@ -128,6 +128,13 @@ class Evidence:
     ``mpi_version``, ``mpi_bin`` and ``date`` are texts, ``words`` is a list of sentences, one for
     each program.  Empty: there was none.
     """
+    over: str = ""
+    """The library whose default the gain is over, if it is another one than ``mpi_family``."""
+
+    @property
+    def gain_title(self) -> str:
+        """What the gain is over, for people."""
+        return f"gain over the default{f' of {self.over}' if self.over else ''}"
 
     def to_json(self) -> dict[str, Any]:
         plain = vars(self) | {"check": [dict(c) for c in self.check]}
@@ -135,6 +142,8 @@ class Evidence:
             del plain["guarded"]  # Earlier versions write and read no such key.
         if not self.renewed:
             del plain["renewed"]  # The same holds here.
+        if not self.over:
+            del plain["over"]
         return plain
 
     @classmethod

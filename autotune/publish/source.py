@@ -18,6 +18,7 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
+from autotune.space.library_choice import MPI
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.targets.provenance import Provenance
@@ -46,27 +47,36 @@ def read_source(
     store: Store,
     insist: bool = False,
     spaces: Sequence[str] = (),
+    *,
+    named: bool = True,
 ) -> PublicationSource:
     """The source ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest class-wide
     one for ``cluster``.
 
     With ``insist`` the best unproven setting of a study is taken if none was proven.  ``spaces``:
     names or files of spaces whose parameters the source may have, in addition to those known here.
+    ``named``: whether the user has named ``library``; without that, a setting that was proven under
+    another library than the default's is not published.
     Raises UsageError if there is no such result, if a file can hold nothing of it, or for a
     parameter that is not accepted from a database or a file.
     """
-    found = _read(wanted, cluster, library, store, insist)
+    found = _read(wanted, cluster, library, store, insist, named)
     groups = found.content.groups
     check_groups(groups, known_names(library, spaces), found.evidence.source)
     return found
 
 
 def _read(
-    wanted: str | None, cluster: Cluster, library: Library, store: Store, insist: bool
+    wanted: str | None,
+    cluster: Cluster,
+    library: Library,
+    store: Store,
+    insist: bool,
+    named: bool,
 ) -> PublicationSource:
     kind, colon, ident = (wanted or "classwide:").partition(":")
     if kind == "study" and ident:
-        return _from_study(store.find_study(ident), cluster, library, store, insist)
+        return _from_study(store.find_study(ident), cluster, library, store, insist, named)
     if kind == "classwide" and colon:
         return _from_classwide(_classwide(ident, cluster.name), cluster, library)
     if kind == "collectives" and colon:
@@ -78,7 +88,12 @@ def _read(
 
 
 def _from_study(
-    study: StudyRecord, cluster: Cluster, library: Library, store: Store, insist: bool
+    study: StudyRecord,
+    cluster: Cluster,
+    library: Library,
+    store: Store,
+    insist: bool,
+    named: bool,
 ) -> PublicationSource:
     result = study.result
     if result is None or "recommended" not in result:
@@ -99,6 +114,7 @@ def _from_study(
             "not proven."
         )
     setting = Setting(values)
+    other = _other_library(study, setting, library, named)
     runs = [r for r in store.runs(study.id, setting_key=setting.key) if r.record.valid]
     if not runs or runs[-1].launched is None:
         raise UsageError(f"study {study.hash[:12]} has no valid run of {setting.key}; search again")
@@ -114,13 +130,15 @@ def _from_study(
         gain=result.get("gain") if proven else None,
         gain_ci=None if ends is None else (ends[0], ends[1]),
         date=study.created_at[:10],
-        mpi_family=key.mpi.family,
-        mpi_version=key.mpi.version,
+        mpi_family=other.family if other else key.mpi.family,
+        mpi_version=other.version if other else key.mpi.version,
         machine=f"{key.machine.cpu_model}, {key.machine.cores} cores",
         cluster=key.cluster,
-        mpi_bin=key.mpi.path,
-        check=(_check_of(study),),
+        mpi_bin=other.bin if other else key.mpi.path,
+        # Nothing was proven against the default of this library.
+        check=(_check_of(study) | ({"gain": None} if other else {}),),
         guarded=guarded,
+        over=f"{key.mpi.family} {key.mpi.version}" if other else "",
     )
     doubts = (
         _loaded(store, study)
@@ -128,6 +146,31 @@ def _from_study(
         + _common_doubts(evidence, cluster, library)
     )
     return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
+
+
+def _other_library(
+    study: StudyRecord, setting: Setting, library: Library, named: bool
+) -> Library | None:
+    """The library that a setting names, which must be ``library``; None if it names none.
+
+    Raises UsageError if the user did not name it, or if the setting has nothing else.
+    """
+    if MPI not in setting:
+        return None
+    origin, own = f"study {study.hash[:12]}", f"{library.family}-{library.version}"
+    first = f"{study.key.mpi.family} {study.key.mpi.version}"
+    if len(setting) == 1:
+        raise UsageError(
+            f"{origin}: its answer is another MPI library ({setting.key}) with its own defaults; a "
+            f"file cannot choose the library.\nautotune show {study.hash[:12]} has the command line"
+        )
+    if setting[MPI] != own or not named:
+        raise UsageError(
+            f"{origin}: its setting is for the MPI library {setting[MPI]}, and was proven against "
+            f"the default of {first}. Files for that library do nothing under {first}.\nTo publish "
+            f"them all the same, name the library: --mpi {setting[MPI]}"
+        )
+    return library
 
 
 def _loaded(store: Store, study: StudyRecord) -> list[str]:

@@ -24,8 +24,7 @@ def study_page(store: Store, study: StudyRecord) -> Page:
     app = study.key.app
     return Page(
         f"{app.name}: the best way to start it",
-        f"{study.key.mpi.family} {study.key.mpi.version}, {study.key.ranks} ranks, cluster "
-        f"{study.key.cluster}",
+        f"{study.key.mpi_title}, {study.key.ranks} ranks, cluster {study.key.cluster}",
         (study_section(store, study),),
         _footer(store),
     )

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
+from autotune.study.library_switch import switch_words
 from autotune.study.result import Finalist, Result
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.study.screening_summary import screening_words, stored_summary
@@ -76,6 +77,8 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
         if result.ended_by:
             words.append(f"The search ended because of: {result.ended_by}.")
         words += map(result.names.within, result.evidence())
+        if result.switch is not None:
+            words += switch_words(result.switch)
         if not result.guard:
             words.append(WHY_UNGUARDED)
     counted = [e.record for e in history.entries if e.counts and e.record.valid]
@@ -140,7 +143,7 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
         ("study", study.hash[:12]),
         ("begun", study.created_at[:16].replace("T", " ") + " UTC"),
         ("program", " ".join([key.app.program, *key.app.argv])),
-        ("MPI", f"{key.mpi.family} {key.mpi.version}"),
+        ("MPI", key.mpi_title),
         ("cluster", key.cluster),
         ("machine", f"{key.machine.cpu_model}, {key.machine.cores} cores, {memory:.0f} GiB"),
         ("hosts", ", ".join(hosts) or "-"),

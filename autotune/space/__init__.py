@@ -7,6 +7,7 @@ from autotune.lazy import lazy_names
 if TYPE_CHECKING:
     from autotune.space.expression import ExpressionError, parse_expression
     from autotune.space.inactive import InactiveParameters
+    from autotune.space.library_choice import LibraryChoice
     from autotune.space.parameter import Parameter
     from autotune.space.resolve import join, load_space, space_names
     from autotune.space.setting import DEFAULT, Setting, Value
@@ -17,6 +18,7 @@ __all__ = [
     "Constraint",
     "ExpressionError",
     "InactiveParameters",
+    "LibraryChoice",
     "Parameter",
     "Setting",
     "Space",
@@ -34,6 +36,7 @@ __getattr__ = lazy_names(
         "Constraint": "autotune.space.space",
         "ExpressionError": "autotune.space.expression",
         "InactiveParameters": "autotune.space.inactive",
+        "LibraryChoice": "autotune.space.library_choice",
         "Parameter": "autotune.space.parameter",
         "Setting": "autotune.space.setting",
         "Space": "autotune.space.space",

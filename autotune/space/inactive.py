@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 
 from autotune.space.parameter import Parameter
 from autotune.space.setting import Setting, Value
@@ -74,11 +73,10 @@ class InactiveParameters:
         """
         if name not in self.space or not self.space[name].unset:
             return False
-        if self.space[name].default == value:
+        if self.space.value(name, {}) == value:
             return False
-        known = (replace(p, default=value) if p.name == name else p for p in self.space)
-        self.space = replace(self.space, parameters=tuple(known))
-        return True
+        before, self.space = self.space, self.space.with_default(name, value)
+        return self.space is not before
 
     def strip(self, setting: Setting) -> Setting:
         """The canonical setting without its inactive parameters; equal settings do the same."""

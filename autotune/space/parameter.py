@@ -26,6 +26,8 @@ ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resou
 map_by, bind_to, rank_by. ``env``: an environment variable. ``arg``: an option of the program.
 ``resource``: ranks, processes, threads or workers.
 """
+LibraryKind = Literal["library"]
+"""The choice of the MPI library (:mod:`autotune.space.library_choice`), which no file can have."""
 
 TARGETS: tuple[ParameterKind, ...] = ("mca", "prte", "pmix", "placement", "env", "arg", "resource")
 PLACEMENT = ("map_by", "bind_to", "rank_by")
@@ -58,7 +60,7 @@ class Parameter:
 
     name: str
     levels: tuple[Value, ...]
-    target: ParameterKind = "mca"
+    target: ParameterKind | LibraryKind = "mca"
     default: Value | None = None
     unset: bool = True
     when: Expr | None = None

@@ -399,6 +399,13 @@ def load_space(
     return join([_space(file, library, facts or {}, app_facts or {}) for file in files])
 
 
+def parts_for(name: str, library: Library) -> str:
+    """The parts of a name joined by ``+`` that are for a library, or for any; "" if none is."""
+    parts = [part.strip() for part in name.split("+")]
+    wanted = {part: read_definition(find_config(KIND, part)).library for part in parts}
+    return "+".join(p for p, spec in wanted.items() if not spec or matches(spec, library))
+
+
 def load_space_file(
     path: Path,
     facts: Mapping[str, Value] | None = None,

@@ -140,6 +140,20 @@ class Space:
         absent = {**self.absent, **gone}
         return replace(self, parameters=kept, absent=absent, starts=starts) if gone else self
 
+    @property
+    def of_default(self) -> tuple[str, ...]:
+        """Names of the parameters that act under the default's library only."""
+        return self.names
+
+    def foreign(self, setting: Mapping[str, Value]) -> frozenset[str]:
+        """Names of the parameters that the library of a setting does not have."""
+        return frozenset()
+
+    def with_default(self, name: str, value: Value) -> Space:
+        """The space in which an unset parameter is known to have this value."""
+        known = (replace(p, default=value) if p.name == name else p for p in self)
+        return replace(self, parameters=tuple(known))
+
     @cached_property
     def hash(self) -> str:
         """SHA-256 (hex) of all that decides which settings exist and what they launch.

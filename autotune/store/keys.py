@@ -21,6 +21,8 @@ _SEED_LIMIT = 2**63
 _GIB = 2**30
 COMPARE, NOISE, SCREENING = "compare", "noise", "screening"
 """Strategies of studies that are no searches; SCREENING holds the cheap runs of another study."""
+OTHERS = "others"
+"""The strategy option with the further MPI libraries of a search under several."""
 GUARD = "guard"
 """The condition that is False if runs were measured without the guard."""
 
@@ -125,6 +127,18 @@ class StudyKey:
     def guarded(self) -> bool:
         """Whether runs are rejected for foreign load; without the guard, runs prove nothing."""
         return self.conditions.get(GUARD) is not False
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Names of the further MPI libraries of a search under several."""
+        found = self.strategy_options.get(OTHERS, ())
+        return tuple(str(other.get("name")) for other in found if isinstance(other, dict))
+
+    @property
+    def mpi_title(self) -> str:
+        """The MPI library; of several, that of the default and the names of the others."""
+        title = f"{self.mpi.family} {self.mpi.version}"
+        return f"{title} (default) and {', '.join(self.others)}" if self.others else title
 
     @property
     def context(self) -> str:

@@ -115,8 +115,10 @@ class Climb:
         """The best neighbours with their values, the best first."""
         values, starts = acquisition.changes(codes).copy(), self._starts
         values[starts + np.array(codes)] = -np.inf
-        if self._codec.idle:
-            idle = self._codec.idle.doing_nothing(self._codec.decode(codes))
+        setting = self._codec.decode(codes)
+        foreign = self._codec.space.foreign(setting)
+        if self._codec.idle or foreign:
+            idle = self._codec.idle.doing_nothing(setting) | foreign
             still = np.array([name in idle for name in self._codec.names])
             values[np.repeat(still, self._codec.sizes)] = -np.inf
         best = np.argsort(-values, kind="stable")[:_BRANCHES]

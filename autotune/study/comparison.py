@@ -1,7 +1,7 @@
 """Comparison of two settings: the confirmation procedure as a tool of its own.
 
 With a second library the program runs with A's setting under A's library and with B's setting under
-B's (:mod:`autotune.study.second_library`).
+B's (:mod:`autotune.study.other_library`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
+from autotune.study.other_library import OtherLibrary, described
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
-from autotune.study.second_library import SecondLibrary, described, evaluator_of
 from autotune.study.session import Session
 from autotune.study.study_key import metric_as_begun, study_key
 from autotune.targets.target import Target
@@ -60,7 +60,7 @@ class ComparisonRequest:
     """Comparisons with different purposes share no runs."""
     ends_if_same: bool = False
     """Stop after one block if read-back shows that B differs from A in no parameter that acts."""
-    other: SecondLibrary | None = None
+    other: OtherLibrary | None = None
     """B's side, if B runs under another library than ``target``'s."""
 
     @property
@@ -229,6 +229,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         request.space,
         request.watch,
         budget_s=request.budget_s,
+        others=() if request.other is None else (request.other,),
     ) as on:
         outcome = _compare_in(on, request)
         store.set_result(on.study.id, outcome.verdict, outcome.to_json())
@@ -238,16 +239,15 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
 def _compare_in(session: Session, request: ComparisonRequest) -> ComparisonOutcome:
     """Compare in a session, under both libraries if there are two."""
     study = session.study.hash[:12]
-    if request.other is None:
+    try:
         return compare_on(session.evaluator, request, study)
-    with evaluator_of(session, request.other) as evaluator:
-        try:
-            return compare_on(evaluator, request, study)
-        except (MachineBusy, BudgetTooSmall):
+    except (MachineBusy, BudgetTooSmall):
+        raise
+    except WorkError as problem:
+        if request.libraries is None:
             raise
-        except WorkError as problem:
-            title = library_titles(request.libraries or {})["a"]
-            raise WorkError(f"A, the program under {title}: {problem}") from None
+        title = library_titles(request.libraries)["a"]
+        raise WorkError(f"A, the program under {title}: {problem}") from None
 
 
 def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> ComparisonOutcome:

@@ -12,11 +12,13 @@ import dataclasses
 import itertools
 import shlex
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.library_choice import FIRST, MPI
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
@@ -48,16 +50,17 @@ They differ in length: if bursts come at regular times, one fixed length would s
 before the next burst.
 """
 
-
-MPI = "mpi"
-"""The name by which a setting of the run history names its library, in a study of two."""
 WARM_UPS = 3
 """Runs in a row that may compile code before one counts that does."""
 
 
-def under(setting: Setting, library: str) -> Setting:
-    """``setting`` as the run history names it: with its library, if ``library`` is not empty."""
-    return setting.updated({MPI: library}) if library else setting
+@dataclass(frozen=True)
+class Side:
+    """What launches the settings of one library: its runner, target and space."""
+
+    runner: Runner
+    target: Target
+    space: Space
 
 
 class QuietMachine(Protocol):
@@ -100,6 +103,9 @@ class Evaluator(Protocol):
 class MachineEvaluator:
     """Launches on this machine and stores each run before it is used.
 
+    A setting that names its library (:data:`~autotune.space.library_choice.MPI`) is launched by
+    that library's side in ``others``; all others by ``runner`` and ``target``.
+
     ``trial_ids`` maps trial numbers to the store's ids. A run that the guard rejects is repeated
     after a wait of at most ``patience_s`` seconds for a quiet machine. There are up to
     ``max_rejects`` attempts in a row if the foreign load comes in bursts, but only ``max_waits``
@@ -129,8 +135,8 @@ class MachineEvaluator:
 
     A search can then leave out parameters of collectives that the program never calls.
     """
-    library: str = ""
-    """The library that the run history names with each setting; "" in a study of one library."""
+    others: Mapping[str, Side] = field(default_factory=dict)
+    """The further libraries of the study, by the names that settings have for them."""
     _waited_in_vain: int = field(default=0, init=False)
     _told_of_several: bool = field(default=False, init=False)
     _told_of_length: bool = field(default=False, init=False)
@@ -146,7 +152,7 @@ class MachineEvaluator:
         timeout_s: float | None = None,
     ) -> HistoryEntry:
         """Make one run that counts, as :meth:`Evaluator.run`."""
-        spec = self.target.spec(self.space, setting, timeout_s)
+        spec = self._spec(setting, timeout_s)
         place = (setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
             entry = self._launch_compiled(self._within_budget(spec), *place)
@@ -189,9 +195,19 @@ class MachineEvaluator:
             if entry.phase == phase:
                 return entry
             self.watch(Note("The program compiled code, which is kept; its run is repeated."))
-            whole = self.target.spec(self.space, setting)
+            whole = self._spec(setting)
             launched = self._within_budget(whole) if entry.censored else spec
         return self._launch(spec, setting, phase, trial, block, position)
+
+    def side(self, setting: Setting) -> Side:
+        """What launches a setting."""
+        own = Side(self.runner, self.target, self.space)
+        return self.others.get(str(setting.get(MPI, FIRST)), own)
+
+    def _spec(self, setting: Setting, timeout_s: float | None = None) -> LaunchSpec:
+        """The launch of a setting by its side."""
+        side = self.side(setting)
+        return side.target.spec(side.space, setting.without(MPI), timeout_s)
 
     def _within_budget(self, spec: LaunchSpec) -> LaunchSpec:
         """The launch, ended with the budget as long as the length of a run is not known.
@@ -259,7 +275,7 @@ class MachineEvaluator:
         """Make one launch; a warm-up, whose time is not used, counts the program's calls."""
         warming_up = phase == WARMUP and setting == DEFAULT
         if not (self.counts_calls and warming_up and needs_call_counts(self.space)):
-            return self.runner.run(spec)
+            return self.side(setting).runner.run(spec)
         record, calls = run_counted(self.runner, dataclasses.replace(spec, watch_windows=True))
         if calls:
             record.extra = {**record.extra, CALLS: calls}
@@ -300,7 +316,7 @@ class MachineEvaluator:
         block: int,
         position: int,
     ) -> HistoryEntry:
-        key = under(setting, self.library).key
+        key = setting.key
         entry = HistoryEntry(self.history.next_order, key, phase, record, trial, block, position)
         stored = self.store.add_run(
             self.study_id,
@@ -311,7 +327,7 @@ class MachineEvaluator:
             record=record,
             setting_key=key,
             order=entry.order,
-            launched=self.space.launched(setting),
+            launched=self.side(setting).space.launched(setting.without(MPI)),
         )
         if self.shared:
             return self.pull()[stored]

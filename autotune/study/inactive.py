@@ -112,7 +112,7 @@ class TransportFacts:
             if chooses in space:
                 word = back.effective.partition(": ")[0]
                 return cls({chooses: word} if word in space[chooses].levels else {}, {})
-            return cls({}, kind.idle_under(space.names, back.effective))
+            return cls({}, kind.idle_under(space.of_default, back.effective))
         return cls({}, {})
 
 

@@ -13,20 +13,17 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Any
 
-from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
 from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import SCREENING
 from autotune.store.model import NEW
-from autotune.strategies import Strategy, code_of, stored_options
+from autotune.strategies import Strategy
 from autotune.study.budget import BudgetSpent, SearchPlan
 from autotune.study.conclusion import (
     best_seen,
@@ -59,53 +56,10 @@ from autotune.study.search import SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import metric_as_begun, study_key
-from autotune.study.trial_store import StoredTrials, TrialStore
+from autotune.study.study_request import StudyRequest
+from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
-
-
-@dataclass
-class StudyRequest:
-    """The request of a caller for one search study."""
-
-    target: Target
-    space: Space
-    strategy: type[Strategy]
-    options: dict[str, Any]
-    seed: int
-    plan: SearchPlan
-    guard: bool = True
-    remeasure: bool = False
-    watch: Watcher = silent
-    priors: tuple[Setting, ...] = ()
-    """Settings that are tried first (the warm start)."""
-    join: bool = False
-    """Whether other workers take part in the study; one of them makes the proofs."""
-    fidelity: bool = False
-    """Whether cheap runs screen the settings."""
-
-    def __post_init__(self) -> None:
-        """Raise UsageError for a space in which no parameter can vary here, and for a request of
-        cheap runs of an input without a cheap form."""
-        if self.fidelity:
-            self.target.cheap()
-        if len(self.space) == 0:
-            absent = "".join(f"\n  {name}: {why}" for name, why in self.space.absent.items())
-            raise UsageError(
-                f"space {self.space.name} has no parameter that can vary with "
-                f"{self.target.library.family} {self.target.library.version} on cluster "
-                f"{self.target.cluster.name}; choose another (--space, autotune space "
-                f"list){absent}"
-            )
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What decides the order of proposals, except the seed; part of the study's key."""
-        first = {"priors": [prior.key for prior in self.priors]} if self.priors else {}
-        own = code_of(self.strategy)
-        code = {"code": own} if own else {}
-        cheap = {"fidelity": self.target.cheap().input} if self.fidelity else {}
-        return stored_options(self.strategy, self.options) | first | code | cheap
 
 
 class StudyRun:
@@ -183,6 +137,7 @@ class StudyRun:
             inherited=dict(self.study.key.inherited),
         )
         count_runs(result, self.evaluator.history)
+        result.libraries = self.request.library_rows(self.evaluator.history)
         result.waiting_s = self.evaluator.waiting_s
         if self.screening is not None:
             assert isinstance(self.screening.evaluator, MachineEvaluator)
@@ -215,9 +170,8 @@ class StudyRun:
             return
         name_recommendation(result, answer.recommendation)
         result.best = best_seen(history, result.recommended)
-        result.mpirun = target.mpirun_line(
-            self.runner.adapter, self.request.space, result.recommended
-        )
+        result.mpirun = self.request.launch_line(result.recommended)
+        result.switch = self.request.switch(result.recommended, result.libraries)
 
 
 class StudyContext:
@@ -235,6 +189,7 @@ class StudyContext:
             self._watch,
             request.join,
             request.plan.budget_s,
+            others=request.others,
         )
         self.study = self._session.study
 
@@ -264,11 +219,12 @@ class StudyContext:
             request = self.request
             origin = f"the result of study {self.study.hash[:12]} in the results database"
             check_values(done.recommended, origin, request.space)
-            launch = (Session.adapter(request.target), request.space, done.recommended)
-            done.mpirun = request.target.mpirun_line(*launch)
+            done.mpirun = request.launch_line(done.recommended)
+            done.libraries = request.library_rows(history_of(self.store, self.study.id))
+            done.switch = request.switch(done.recommended, done.libraries)
             done.mpirun_with_file = ""
             if done.params_file is not None and Path(done.params_file).is_file():
-                done.mpirun_with_file = request.target.mpirun_line(*launch, done.params_file)
+                done.mpirun_with_file = request.launch_line(done.recommended, done.params_file)
         return done
 
     def __enter__(self) -> StudyRun:
@@ -321,7 +277,7 @@ class StudyContext:
             self.store.set_result(study.id, MEASURED, None)
         form = str(request.target.app.fidelity[request.target.input or ""])
         self.store.store_document(of.id, LINK, {"study": study.hash, "form": form})
-        evaluator = session.evaluator_of(study, cheap)
+        evaluator = session.evaluator_of(study, cheap, [o.cheap() for o in request.others])
         return Screening(evaluator, form, trial_store, request.plan, self._watch)
 
     def __exit__(

@@ -34,11 +34,13 @@ class SearchRequest(BaseModel):
     of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``starts`` are
     settings to try first, as the user wrote them. ``features`` and ``params_file`` are paths.
     ``fidelity``: cheap runs screen the settings.
+    ``libraries`` are further MPI libraries, named as ``target.mpi``, which is that of the default.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     target: TargetRequest
+    libraries: tuple[str, ...] = ()
     space: str | None = None
     strategy: str = "auto"
     preset: str | None = None
@@ -106,7 +108,7 @@ class SearchRequest(BaseModel):
             ("--input", target.input),
             ("--ranks", target.ranks),
             ("--cluster", target.cluster),
-            ("--mpi", target.mpi),
+            *(("--mpi", name) for name in (target.mpi, *self.libraries)),
             ("--metric", target.metric),
             ("--metric-choice", target.metric_choice),
             ("--stdin", target.stdin),

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from autotune.errors import WorkError
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
+from autotune.study.library_switch import switch_words
 from autotune.study.screening_summary import screening_words
 from autotune.wording import ParameterNames, interval, percent, share
 
@@ -122,6 +123,13 @@ class Result:
     mpirun: str = ""
     mpirun_with_file: str = ""
     """The same launch with ``params_file`` in place of the library's parameters."""
+    libraries: list[dict[str, Any]] = field(default_factory=list)
+    """The MPI libraries of a search under several, that of the default first; else empty.
+
+    See :func:`autotune.study.launched_libraries.library_rows`.
+    """
+    switch: dict[str, Any] | None = None
+    """What the library of the recommended setting needs, if it is not that of the default."""
     origin: dict[str, Any] | None = None
     """Directory, environment and files of the program (see :mod:`autotune.targets.provenance`)."""
     wall_s: float = 0.0
@@ -170,11 +178,20 @@ class Result:
             "params_file": self.params_file,
             "mpirun": self.mpirun,
             "mpirun_with_file": self.mpirun_with_file,
+            "libraries": self.libraries,
+            "switch": self.switch,
             "origin": self.origin,
             "wall_s": round(self.wall_s, 3),
             "waiting_s": round(self.waiting_s, 3),
             "overhead_s": round(max(self.wall_s - self.launched_s - self.waiting_s, 0.0), 3),
         }
+
+    @property
+    def library_title(self) -> str:
+        """The MPI library; of several, that of the default and the others."""
+        title = f"{self.mpi['name']} {self.mpi['version']}"
+        others = [f"{row['name']} {row['version']}" for row in self.libraries[1:]]
+        return title if not others else f"{title} (default) and {', '.join(others)}"
 
     @property
     def names(self) -> ParameterNames:
@@ -228,8 +245,13 @@ class Result:
             for row in data["finalists"]
         ]
         result = cls(**plain)
+        # What follows is complete if it can be said.
+        if result.libraries:
+            _ = result.library_title
+        if result.switch is not None:
+            switch_words(result.switch)
         if result.fidelity is not None:
-            screening_words(result.fidelity)  # It is complete if it can be said.
+            screening_words(result.fidelity)
         result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
 

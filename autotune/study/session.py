@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 
@@ -10,8 +13,9 @@ from autotune.errors import AutotuneError
 from autotune.space import Space
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.budget import BudgetSpent
-from autotune.study.evaluator import MachineEvaluator
+from autotune.study.evaluator import MachineEvaluator, Side
 from autotune.study.events import Note, Waiting, Watcher, silent
+from autotune.study.other_library import OtherLibrary, sides_of
 from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key
 from autotune.study.trial_store import history_of
@@ -32,6 +36,7 @@ class Session:
 
     ``evaluator`` exists from then on; its run history has what earlier sessions measured. The key
     says whether the guard is on. ``whole``: read earlier runs with everything that they printed.
+    ``others``: the further libraries under which settings may run.
     """
 
     def __init__(
@@ -44,7 +49,9 @@ class Session:
         shared: bool = False,
         budget_s: float | None = None,
         whole: bool = False,
+        others: Sequence[OtherLibrary] = (),
     ) -> None:
+        self.others = tuple(others)
         self.shared = shared
         self.whole = whole
         self.budget_s = budget_s
@@ -58,6 +65,8 @@ class Session:
         cpus = target.cluster.cpu_set
         self._lock = MachineLock("exclusive", on_wait=self._say_waiting, cpus=cpus)
         self._heartbeat: Heartbeat | None = None
+        self._sides: Mapping[str, Side] = {}
+        self._opened = ExitStack()
         self.evaluator: MachineEvaluator
 
     @staticmethod
@@ -94,7 +103,11 @@ class Session:
         waited = time.monotonic() - self.began
         self._say_reserved()
         try:
-            self.runner.__enter__()
+            with ExitStack() as opened:
+                opened.enter_context(self.runner)
+                guarded = self.study.key.guarded
+                self._sides = opened.enter_context(sides_of(self.others, guarded))
+                self._opened = opened.pop_all()
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
@@ -108,8 +121,16 @@ class Session:
             self._heartbeat.start()
         return self
 
-    def evaluator_of(self, study: StudyRecord, target: Target) -> MachineEvaluator:
-        """An evaluator that stores the runs of a target in a study, with its earlier runs."""
+    def evaluator_of(
+        self, study: StudyRecord, target: Target, others: Sequence[OtherLibrary] | None = None
+    ) -> MachineEvaluator:
+        """An evaluator that stores the runs of a target in a study, with its earlier runs.
+
+        ``others``: the targets of the other libraries, if not those of the session.
+        """
+        sides = dict(self._sides)
+        for other in others or ():
+            sides[other.name] = replace(sides[other.name], target=other.target)
         return MachineEvaluator(
             self.runner,
             self.store,
@@ -120,6 +141,7 @@ class Session:
             watch=self.watch,
             shared=self.shared,
             quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),
+            others=sides,
         )
 
     def __exit__(
@@ -131,7 +153,7 @@ class Session:
         if self._heartbeat is not None:
             self._heartbeat.stop()
         try:
-            self.runner.__exit__(kind, error, trace)
+            self._opened.__exit__(kind, error, trace)
             self._note_end(error)
         finally:
             self._lock.__exit__(kind, error, trace)

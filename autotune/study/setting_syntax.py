@@ -16,6 +16,7 @@ from pathlib import Path
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.space.extra_parameters import plain_names, with_extra_parameters, without_implied
+from autotune.space.library_choice import MPI
 from autotune.space.parameter import ParameterKind
 from autotune.space.setting import Value, normalise_value, read_value
 from autotune.space.trust import Names, check_values, known_names
@@ -39,7 +40,7 @@ def read_settings(
     settings: list[Setting] = []
     targets: dict[str, ParameterKind] = {}
     for text in texts:
-        found, more = plain_names(_values(text, store))
+        found, more = plain_names(_under(library, _values(text, store), text))
         found = without_implied(found, space)
         if text.startswith(_OUTSIDE):
             check_values(found, text, space)
@@ -60,6 +61,21 @@ def _values(text: str, store: Store | None) -> Setting:
     if text.startswith("study:"):
         return _from_study(text[6:], store)
     return Setting.parse(text)
+
+
+def _under(library: Library, setting: Setting, text: str) -> Setting:
+    """The setting without the name of its library, which must be this one.
+
+    Raises UsageError for a setting that was found under another library.
+    """
+    own = f"{library.family}-{library.version}"
+    if setting.get(MPI, own) != own:
+        raise UsageError(
+            f"{text}: the setting is for another MPI library (mpi={setting[MPI]}) than this one "
+            f"({own}); name it with --mpi {setting[MPI]}, or compare it with the default of "
+            f"another library:\nautotune compare --mpi P --mpi {setting[MPI]} default {text} ..."
+        )
+    return setting.without(MPI)
 
 
 def _check_known(setting: Setting, text: str, space: Space, library: Library) -> None:

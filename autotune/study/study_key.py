@@ -122,6 +122,8 @@ def _added_conditions(target: Target) -> dict[str, Any]:
     chosen = target.app.metric is not None and not target.app.metric.startswith("json:")
     if chosen and target.metric_choice != "last":
         added["metric_choice"] = target.metric_choice
+    if target.library_folders:
+        added["library_folders"] = list(target.library_folders)
     if target.stdin is not None:
         added["stdin"] = file_hash(target.stdin)
     return added

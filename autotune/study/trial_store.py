@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
+from autotune.space.library_choice import MPI
 from autotune.store import Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
@@ -201,8 +202,11 @@ class StoredTrials:
         )
 
     def known(self, setting: Setting) -> float | None:
-        """Median ratio that other studies under the same conditions measured while searching."""
-        if not self.reuse:
+        """Median ratio that other studies under the same conditions measured while searching.
+
+        The conditions are those of the first library; nothing is taken over for another one.
+        """
+        if not self.reuse or MPI in setting:
             return None
         runs = self.store.known_runs(
             self.study.context,

@@ -2,9 +2,6 @@
 
 Options that a target can express are taken over (ranks, fixed launch options). Any other option is
 refused with the corrected line, because a silently dropped option measures another program.
-
-The last part checks whether the launcher's MPI is the one with which the program was linked, and
-whether the program can run under it at all.
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner.mpi.discover import find_library, launcher_of, linkable, linked_with
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
@@ -224,36 +221,3 @@ class _Parser:
             f"{self.command} -- {shlex.join(rest)}\nFixed launch options of a cluster "
             "belong into its definition (launch options in configs/clusters/NAME.toml)."
         )
-
-
-def linked_words(program: Sequence[str], library: Library) -> str | None:
-    """The warning if the program was linked with another MPI than ``library``; else None.
-
-    The launcher may put its own library first, so only the run shows whether this works.
-    """
-    linked = linked_with(program)
-    if linked is None or (linked.family, linked.version) == (library.family, library.version):
-        return None
-    said = (
-        f"{Path(program[0]).name} is linked with {linked.family} {linked.version} "
-        f"({linked.place}) but started by {library.family} {library.version} "
-        f"({library.bin})"
-    )
-    own = launcher_of(linked.family, linked.version)
-    return said if own is None else f"{said}; --mpi {own} selects the library it is linked with"
-
-
-def foreign_build(program: Sequence[str], library: Library) -> str | None:
-    """Why a program cannot run under ``library``: it was linked with one of another family.
-
-    None if it may run, or if this cannot be told. Libraries of two families have different binary
-    interfaces, so the launcher would start every rank as a world of its own.
-    """
-    linked = linked_with(program)
-    if linked is None or library.family not in linkable() or linked.family == library.family:
-        return None
-    return (
-        f"{Path(program[0]).name} is linked with {linked.family} {linked.version} "
-        f"({linked.place}) and cannot run under {library.family} {library.version} "
-        f"({library.bin})"
-    )

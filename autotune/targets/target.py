@@ -27,12 +27,12 @@ from autotune.config.app import (
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
+from autotune.targets.build import linked_words
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launcher_line import (
     LauncherLine,
     chosen_mpi,
     fixed_parameters,
-    linked_words,
     parse_launcher_line,
     typed,
     without_parameters,
@@ -43,6 +43,7 @@ from autotune.targets.program_identity import interpreter
 from autotune.wording import parse_duration, seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
+from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.base import PYTHON_LIBRARY, Adapter
 from runner.mpi.discover import adapter as adapter_of
 from runner.mpi.discover import find_library
@@ -102,6 +103,11 @@ class Target:
     cwd: str = field(default_factory=os.getcwd)
     objective: Objective | None = None
     """A user's own figure of a run; None: the metric, or wall time."""
+    library_folders: tuple[str, ...] = ()
+    """Folders that come first in the loader's path of the ranks, so that the program loads the
+    target's library (:func:`autotune.targets.build.library_folders`)."""
+    tells_python: bool = False
+    """Whether a command line names the library for mpi4py wherever it lies."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.ranks <= MAX_RANKS:
@@ -279,7 +285,7 @@ class Target:
                 self.oversubscribed,
             ),
             env=self.surroundings.env,
-            variables=thread_variables(space, layout) | groups.get("env", {}),
+            variables=self._loader_path | thread_variables(space, layout) | groups.get("env", {}),
             one_machine=self.cluster.testbed is not None,
             launch_options=options,
             oversubscribe=self.oversubscribed,
@@ -291,6 +297,12 @@ class Target:
             verify=self.app.verify,
             stdin=self.stdin,
         )
+
+    @property
+    def _loader_path(self) -> dict[str, str]:
+        """The variable by which a binary loads the target's library, if it needs one."""
+        folders = self.library_folders
+        return {LOADER_PATH: joined_folders(folders, os.environ)} if folders else {}
 
     def _cluster_options(self) -> tuple[str, ...]:
         """The cluster's options without those that the user's launcher line sets itself."""
@@ -345,11 +357,13 @@ class Target:
         if spec.stdin is not None and adapter.forwards_input:
             behind = f" < {shlex.quote(spec.stdin)}"
             spec = dataclasses.replace(spec, stdin=None)
-        if (python := interpreter(self.program)) and python.parent != Path(adapter.library.bin):
-            # Launches of autotune have it anyway; without it mpi4py loads another library.
-            found = adapter.python_variables(os.environ)
-            named = {name: found[name] for name in found if name == PYTHON_LIBRARY}
-            spec = dataclasses.replace(spec, variables=named | spec.variables)
+        python = interpreter(self.program)
+        if self.tells_python or (python and python.parent != Path(adapter.library.bin)):
+            # Launches of autotune have them anyway; without them mpi4py loads another library, or
+            # none.
+            inherited = {n: v for n, v in os.environ.items() if n != PYTHON_LIBRARY}
+            found = adapter.python_variables(inherited if self.tells_python else os.environ)
+            spec = dataclasses.replace(spec, variables=found | spec.variables)
         return shlex.join(typed(adapter.command(spec, Path()), adapter.library.launcher)) + behind
 
 

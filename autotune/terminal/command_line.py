@@ -97,10 +97,24 @@ def given(names: Iterable[str] = TARGET) -> list[str]:
     return found
 
 
-def on_this_target(command: str, *words: str) -> str:
-    """Another command that measures, with the target of this command line."""
+def values_given(name: str) -> list[str]:
+    """The values that the command line gives one option of :data:`TARGET`, in order."""
+    words = given([name])
+    whole = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
+    return whole or words[1::2]
+
+
+def on_this_target(command: str, *words: str, mpi: Sequence[str] | None = None) -> str:
+    """Another command that measures, with the target of this command line.
+
+    ``mpi``: the libraries that it names, if not those of this one.
+    """
     _, program = _said()
-    return command_line(command, *words, *given(), *program)
+    if mpi is None:
+        return command_line(command, *words, *given(), *program)
+    named = [word for name in mpi for word in ("--mpi", name)]
+    rest = given(name for name in TARGET if name != "--mpi")
+    return command_line(command, *words, *named, *rest, *program)
 
 
 def program_words() -> int:

@@ -5,8 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from autotune.space.library_choice import MPI
 from autotune.study.result import MORE_TRIALS, NOTHING_LEFT, Result
-from autotune.terminal.command_line import command_line, given, on_this_target, this_command
+from autotune.terminal.command_line import (
+    command_line,
+    given,
+    on_this_target,
+    this_command,
+    values_given,
+)
 from autotune.terminal.render import console
 
 
@@ -26,16 +33,21 @@ def follow_up(result: Result, publish: Sequence[str] | None = None) -> list[Foll
     """
     store = given(["--store"])
     report = FollowUp("See the evidence", _report(result, store))
-    noise = FollowUp("See which gain can be detected here", on_this_target("noise"))
+    first, own = _libraries(result)
+    noise = FollowUp("See which gain can be detected here", on_this_target("noise", mpi=first))
     if result.status == "recommended":
         found = [FollowUp("Use it", result.mpirun_with_file or result.mpirun)]
         found.append(FollowUp("Believe it", report.command))
         if publish is not None:
             words = ["publish", "--from", f"study:{result.study}", *publish]
-            words += given(["--cluster", "--mpi", "--store"])
+            words += given(["--cluster"])
+            words += given(["--mpi"]) if own is None else ["--mpi", *own]
+            words += given(["--store"])
             found.append(FollowUp("Make it the default of this user", command_line(*words)))
         else:
-            found.append(FollowUp("Compare it again", _compare(result)))
+            both = None if first is None else [*first, *(own or ())]
+            again = on_this_target("compare", "default", f"study:{result.study}", mpi=both)
+            found.append(FollowUp("Compare it again", again))
         return found
     if result.status == "unguarded":
         guarded = this_command(without=["--no-guard"])
@@ -52,8 +64,17 @@ def _report(result: Result, store: list[str]) -> str:
     )
 
 
-def _compare(result: Result) -> str:
-    return on_this_target("compare", "default", f"study:{result.study}")
+def _libraries(result: Result) -> tuple[list[str] | None, list[str] | None]:
+    """The library of the default, and that of the recommended setting if it is another one.
+
+    They are as this command line names them. None in a search under one library.
+    """
+    named = values_given("--mpi")
+    if len(named) < 2 or len(named) != len(result.libraries):
+        return None, None
+    places = {row["setting"]: name for row, name in zip(result.libraries, named, strict=True)}
+    chosen = result.recommended.get(MPI)
+    return [named[0]], None if chosen is None else [places[chosen]]
 
 
 def _look_further(result: Result) -> FollowUp:

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from autotune.space import Setting
+from autotune.study.library_switch import switch_words
 from autotune.study.result import Finalist, Result
 from autotune.study.screening_summary import screening_words
 from autotune.terminal.command_line import command_line, given, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
-from autotune.terminal.render import console, table
+from autotune.terminal.render import console, hanging, table
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,
@@ -32,7 +33,7 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
     out.print(HEADLINES[result.status], style="bold", markup=False)
     default = result.default.get("median_s")
     out.print(
-        f"{result.app} on {result.ranks} ranks, {result.mpi['name']} {result.mpi['version']}, "
+        f"{result.app} on {result.ranks} ranks, {result.library_title}, "
         f"cluster {result.cluster}; default {seconds(_number(default))} "
         f"(median of {result.default.get('n')})",
         markup=False,
@@ -183,11 +184,11 @@ def _titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 
 def _sides(a: str, b: str, libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """The names of both sides by their keys in the run history, where B names its library."""
-    from autotune.study.evaluator import under
-    from autotune.study.second_library import library_name
+    from autotune.space.library_choice import MPI
+    from autotune.study.other_library import library_name
 
     second = library_name(libraries["b"]["name"], libraries["b"]["version"])
-    return {a: "A", under(Setting.parse(b), second).key: "B"}
+    return {a: "A", Setting.parse(b).updated({MPI: second}).key: "B"}
 
 
 def _print_step(step: dict[str, Any], command: bool) -> None:
@@ -224,6 +225,10 @@ def _print_setting(result: Result, told: bool) -> None:
     out.print("Setting:", style="bold")
     for name, value in result.recommended.to_json().items():
         out.print(f"  {name} = {value}", markup=False)
+    if result.switch is not None:
+        out.print("Another MPI library:", style="bold")
+        for words in switch_words(result.switch):
+            out.print(hanging("  ", words))
     if not told:
         out.print("Start it like this:", style="bold")
         # The line is not wrapped, because it is made to be copied.

@@ -6,7 +6,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 
-from autotune.space import Parameter, Setting, Space, parse_expression
+from autotune.space import LibraryChoice, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.strategies import Observation, Strategy
 
@@ -98,6 +98,21 @@ FORCED = Space(
     (Parameter("ranks", (1, 2, 4), target="resource", unset=False), _FLAG, _WORD),
 )
 """A space whose default is not valid."""
+
+CHOICE = LibraryChoice.of(
+    SMALL,
+    {
+        "other-1.0": Space(
+            "other",
+            (
+                Parameter("flag", (0, 1), default=1),
+                Parameter("word", ("tree", "bush")),
+                Parameter("depth", (1, 2), when=parse_expression("flag == 1")),
+            ),
+        )
+    },
+)
+"""Two MPI libraries that differ in parameters, levels and defaults; 36 settings."""
 
 MANY = Space(
     "many",

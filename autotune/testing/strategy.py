@@ -15,6 +15,7 @@ from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.strategies import Observation, Strategy
 from autotune.testing.landscapes import (
+    CHOICE,
     FORCED,
     MANY,
     MAPPED,
@@ -44,7 +45,7 @@ class StrategyContract:
         return kind(space, seed=seed, options=options, **more)
 
     @pytest.mark.parametrize("measure", [fine, rough, hopeless])
-    @pytest.mark.parametrize("space", [SMALL, RULED, MANY, FORCED], ids=lambda s: s.name)
+    @pytest.mark.parametrize("space", [SMALL, RULED, MANY, FORCED, CHOICE], ids=lambda s: s.name)
     def test_proposes_valid_canonical_settings_each_once(
         self, kind: type[Strategy], space: Space, measure: Measure
     ) -> None:
@@ -56,7 +57,7 @@ class StrategyContract:
         assert len(set(keys(told))) == len(told)
         assert DEFAULT.key not in keys(told)
 
-    @pytest.mark.parametrize("space", [SMALL, RULED, FORCED, SINGLE], ids=lambda s: s.name)
+    @pytest.mark.parametrize("space", [SMALL, RULED, FORCED, SINGLE, CHOICE], ids=lambda s: s.name)
     @pytest.mark.parametrize("measure", [fine, rough])
     def test_ends_when_a_small_space_is_covered(
         self, kind: type[Strategy], space: Space, measure: Measure
@@ -70,7 +71,7 @@ class StrategyContract:
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
         killed=st.integers(0, 45),
-        space=st.sampled_from([RULED, MANY]),
+        space=st.sampled_from([RULED, MANY, CHOICE]),
         measure=st.sampled_from([fine, rough, hopeless]),
         seed=st.integers(0, 3),
         idle=st.sampled_from([None, "flag"]),

@@ -110,7 +110,7 @@ def _facts(study: StudyRecord) -> dict[str, str]:
         "program's hash": key.app.program_hash[:12],
         "input": key.app.input or "-",
         "ranks": str(key.ranks),
-        "MPI": f"{key.mpi.family} {key.mpi.version}",
+        "MPI": key.mpi_title,
         "machine": f"{key.machine.cpu_model}, {key.machine.cores} cores",
         "cluster": key.cluster,
         "space": f"{key.space_name} {key.space_hash[:8]}",

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from runner.cpus import cpu_list
 from runner.errors import RunnerUsageError
+from runner.mpi.abi import STANDARD_ABI, Abi
 from runner.mpi.library import Library
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
@@ -65,6 +66,8 @@ class Adapter(ABC):
     """Name of the family in ``--mpi``, definitions and results database: lower-case letters."""
     title: ClassVar[str]
     """Name of the family for people."""
+    abi: ClassVar[Abi | None] = None
+    """The family's binary interface; None: nothing is said of which programs it can run."""
     kinds: ClassVar[tuple[str, ...]] = (LIBRARY,)
     """Accepted kinds of native parameters (:attr:`runner.types.LaunchSpec.parameters`)."""
     parameter_names: ClassVar[str] = "those that it lists"
@@ -297,6 +300,30 @@ class Adapter(ABC):
         empty if the variables are not known.
         """
         return {}
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders in which the installation may have its shared libraries."""
+        prefix = Path(self.library.bin).resolve().parent
+        return (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*")))
+
+    def can_run(self, needed: str) -> bool:
+        """Whether a program that needs the library file ``needed`` has a known interface of this
+        family, or one of the MPI standard; true for a family without a known interface."""
+        return self.abi is None or self.abi.matches(needed) or STANDARD_ABI.matches(needed)
+
+    def file_for(self, needed: str) -> Path | None:
+        """This library's file for programs that need the file ``needed``; None if it has none."""
+        found = (folder / needed for folder in self.folders)
+        return next((path for path in found if path.is_file()), None)
+
+    def folder_for(self, needed: str) -> Path | None:
+        """A folder in which the loader finds :meth:`file_for` under the name ``needed``.
+
+        None if there is none.
+        """
+        own = self.file_for(needed)
+        return None if own is None else own.parent
 
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:
         """Library parameters in force in a process with ``environment``: name -> value.

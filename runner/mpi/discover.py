@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
 from runner.extensions import extended
+from runner.mpi.abi import needed_library
 from runner.mpi.base import Adapter
 from runner.mpi.intel import IntelMpi
 from runner.mpi.library import Library
@@ -214,7 +214,6 @@ def adapter(library: Library) -> Adapter:
     return family(library.family)(library)
 
 
-_LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich)\.so\S* => (?P<place>/\S+)", re.MULTILINE)
 _VERSION = re.compile(
     r"(?P<family>Open MPI|MPICH|Intel\(R\) MPI Library)(?: Version:)?"
     r"\s+v?(?P<version>\d+(?:\.\d+)*)"
@@ -237,30 +236,17 @@ class Linked:
     version: str
 
 
-def linkable() -> frozenset[str]:
-    """The families that :func:`linked_with` recognises."""
-    return frozenset(_FAMILIES.values())
-
-
 def linked_with(words: Sequence[str]) -> Linked | None:
     """The library that the program of this command line was linked with.
 
     None for a script, and if the library cannot be determined. It is the library that the loader
     finds without the launcher; a launcher may put its own library before it.
     """
-    found = shutil.which(words[0]) if words else None
-    return None if found is None else _linked(found)
+    needed = needed_library(words)
+    return None if needed is None or not needed.place else _identified(needed.place)
 
 
 @lru_cache(maxsize=8)
-def _linked(program: str) -> Linked | None:
-    with Path(program).open("rb") as file:
-        if file.read(4) != b"\x7fELF":
-            return None
-    match = _LIBRARY.search(_said("ldd", program))
-    return None if match is None else _identified(match["place"])
-
-
 def _identified(place: str) -> Linked | None:
     match = _VERSION.search(_said(sys.executable, "-I", "-c", _ASK, place))
     return match and Linked(place, _FAMILIES[match["family"]], match["version"])

@@ -14,12 +14,13 @@ import re
 from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar
 
 from runner import files
 from runner.files import trusted
+from runner.mpi.abi import LOADER_PATH, MPICH_ABI
 from runner.mpi.base import PYTHON_LIBRARY, Adapter, Probe
 from runner.mpi.control_variables import (
     REPORT,
@@ -35,9 +36,14 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 ABI_NAME = "libmpi.so.12"
 """The library that programs built for the ABI of MPICH ask for; mpi4py's wheel is one."""
-NAMES = ("libmpich.so.12", ABI_NAME)
-"""Names of the library. Distributions keep MPICH beside Open MPI, whose library is ``libmpi``
-too."""
+_OTHER_NAMES = {
+    ABI_NAME: "libmpich.so.12",
+    "libmpifort.so.12": "libmpichfort.so.12",
+    "libmpicxx.so.12": "libmpichcxx.so.12",
+}
+"""Names of the libraries in distributions that keep MPICH beside Open MPI, whose library is
+``libmpi`` too."""
+NAMES = (_OTHER_NAMES[ABI_NAME], ABI_NAME)
 PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
 """Placement as variables of Hydra; Hydra has no choice of the order of ranks."""
 
@@ -64,29 +70,55 @@ def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str
         return {}
     made = {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(own))}
     if not (own.parent / ABI_NAME).exists() and (folder := _folder_with_link(own)) is not None:
-        before = inherited.get("LD_LIBRARY_PATH")
-        made["LD_LIBRARY_PATH"] = f"{before}:{folder}" if before else str(folder)
+        before = inherited.get(LOADER_PATH)
+        made[LOADER_PATH] = f"{before}:{folder}" if before else str(folder)
     return made
 
 
 def _folder_with_link(own: Path) -> Path | None:
-    """The folder with the link; None if the cache cannot be written, or if others may write it."""
+    """The folder with the links; None if the cache cannot be written, or if others may write it.
+
+    It has the libraries beside ``own`` under the names of either kind of distribution. Folders
+    beside them are there too if the library looks for others relative to its own place.
+    """
     folder = files.cache("mpich", hashlib.sha256(str(own).encode()).hexdigest()[:16])
-    link = folder / ABI_NAME
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if not trusted(folder.stat()):
             return None
-        with suppress(FileExistsError):
-            link.symlink_to(own)
-        return folder if link.readlink() == own else None
+        links = _links(own)
+        for name, place in links.items():
+            with suppress(FileExistsError):
+                (folder / name).symlink_to(place)
+        same = all((folder / name).readlink() == place for name, place in links.items())
+        return folder if same else None
     except OSError:
         return None
+
+
+def _links(own: Path) -> dict[str, Path]:
+    links = dict.fromkeys((ABI_NAME, _OTHER_NAMES[ABI_NAME]), own)
+    for one, other in _OTHER_NAMES.items():
+        found = next((p for n in (one, other) if (p := own.parent / n).is_file()), None)
+        if found is not None:
+            links |= {one: found, other: found}
+    # The loader takes the folder of the link, not that of the file, for $ORIGIN.
+    if _looks_beside(own):
+        links |= {place.name: place for place in own.parent.iterdir() if place.is_dir()}
+    return links
+
+
+@lru_cache(maxsize=8)
+def _looks_beside(path: Path) -> bool:
+    """Whether a library looks for others relative to its own place."""
+    content = path.read_bytes()
+    return b"$ORIGIN" in content or b"${ORIGIN}" in content
 
 
 class Hydra(Adapter):
     """Starts programs by Hydra and reads back what their ranks report."""
 
+    abi = MPICH_ABI
     placement_names = frozenset(PLACEMENT)
     rank_variables = ("PMI_RANK",)
     host_options = frozenset({"-f", "-hosts", "-host", "--hosts", "--host", "-hostfile"})
@@ -186,6 +218,16 @@ class Hydra(Adapter):
 
     def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
         return python_variables(self.library, inherited)
+
+    def file_for(self, needed: str) -> Path | None:
+        own = super().file_for(needed)
+        return shared_library(self.library) if own is None and MPICH_ABI.matches(needed) else own
+
+    def folder_for(self, needed: str) -> Path | None:
+        own = self.file_for(needed)
+        if own is None or (own.parent / needed).exists():
+            return None if own is None else own.parent
+        return _folder_with_link(own)
 
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         return {k: v for k, v in environment.items() if k.startswith(self.prefixes)}

@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
+from runner.mpi.abi import OPEN_MPI_ABI
 from runner.mpi.base import (
     PYTHON_LIBRARY,
     REPORTED_FILE,
@@ -124,6 +125,7 @@ def _shown_line(line: str) -> tuple[str, tuple[str, str]] | None:
 class OpenMPI(Adapter):
     family = "openmpi"
     title = "Open MPI"
+    abi = OPEN_MPI_ABI
     kinds = (LIBRARY, _RUNTIME, _PMIX)
     placement_names = frozenset(POLICIES)
     reads_back = True

@@ -1,0 +1,163 @@
+"""The targets of one program under several MPI libraries, and their spaces as one."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import combinations
+
+from autotune.api.target import find_target
+from autotune.errors import UsageError
+from autotune.space import LibraryChoice, Space
+from autotune.space.resolve import parts_for
+from autotune.study.other_library import OtherLibrary
+from autotune.targets.build import foreign_build, library_folders, linked_words, names_library
+from autotune.targets.launcher_line import parse_launcher_line, same_library
+from autotune.targets.target import Say, Target, TargetRequest
+from runner.mpi.base import PYTHON_LIBRARY
+from runner.mpi.discover import adapter, find_library
+
+
+def compared_targets(
+    request: TargetRequest, libraries: Sequence[str], second_program: str | None, say: Say
+) -> tuple[Target, Target]:
+    """The targets of a program under two libraries, which are named as in ``--mpi``.
+
+    ``second_program`` is the program's build for the second library; its arguments are the same.
+    Raises UsageError for another number of libraries, the same one twice, a program that is linked
+    with a library of another binary interface, and everything that is wrong with the target.
+    """
+    if len(libraries) != 2:
+        raise UsageError(
+            f"{len(libraries)} MPI libraries were given ({', '.join(libraries)}); expected two to "
+            "compare, or one"
+        )
+    words = request if second_program is None else _with_program(request, second_program)
+    notes: list[str] = []
+    _require_different(libraries)
+    first = _found(request, libraries[0], notes)
+    second = _found(words, libraries[1], notes)
+    for target in (first, second):
+        if wrong := foreign_build(target.program, target.library):
+            raise UsageError(
+                f"{wrong}.\nGive a build for each library: -- PROGRAM is the one for the first, "
+                "--program-b PATH the one for the second"
+            )
+    for note in dict.fromkeys(notes):
+        say(note)
+    return _with_own_library(first), _with_own_library(second)
+
+
+def searched_targets(request: TargetRequest, libraries: Sequence[str], say: Say) -> list[Target]:
+    """The targets of one program under all these libraries; the first is that of the default.
+
+    Raises UsageError for libraries that a setting cannot tell apart, for a program that cannot run
+    under all of them, and everything that is wrong with the target.
+    """
+    _require_different(libraries)
+    notes: list[str] = []
+    found = [_found(request, name, notes) for name in libraries]
+    _require_names(found)
+    _require_no_options(found)
+    targets = [_with_own_library(target) for target in found]
+    for note in dict.fromkeys(notes):
+        say(note)
+    return targets
+
+
+def chosen_spaces(
+    targets: Sequence[Target], name: str | None
+) -> tuple[Space, tuple[OtherLibrary, ...]]:
+    """The space of a search under all targets, and the targets after the first with their own.
+
+    Without ``name`` each library has the space of a search under it alone. The parts of ``name``
+    join the libraries that they are for. Raises UsageError for a part that no library can use.
+    """
+    wanted = {part.strip() for part in name.split("+")} if name else set()
+    spaces = []
+    for target in targets:
+        fitting = None if name is None else parts_for(name, target.library)
+        wanted -= set((fitting or "").split("+"))
+        spaces.append(Space("", ()) if fitting == "" else target.space(fitting))
+    if wanted:
+        raise UsageError(
+            f"--space {'+'.join(sorted(wanted))} is for none of the MPI libraries of this search "
+            f"({', '.join(f'{t.library.family} {t.library.version}' for t in targets)})"
+        )
+    others = tuple(
+        OtherLibrary(target, space) for target, space in zip(targets[1:], spaces[1:], strict=True)
+    )
+    return LibraryChoice.of(spaces[0], {other.name: other.space for other in others}), others
+
+
+def _found(request: TargetRequest, library: str, notes: list[str]) -> Target:
+    """The target under a library; ``notes`` gets what is said of it."""
+    said: list[str] = []
+    target = find_target(replace(request, mpi=library), said.append)
+    # Which library the program loads by itself does not matter: it gets the one that is named.
+    notes += [words for words in said if words != linked_words(target.program, target.library)]
+    return target
+
+
+def _require_different(libraries: Sequence[str]) -> None:
+    """Raise UsageError for the same library twice."""
+    found = [(name, find_library(name)) for name in libraries]
+    for (one_name, one), (other_name, other) in combinations(found, 2):
+        if same_library(one, other):
+            raise UsageError(
+                f"{one_name} and {other_name} are the same MPI library ({one.family} "
+                f"{one.version} in {one.bin}); expected two different ones.\nautotune doctor "
+                "lists those that are found"
+            )
+
+
+def _require_names(targets: Sequence[Target]) -> None:
+    """Raise UsageError for two builds of one version, which settings cannot tell apart."""
+    for one, other in combinations([target.library for target in targets], 2):
+        if (one.family, one.version) == (other.family, other.version):
+            raise UsageError(
+                f"the libraries in {one.bin} and {other.bin} are both {one.family} {one.version}, "
+                "and a setting names a library by its family and version.\nautotune compare "
+                "--mpi P --mpi P compares two builds of one version"
+            )
+
+
+def _require_no_options(targets: Sequence[Target]) -> None:
+    """Raise UsageError for options of one launcher that others may not understand."""
+    first, *_ = targets
+    families = {type(adapter(target.library)) for target in targets}
+    if first.options and len(families) > 1:
+        raise UsageError(
+            f"the launcher line has options of one MPI library ({shlex.join(first.options)}), and "
+            "the program runs under several; leave them out (mapping and binding may stay)"
+        )
+
+
+def _with_program(request: TargetRequest, path: str) -> TargetRequest:
+    """The request with another program and the same launcher and arguments."""
+    if not request.program:
+        raise UsageError(
+            "a build for the second library needs a program of your own (-- PROGRAM ARGS); an "
+            "application known by name runs under both libraries"
+        )
+    words = tuple(request.program)
+    own = parse_launcher_line(words, request.command).program
+    return replace(request, program=(*words[: len(words) - len(own)], path, *own[1:]))
+
+
+def _with_own_library(target: Target) -> Target:
+    """The target, with the program loading the launcher's library whatever it finds first.
+
+    mpi4py is told by variables, whatever the environment names; a binary by the loader's path.
+    """
+    inherited = {name: value for name, value in os.environ.items() if name != PYTHON_LIBRARY}
+    around = target.surroundings
+    own = adapter(target.library).python_variables(inherited)
+    return replace(
+        target,
+        surroundings=replace(around, env=around.env | own),
+        library_folders=library_folders(target.program, target.library),
+        tells_python=not names_library(target.program),
+    )

@@ -1,0 +1,99 @@
+"""The request of a search study, with its names looked up: target, space, strategy, bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.space.library_choice import MPI
+from autotune.store.keys import OTHERS
+from autotune.strategies import Strategy, code_of, stored_options
+from autotune.study.budget import SearchPlan
+from autotune.study.events import Watcher, silent
+from autotune.study.launched_libraries import library_rows, switch_to
+from autotune.study.other_library import OtherLibrary
+from autotune.study.run_history import RunHistory
+from autotune.targets.target import Target
+from runner.mpi.discover import adapter
+
+
+@dataclass
+class StudyRequest:
+    """The request of a caller for one search study."""
+
+    target: Target
+    space: Space
+    strategy: type[Strategy]
+    options: dict[str, Any]
+    seed: int
+    plan: SearchPlan
+    guard: bool = True
+    remeasure: bool = False
+    watch: Watcher = silent
+    priors: tuple[Setting, ...] = ()
+    """Settings that are tried first (the warm start)."""
+    join: bool = False
+    """Whether other workers take part in the study; one of them makes the proofs."""
+    fidelity: bool = False
+    """Whether cheap runs screen the settings."""
+    others: tuple[OtherLibrary, ...] = ()
+    """The further MPI libraries, which settings of ``space`` can name."""
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for a space in which no parameter can vary here, and for a request of
+        cheap runs of an input without a cheap form."""
+        if self.fidelity:
+            self.target.cheap()
+        if len(self.space) == 0:
+            absent = "".join(f"\n  {name}: {why}" for name, why in self.space.absent.items())
+            raise UsageError(
+                f"space {self.space.name} has no parameter that can vary with "
+                f"{self.target.library.family} {self.target.library.version} on cluster "
+                f"{self.target.cluster.name}; choose another (--space, autotune space "
+                f"list){absent}"
+            )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What decides the order of proposals, except the seed; part of the study's key."""
+        first = {"priors": [prior.key for prior in self.priors]} if self.priors else {}
+        own = code_of(self.strategy)
+        code = {"code": own} if own else {}
+        cheap = {"fidelity": self.target.cheap().input} if self.fidelity else {}
+        added = [
+            {"name": o.name} | o.identity(self.target, self.strategy.name, self.guard)
+            for o in self.others
+        ]
+        several = {OTHERS: added} if added else {}
+        return stored_options(self.strategy, self.options) | first | code | cheap | several
+
+    def launch_line(self, setting: Setting, params_file: str | None = None) -> str:
+        """The launch of a setting under its library, as a user would type it."""
+        other, target = self._other(setting), self.target_of(setting)
+        space = self.space if other is None else other.space
+        bare = setting.without(MPI)
+        return target.mpirun_line(adapter(target.library), space, bare, params_file)
+
+    def target_of(self, setting: Setting) -> Target:
+        """The target under the library of a setting."""
+        other = self._other(setting)
+        return self.target if other is None else other.target
+
+    def switch(self, setting: Setting, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+        """What the library of a setting needs; None for that of the default."""
+        other = self._other(setting)
+        return None if other is None else switch_to(self.target, other, rows).to_json()
+
+    def library_rows(self, history: RunHistory) -> list[dict[str, Any]]:
+        """A row for each MPI library of the search; empty in a search under one."""
+        if not self.others:
+            return []
+        targets = {DEFAULT.key: self.target} | {o.name: o.target for o in self.others}
+        return library_rows(targets, history)
+
+    def _other(self, setting: Setting) -> OtherLibrary | None:
+        """The library that a setting names; None for that of the default."""
+        return next((o for o in self.others if o.name == setting.get(MPI)), None)

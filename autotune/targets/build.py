@@ -1,0 +1,112 @@
+"""Builds: for which MPI library a program was built, and under which others it can run.
+
+A program of Python gets the library from mpi4py, which loads any. A binary names its library by the
+name of a file, which is that of a binary interface (:mod:`runner.mpi.abi`). Another library of the
+same interface becomes the program's if its folder comes first where the loader looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from autotune.errors import UsageError
+from runner.mpi.abi import LOADER_PATH, Needed, needed_library
+from runner.mpi.discover import adapter, launcher_of, linked_with
+from runner.mpi.library import Library
+
+HOW = (
+    "Programs of mpi4py, and programs built for the ABI of MPICH, run under several libraries; two "
+    "builds are compared with autotune compare --program-b"
+)
+
+
+def linked_words(program: Sequence[str], library: Library) -> str | None:
+    """The warning if the program was linked with another MPI than ``library``; else None.
+
+    The launcher may put its own library first, so only the run shows whether this works.
+    """
+    linked = linked_with(program)
+    if linked is None or (linked.family, linked.version) == (library.family, library.version):
+        return None
+    said = (
+        f"{Path(program[0]).name} is linked with {linked.family} {linked.version} "
+        f"({linked.place}) but started by {library.family} {library.version} "
+        f"({library.bin})"
+    )
+    own = launcher_of(linked.family, linked.version)
+    return said if own is None else f"{said}; --mpi {own} selects the library it is linked with"
+
+
+def foreign_build(program: Sequence[str], library: Library) -> str | None:
+    """Why a program cannot run under ``library``: it was built for another binary interface.
+
+    None if it may run, or if this cannot be told. With the constants of another interface the
+    launcher would start every rank as a world of its own.
+    """
+    needed = needed_library(program)
+    own = adapter(library)
+    if needed is None or own.can_run(needed.name) or needed.abi is None or own.abi is None:
+        return None
+    return (
+        f"{Path(program[0]).name} is built for {needed.abi.title} ({needed.name}), which does not "
+        f"share {own.abi.title}'s binary interface: it cannot run under {title(library)}"
+    )
+
+
+def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]:
+    """The folders that must come first in the loader's path so that a program loads ``library``.
+
+    Empty if it loads the library anyway, or gets it in another way (mpi4py). The loader is asked
+    whether it really does. Raises UsageError for a program that cannot load the library.
+    """
+    needed = needed_library(program)
+    if needed is None or needed.abi is None:
+        return ()
+    if wrong := foreign_build(program, library):
+        raise UsageError(f"{wrong}.\nFor that library build it with {_compiler(library)}. {HOW}")
+    own = adapter(library)
+    file = own.file_for(needed.name)
+    if file is None:
+        raise UsageError(
+            f"{Path(program[0]).name} needs {needed.name} ({needed.abi.title}), which "
+            f"{title(library)} does not have; expected it in "
+            f"{' or '.join(str(f) for f in own.folders[:2])}.\nChoose another --mpi, or build the "
+            f"program with {_compiler(library)}"
+        )
+    if needed.is_file(file):
+        return ()
+    folder = own.folder_for(needed.name)
+    loaded = None if folder is None else needed_library(program, [str(folder)])
+    if folder is None or loaded is None or not loaded.is_file(file):
+        raise UsageError(_stays(program, library, file, loaded or needed))
+    return (str(folder),)
+
+
+def _stays(program: Sequence[str], library: Library, file: Path, loaded: Needed) -> str:
+    """The message for a program that loads one library whatever the environment says."""
+    return (
+        f"{Path(program[0]).name} does not load {file}, the library of {title(library)}, but "
+        f"{loaded.place or 'none'}, although {LOADER_PATH} names the former first: an RPATH in the "
+        f"program comes before it.\nLink the program with -Wl,--enable-new-dtags, or without "
+        "-rpath"
+    )
+
+
+def title(library: Library) -> str:
+    """Family, version and place of a library, for messages."""
+    return f"{library.family} {library.version} ({library.bin})"
+
+
+def _compiler(library: Library) -> str:
+    """The compiler that builds for a library, as far as it is found."""
+    own = Path(library.bin)
+    names = (own / f"mpicc.{library.family}", own / "mpicc")
+    found = next((path for path in names if path.exists()), None)
+    return f"the compiler of {title(library)}" if found is None else str(found)
+
+
+def names_library(program: Sequence[str]) -> bool:
+    """Whether a program is a binary of a known interface, so that mpi4py is not asked."""
+    needed = needed_library(program)
+    return needed is not None and needed.abi is not None

@@ -1,0 +1,107 @@
+"""Binary interfaces (ABIs) of MPI libraries: which libraries can stand in for each other.
+
+A program names the library that it was built for by a file name (``DT_NEEDED`` of its ELF file, or
+of a library that it uses). Libraries of one binary interface have the same file name, so the loader
+can give the program any of them. The constants of two interfaces differ: a program that was built
+for one cannot run with a library of the other.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+_PATIENCE_S = 10
+LOADER_PATH = "LD_LIBRARY_PATH"
+"""The variable with the folders in which the loader looks first; only an RPATH precedes them."""
+
+
+@dataclass(frozen=True)
+class Abi:
+    """A binary interface; ``pattern`` matches the whole names of its main library's file."""
+
+    title: str
+    pattern: str
+
+    def matches(self, name: str) -> bool:
+        """Whether a program that needs the file ``name`` was built for this interface."""
+        return re.fullmatch(self.pattern, name) is not None
+
+
+MPICH_ABI = Abi("MPICH", r"lib(mpi|mpich)\.so\.12")
+"""Shared by MPICH from 3.1 on, MVAPICH, Intel MPI and others."""
+OPEN_MPI_ABI = Abi("Open MPI", r"libmpi\.so\.40")
+STANDARD_ABI = Abi("the ABI of the MPI 5 standard", r"libmpi_abi\.so\.\d+")
+"""A library of any family may have it beside its own."""
+ABIS = (MPICH_ABI, OPEN_MPI_ABI, STANDARD_ABI)
+
+_LINE = re.compile(
+    r"^\s*(?P<name>lib(?:mpi|mpich|mpi_abi)\.so\S*) => (?P<place>/\S+|not found)", re.MULTILINE
+)
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The main MPI library that a program needs: the file's name, and its place ("": not found)."""
+
+    name: str
+    place: str
+
+    @property
+    def abi(self) -> Abi | None:
+        """The binary interface; None if it is none of the known ones."""
+        return next((abi for abi in ABIS if abi.matches(self.name)), None)
+
+    def is_file(self, path: Path) -> bool:
+        """Whether the loader finds just this file."""
+        return bool(self.place) and Path(self.place).resolve() == path.resolve()
+
+
+def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> Needed | None:
+    """The MPI library that the program of this command line needs; ``folders`` are looked in first.
+
+    None for a script, and for a program that names no MPI library: it is linked statically, or
+    loads the library later, as Python does.
+    """
+    found = shutil.which(words[0]) if words else None
+    return None if found is None else _needed(found, joined_folders(folders, os.environ))
+
+
+def joined_folders(folders: Sequence[str], inherited: Mapping[str, str]) -> str:
+    """The value of :data:`LOADER_PATH` with ``folders`` before those that are there already."""
+    before = inherited.get(LOADER_PATH)
+    return os.pathsep.join([*folders, *([before] if before else [])])
+
+
+@lru_cache(maxsize=16)
+def _needed(program: str, folders: str) -> Needed | None:
+    with Path(program).open("rb") as file:
+        if file.read(4) != b"\x7fELF":
+            return None
+    match = _LINE.search(_said_by_loader(program, folders))
+    if match is None:
+        return None
+    return Needed(match["name"], match["place"] if match["place"].startswith("/") else "")
+
+
+def _said_by_loader(program: str, folders: str) -> str:
+    """What ``ldd`` prints of a program; "" if it cannot."""
+    try:
+        done = subprocess.run(
+            ("ldd", program),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_PATIENCE_S,
+            check=False,
+            env={**os.environ, **({LOADER_PATH: folders} if folders else {})},
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout
