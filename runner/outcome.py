@@ -125,8 +125,10 @@ def _failure(
 ) -> Outcome:
     said = failure_message(result.stderr, result.stdout_tail)
     text = result.stderr + result.stdout_tail
-    if not probe.initialised and not result.ranks and any(r in text for r in refusals):
-        return "launch_error", said.words or "the launcher refused the command line", None
+    refused = bool(probe.not_started) or any(r in text for r in refusals)
+    if not probe.initialised and not result.ranks and refused:
+        words = said.words or probe.not_started or "the launcher refused the command line"
+        return "launch_error", words, None
     how = f"exit code {result.exit_code}"
     if result.signal is not None:
         how = f"ended by signal {signals.Signals(result.signal).name}"

@@ -12,6 +12,7 @@ import pytest
 from runner.errors import RunnerError
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
+from tests.mpi_environments import PACKAGES, NotThereError, environment, found
 
 NAMES = ("openmpi-4.1", "openmpi-5", "mpich")
 PING_PONG = r"""
@@ -40,13 +41,35 @@ int main(int argc, char **argv)
 
 
 def library_named(name: str) -> Library:
-    """The library that ``--mpi NAME`` means here, or a skip."""
-    wanted = os.environ.get("AUTOTUNE_MPICH", name) if name == "mpich" else name
+    """The library that a test means by a family or a family and version, or a skip.
+
+    One of the tests' own (:mod:`tests.mpi_environments`) if the name is that of one, or else the
+    one that ``--mpi NAME`` means here; where it is missing, the other of these two.
+    """
+    if name in PACKAGES:
+        try:
+            return find_library(str(found(name)))
+        except NotThereError as missing:
+            return _without_own(name, missing)
+    own = next((each for each in PACKAGES if each.startswith(f"{name}.")), None)
     try:
-        return find_library(wanted)
+        return find_library(name)
+    except RunnerError:
+        return on_path(name) if own is None else find_library(str(environment(own)))
+
+
+def _without_own(name: str, missing: NotThereError) -> Library:
+    try:
+        return find_library(name)
+    except RunnerError:
+        pytest.skip(str(missing))
+
+
+def on_path(name: str) -> Library:
+    """The library that ``--mpi NAME`` means here, or a skip: a distribution's, as a rule."""
+    try:
+        return find_library(name)
     except RunnerError as missing:
-        if name == "mpich":
-            pytest.skip(f"no MPICH (AUTOTUNE_MPICH, PATH): {str(missing).splitlines()[0]}")
         pytest.skip(f"no {name} on PATH: {str(missing).splitlines()[0]}")
 
 
@@ -60,5 +83,8 @@ def built(library: Library, place: Path, source: str = PING_PONG, *options: str)
         pytest.skip("no C compiler")
     text, program = place / "program.c", place / "program"
     text.write_text(source)
-    subprocess.run([compiler, *options, text, "-o", program], check=True, capture_output=True)
+    # Intel's compiler command does not find its own headers without it.
+    env = {**os.environ, "I_MPI_ROOT": str(own.parent)}
+    command = [str(compiler), *options, str(text), "-o", str(program)]
+    subprocess.run(command, env=env, check=True, capture_output=True)
     return program

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,7 +133,7 @@ def predict(
     Raises UsageError for a file without features, an unknown model, space, cluster or MPI.  Source:
     Pellegrini 1.9, docs/explanation/prediction.md.
     """
-    from autotune.prediction import acting, find_model, named_there, usable
+    from autotune.prediction import acting, find_model, learned_families, meant_here
     from autotune.prediction.scorer import described
 
     known_features = read_features(Path(features)) if isinstance(features, str | Path) else features
@@ -146,15 +146,17 @@ def predict(
     values = described(known_features)
     # Parameters that act on nothing in the program are not predicted, and not checked.
     offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
+    here = {setting: setting for setting in offered}
     if place is not None:
-        here = place.space
-        offered = [named_there(s, here, known) for s in usable(offered, here)]
-    named = known.predictor.name(values, offered)
+        here = meant_here(offered, place.space, known, place.library.family)
+    named = known.predictor.name(values, list(here)).meaning(here)
+    if place is not None and _unknown_family(place, learned_families(known)):
+        named = replace(named, gain=None, interval=None)
     if place is not None:
         named = named.renamed(place.space.aliases)
     check_values(named.setting, f"the model {known.place}")
     near = known.predictor.neighbours(values)
-    strange = _strange_here(known, known_features, place is None)
+    strange = _strange_here(known, known_features, place, learned_families(known))
     return Prediction(named, near, strange, known_features, known, place)
 
 
@@ -220,7 +222,14 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
     )
 
 
-def _strange_here(model: ModelFile, features: Features, no_mpi: bool) -> list[str]:
+def _unknown_family(place: PredictionPlace, learned: Sequence[str]) -> bool:
+    """Whether the model learned from other families of MPI libraries only."""
+    return bool(learned) and place.library.family not in learned
+
+
+def _strange_here(
+    model: ModelFile, features: Features, place: PredictionPlace | None, learned: Sequence[str]
+) -> list[str]:
     """Reasons why the model may not hold here, one in each entry."""
     found = []
     here, about = describe_machine().fingerprint, model.about
@@ -234,7 +243,13 @@ def _strange_here(model: ModelFile, features: Features, no_mpi: bool) -> list[st
             f"the program was traced with {mpi}, the model was trained with "
             f"{', '.join(about.mpis) or 'an unknown MPI'}"
         )
-    if no_mpi:
+    if place is not None and _unknown_family(place, learned):
+        found.append(
+            f"the model knows {', '.join(learned)} only: its setting is written in the words of "
+            f"{place.library.family}, where nothing is known of its gain.  Try it first with "
+            "autotune search --start"
+        )
+    if place is None:
         found.append("no MPI library was found here, so the setting was not checked against one")
     return found
 

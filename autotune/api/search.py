@@ -23,6 +23,7 @@ from autotune.study.pipeline import (
 )
 from autotune.study.request import SearchRequest, WorkerRequest
 from autotune.study.result import FINISHED, Result, follow_moved_study
+from autotune.study.start_settings import start_hint, start_settings
 from autotune.study.study_key import require_same_study
 from autotune.study.study_request import StudyRequest
 from autotune.study.trial_store import history_of
@@ -69,7 +70,9 @@ class Search:
         strategy = self.strategy or find(asked.strategy)
         options = resolve_options(strategy, asked.options, asked.preset)
         target, space, others = self._place()
-        predicted = () if asked.features is None else self._predicted(Path(asked.features), space)
+        predicted = (
+            () if asked.features is None else self._predicted(Path(asked.features), space, target)
+        )
         request = StudyRequest(
             target=target,
             space=space,
@@ -82,7 +85,7 @@ class Search:
             remeasure=asked.remeasure,
             join=self.join,
             watch=self.watch,
-            priors=(*predicted, *space.starts),
+            priors=(*self._given(space, target), *predicted, *space.starts),
             fidelity=asked.fidelity,
         )
         self._context = StudyContext(request, self.store)
@@ -182,12 +185,20 @@ class Search:
             whole = self.asked.model_copy(update=paths)
             sign(self.store, self.study, WorkerRequest(whole, str(Path.cwd())))
 
-    def _predicted(self, path: Path, space: Space) -> tuple[Setting, ...]:
+    def _given(self, space: Space, target: Target) -> list[Setting]:
+        """The settings that the user has the search try first."""
+        if self.asked.starts:
+            return start_settings(self.asked.starts, space, target, self.store, self.say)
+        if self.of is None and (hint := start_hint(target, self.store)) is not None:
+            self.say(hint)
+        return []
+
+    def _predicted(self, path: Path, space: Space, target: Target) -> tuple[Setting, ...]:
         """The warm start: predicted settings for the program of a features file."""
         from autotune.api.features import read_features
         from autotune.prediction import find_model, warm_start_settings
 
-        found = warm_start_settings(read_features(path), space, find_model())
+        found = warm_start_settings(read_features(path), space, find_model(), target.library.family)
         words = "; ".join(short_setting(p.to_json()) for p in found) or "only the default"
         self.say(f"warm start with predicted settings: {words}")
         return tuple(found)

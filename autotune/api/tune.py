@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Unpack
@@ -43,6 +43,7 @@ def tune(
     runs: int | None = None,
     min_gain: float = 0.02,
     seed: int = 0,
+    starts: Sequence[str] = (),
     features: str | Path | None = None,
     params_file: str | Path | None = None,
     guard: bool = True,
@@ -63,7 +64,8 @@ def tune(
 
     ``budget`` is machine time (seconds, or "10m"), ``trials`` the number of settings to try,
     ``runs`` the largest number of launches.  Without any of them 100 settings are tried.
-    ``min_gain`` is a fraction.  ``features`` is a file of ``autotune features``, for a warm start
+    ``min_gain`` is a fraction.  ``starts`` are settings to try first, as ``--start`` takes them.
+    ``features`` is a file of ``autotune features``, for a warm start
     with predicted settings.  ``params_file`` is the file for a proven setting; without it no file
     is written.  ``fidelity``: run settings first in the cheap form of the input that the
     application's file declares, and keep those that show no gain there from full runs.
@@ -100,6 +102,7 @@ def tune(
         guard=guard,
         remeasure=remeasure,
         fidelity=fidelity,
+        starts=tuple(starts),
         features=None if features is None else str(features),
         params_file=None if params_file is None else str(params_file),
     )

@@ -126,6 +126,16 @@ def search(
             SEARCH,
         ),
     ] = False,
+    start: Annotated[
+        list[str] | None,
+        opt(
+            "--start SETTING",
+            "Setting to try first: name=value,..., @FILE, or study:ID, also of a study under "
+            "another MPI library, whose answer is then written in this one's words. May be "
+            "repeated.",
+            SEARCH,
+        ),
+    ] = None,
     features: Annotated[
         Path | None,
         opt(
@@ -236,6 +246,7 @@ def search(
         min_gain=min_gain / 100,
         guard=guard,
         remeasure=remeasure,
+        starts=tuple(start or ()),
         features=None if features is None else str(features),
         params_file=None if params_file is None else str(params_file),
         fidelity=fidelity,

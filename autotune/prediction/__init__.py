@@ -28,7 +28,11 @@ if TYPE_CHECKING:
         Predictor,
     )
     from autotune.prediction.training import Trained, train
-    from autotune.prediction.warm_start import named_there, usable, warm_start_settings
+    from autotune.prediction.warm_start import (
+        learned_families,
+        meant_here,
+        warm_start_settings,
+    )
 
 __all__ = [
     "CHOICES",
@@ -47,14 +51,14 @@ __all__ = [
     "default_place",
     "evaluate",
     "find_model",
+    "learned_families",
     "load_model",
+    "meant_here",
     "model_from_text",
     "model_of",
-    "named_there",
     "stored_features",
     "train",
     "training_set",
-    "usable",
     "warm_start_settings",
 ]
 
@@ -80,11 +84,11 @@ __getattr__ = lazy_names(
         "load_model": "autotune.prediction.model_file",
         "model_from_text": "autotune.prediction.model_file",
         "model_of": "autotune.prediction.model_file",
-        "named_there": "autotune.prediction.warm_start",
+        "learned_families": "autotune.prediction.warm_start",
+        "meant_here": "autotune.prediction.warm_start",
         "stored_features": "autotune.prediction.examples",
         "train": "autotune.prediction.training",
         "training_set": "autotune.prediction.examples",
-        "usable": "autotune.prediction.warm_start",
         "warm_start_settings": "autotune.prediction.warm_start",
     },
 )

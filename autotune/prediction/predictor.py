@@ -106,6 +106,11 @@ class NamedSetting:
     unsure: str
     why: Mapping[str, Effect] = field(default_factory=dict)
 
+    def meaning(self, here: Mapping[Setting, Setting]) -> NamedSetting:
+        """The same answer with other settings in place of its own; those not in ``here`` stay."""
+        setting, best = (here.get(one, one) for one in (self.setting, self.best))
+        return replace(self, setting=setting, best=best)
+
     def renamed(self, names: Mapping[str, str]) -> NamedSetting:
         """The same answer with other parameter names; names that are not in ``names`` stay."""
 

@@ -8,6 +8,7 @@ from autotune.prediction.exposure import acting
 from autotune.prediction.model_file import ModelFile
 from autotune.prediction.scorer import described
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.meanings import translated
 from runner.trace import Features
 
 MOST = 3
@@ -39,11 +40,32 @@ def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> 
     return [s for s in dict.fromkeys(good) if s != DEFAULT]
 
 
+def meant_here(
+    settings: Sequence[Setting], space: Space, model: ModelFile, family: str, *, grid: bool = False
+) -> dict[Setting, Setting]:
+    """Those of the model's ``settings`` that can be used here: as the model knows them -> here.
+
+    ``family`` is that of the MPI library here. If the model learned from other families only, a
+    setting here is what it means in this one's words (:mod:`autotune.space.meanings`).
+    """
+    learned = learned_families(model)
+    if family in learned or not learned:
+        found = usable(settings, space, grid=grid)
+        return {named_there(setting, space, model): setting for setting in found}
+    pairs = ((s, translated(s, learned[0], space, family).setting) for s in settings)
+    return {there: here for there, here in pairs if here != DEFAULT}
+
+
+def learned_families(model: ModelFile) -> list[str]:
+    """The families of the MPI libraries of the training set, each once."""
+    return list(dict.fromkeys(mpi.partition(" ")[0] for mpi in model.about.mpis))
+
+
 def warm_start_settings(
-    features: Features, space: Space, model: ModelFile, most: int = MOST
+    features: Features, space: Space, model: ModelFile, family: str, most: int = MOST
 ) -> list[Setting]:
     """The settings that the model expects to be fastest for the program, best first; at most
-    ``most``.
+    ``most``.  ``family`` is that of the MPI library here.
 
     The search measures what it tries, so no certainty is needed: every setting that is expected to
     be faster than the default counts.  Before a setting is scored, three kinds of parameters are
@@ -54,13 +76,18 @@ def warm_start_settings(
     values = described(features)
     fitting = [_within(named_here(setting, space), space) for setting in model.settings]
     all_of_it = [*fitting, *(space.listed(LISTED) or ())]
-    candidates = usable([acting(setting, values) for setting in all_of_it], space, grid=True)
+    learned = learned_families(model)
+    if family not in learned and learned:
+        all_of_it = list(model.settings)
+    acts = list(dict.fromkeys(acting(setting, values) for setting in all_of_it))
+    candidates = meant_here(acts, space, model, family, grid=True)
     if not candidates:
         return []
-    there = [named_there(setting, space, model) for setting in candidates]
-    scores = model.predictor.scorer.scores(values, there)
+    scores = model.predictor.scorer.scores(values, list(candidates))
     order = scores.argsort(kind="stable")
-    return [candidates[i] for i in order[:most] if scores[i] < 0]
+    here = list(candidates.values())
+    named = [here[i] for i in order if scores[i] < 0]
+    return list(dict.fromkeys(named))[:most]
 
 
 def _within(setting: Setting, space: Space) -> Setting:

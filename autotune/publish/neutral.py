@@ -16,6 +16,7 @@ from pathlib import Path
 
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Format, system_directory, variables
+from autotune.publish.formats.impi import ImpiUser
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, PrteSystemConf, UserConf
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import Header, without_block
@@ -23,6 +24,7 @@ from autotune.publish.install import read_installed
 from autotune.publish.published_files import published
 from autotune.targets.target import Surroundings
 from runner import files
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
@@ -62,7 +64,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
         if text is None or header is None:
             continue
         fmt = find(header.format)
-        if isinstance(fmt, UserConf):
+        if isinstance(fmt, UserConf | ImpiUser):
             if _takes_part(fmt, path, library, environment):
                 (system if fmt.cluster_wide else user)[_name(fmt)] = without_block(text.main)
                 files.append(path)
@@ -78,15 +80,17 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
         home = _home(place / "home", Path(real), user)
         # The launcher reads the copies.  The program keeps its HOME and gets the paths of the
         # copies.
-        env |= {"HOME": str(home), _PARAM_FILES: _param_files(home, library)}
-        options += ["-x", f"HOME={real}"]
+        env["HOME"] = str(home)
+        if library.family == UserConf.family:
+            env[_PARAM_FILES] = _param_files(home, library)
+        options += adapter(library).rank_environment({"HOME": real})
         stand_ins.append((str(home), real))
     if system:
         real_etc = system_directory(library)
         etc = _etc(place / "etc", real_etc, system)
-        for variable in (SYSTEM_VARIABLE, _PRTE_VARIABLE):
-            env[variable] = str(etc)
-            options += ["-x", f"{variable}={etc}"]
+        places = dict.fromkeys((SYSTEM_VARIABLE, _PRTE_VARIABLE), str(etc))
+        env |= places
+        options += adapter(library).rank_environment(places)
         if user:
             env[_PARAM_FILES] = f"{place / 'home'}/.openmpi/mca-params.conf,{etc / SYSTEM_FILE}"
         stand_ins.append((str(etc), str(real_etc)))
@@ -100,11 +104,11 @@ def _takes_part(fmt: Format, path: Path, library: Library, env: Mapping[str, str
         return False
     if fmt.cluster_wide:
         return path.parent.resolve() == system_directory(library).resolve()
-    assert isinstance(fmt, UserConf)
+    assert isinstance(fmt, UserConf | ImpiUser)
     return path.resolve() == (Path(env["HOME"]) / fmt.relative).resolve()
 
 
-def _name(fmt: UserConf) -> str:
+def _name(fmt: UserConf | ImpiUser) -> str:
     """The file's path below the user's HOME, or its name among the installation's files."""
     if not fmt.cluster_wide:
         return fmt.relative
@@ -131,8 +135,17 @@ def _home(home: Path, real: Path, texts: Mapping[str, str]) -> Path:
         if (real / name).is_dir():
             shutil.copytree(real / name, home / name, dirs_exist_ok=True)
     for name, text in texts.items():
-        _write(home / name, text)
+        if _says_something(text):
+            _write(home / name, text)
+        else:
+            (home / name).unlink(missing_ok=True)
     return home
+
+
+def _says_something(text: str) -> bool:
+    """Whether a file has more than comments; without, Intel MPI's launcher crashes."""
+    lines = (line.strip() for line in text.splitlines())
+    return any(line and not line.startswith("#") for line in lines)
 
 
 def _etc(etc: Path, real: Path, texts: Mapping[str, str]) -> Path:

@@ -33,7 +33,7 @@ from autotune.space.parameter import default_kind, divided, parse_levels
 from autotune.space.resolve import applies, merged, resolve, title
 from autotune.space.setting import Value, normalise_value
 from autotune.space.space import Space
-from runner.mpi.library import Library, ParamInfo
+from runner.mpi.library import Library, ParamInfo, enumerated_values
 
 
 @dataclass(frozen=True)
@@ -179,8 +179,13 @@ def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
 
 
 def _is_for(definition: Definition, where: str, library: Library) -> bool:
-    """Whether a constraint applies to this library; conditions count in every form."""
+    """Whether a constraint applies to this library, or a parameter is there; conditions of those
+    count in every form."""
     kind, _, rest = where.partition(".")
+    if kind == "parameters":
+        named = (name for name in definition.parameters if rest.startswith(f"{name}."))
+        table = definition.parameters.get(next(named, ""))
+        return table is None or merged(table, library).absent is None
     if kind != "constraints":
         return True
     return applies(definition.constraints[int(rest.split(".")[0])], library)
@@ -192,7 +197,7 @@ def _legal_words(keys: Keys, name: str, library: Library) -> set[str] | None:
     if (keys.target or default_kind(native)) != "mca" or keys.absent is not None:
         return None
     info = library.params.get(native)
-    if info is None or info.type == "string":
+    if info is None or (info.type == "string" and not info.by_name):
         return None
     return set(info.enum.values())
 
@@ -215,6 +220,9 @@ def is_flags(info: ParamInfo) -> bool:
 
 def refused_value(value: Value, info: ParamInfo) -> str | None:
     """Why the library refuses ``value`` for the parameter, or None."""
+    if info.by_name:
+        names = info.enum.values()
+        return None if value in names else f"{value!r} is not among {', '.join(names)}"
     if isinstance(value, str):
         return _illegal_word(value, info)
     if info.type == "string":
@@ -222,7 +230,8 @@ def refused_value(value: Value, info: ParamInfo) -> str | None:
     if info.type == "bool":
         return None if value in (0, 1) else f"{value} is not a boolean"
     if info.enum and not is_flags(info):
-        return None if value in info.enum else f"{value} is not among {_enumerated_values(info)}"
+        legal = enumerated_values(info.enum)
+        return None if value in info.enum else f"{value} is not among {legal}"
     if isinstance(value, float) and info.type != "double":
         return f"{value} is not a whole number"
     if value < 0 and info.type in ("unsigned", "size_t"):
@@ -236,12 +245,8 @@ def _illegal_word(word: str, info: ParamInfo) -> str | None:
     if is_flags(info) and set(word.split(",")) <= set(info.enum.values()):
         return None
     if info.enum:
-        return f"{word!r} is not among {_enumerated_values(info)}"
+        return f"{word!r} is not among {enumerated_values(info.enum)}"
     return f"{word!r} is not a number; the library would read it as 0"
-
-
-def _enumerated_values(info: ParamInfo) -> str:
-    return ", ".join(f"{number} {name}" for number, name in sorted(info.enum.items()))
 
 
 _RENAMED: tuple[tuple[str, str], ...] = (

@@ -20,6 +20,7 @@ from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
 from autotune.space.trust import check_value, runs_programs
 from runner.mpi.discover import adapter
+from runner.mpi.intel import DOMAIN, PIN, binding_of
 from runner.mpi.library import Library, placement_of
 from runner.types import LIBRARY
 
@@ -45,7 +46,10 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Paramet
     """
     found: dict[str, Value] = {}
     targets: dict[str, ParameterKind] = {}
-    for given, value in values.items():
+    pairs = list(values.items())
+    if (bound := binding_of(values)) is not None:
+        pairs = [pair for pair in pairs if pair[0] not in (PIN, DOMAIN)] + [("bind_to", bound)]
+    for given, value in pairs:
         prefix = next((p for p in PREFIXES if given.startswith(p)), "")
         name = _HYDRA.get(given, given.removeprefix(prefix))
         placed = placement_of(name)
@@ -105,9 +109,9 @@ def _parameter(
         for value in values:
             if problem := refused_value(value, info):
                 raise UsageError(f"{name}={value} cannot be used: {problem} (type {info.type})")
-        numbers = {word: number for number, word in info.enum.items()}
+        numbers = {word: number for number, word in info.numbered.items()}
         levels = tuple(dict.fromkeys(numbers.get(str(v), v) for v in values))
-        return Parameter(name, levels, target, help=info.help, enum=dict(info.enum))
+        return Parameter(name, levels, target, help=info.help, enum=info.numbered, words=info.named)
     if name not in targets:
         _refuse_mistyped(name, target, library, space)
     return Parameter(name, tuple(values), target)
@@ -150,7 +154,8 @@ def _refuse_mistyped(name: str, target: ParameterKind, library: Library, space: 
     if target in ("placement", "prte"):
         return
     advice = today(name, library) if library.params and target == "mca" else ""
-    near = _near(name, [*space.names, *(library.params if target != "env" else ())])
+    known = dict.fromkeys((*space.names, *(library.params if target != "env" else ())))
+    near = _near(name, list(known))
     if advice.startswith("it is called"):
         hint = advice
     elif near:

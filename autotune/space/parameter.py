@@ -16,6 +16,7 @@ from typing import Literal
 from autotune.errors import UsageError
 from autotune.space.expression import Expr
 from autotune.space.setting import Value, normalise_value, read_value
+from runner.mpi.library import enumerated_values
 from runner.trace.schema import COLLECTIVES
 
 ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
@@ -53,7 +54,8 @@ class Parameter:
     ``implies`` are values of other parameters that are launched with any value of this one,
     ``implies_at`` those that are launched with one value of it only.
     ``option`` is what target ``arg`` appends to the program's command line (None: ``--name
-    VALUE``). ``enum`` maps the library's numbers to its names for them.
+    VALUE``). ``enum`` maps the library's numbers to its names for them; ``words`` are the only
+    words that the library takes, if it says so.
     """
 
     name: str
@@ -67,6 +69,7 @@ class Parameter:
     help: str = ""
     option: str | None = None
     enum: Mapping[int, str] = field(default_factory=dict)
+    words: tuple[str, ...] = ()
 
     @property
     def choices(self) -> tuple[Value | None, ...]:
@@ -111,8 +114,9 @@ class Parameter:
         if grid:
             return f"is not among its levels ({self.describe_levels()})"
         if self.enum and not self.is_text and value not in self.enum:
-            legal = ", ".join(f"{number} {name}" for number, name in self.enum.items())
-            return f"is not a value the library knows ({legal})"
+            return f"is not a value the library knows ({enumerated_values(self.enum)})"
+        if self.words and value not in self.words:
+            return f"is not a value the library knows ({', '.join(self.words)})"
         if isinstance(value, str) != self.is_text:
             return f"must be {'a word' if self.is_text else 'a number'}"
         return None
@@ -285,8 +289,8 @@ def usual_option(name: str) -> str:
 
 
 _NAMES = "|".join([*sorted(COLLECTIVES, key=len, reverse=True), "barrier"])
-_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar)_({_NAMES})", re.IGNORECASE)
-"""The collective operations of Open MPI's and MPICH's parameters."""
+_OPERATION = re.compile(rf"^(?:coll_[a-z0-9]+|mpir_cvar|i_mpi_adjust)_({_NAMES})", re.IGNORECASE)
+"""The collective operations of the parameters of Open MPI, MPICH and Intel MPI."""
 
 
 _ONE_SIDED = re.compile(r"osc(_\w+)?")

@@ -95,7 +95,7 @@ def _assemble(
     facts: dict[str, Value],
 ) -> Space:
     names = {canonical: item.name for canonical, item in found.items()}
-    enums = {item.name: item.info.enum for item in found.values() if item.info and item.info.enum}
+    enums = {item.name: item.info.numbered for item in found.values() if item.info}
     present = {c: item for c, item in found.items() if item.absent is None}
     absent = {c: item.absent for c, item in found.items() if item.absent is not None}
     derived = derive(
@@ -229,7 +229,8 @@ def _parameter(
         },
         help=keys.help or (info.help if info else ""),
         option=Argument(keys.option).renamed(names).template if keys.option else None,
-        enum=dict(info.enum) if info else {},
+        enum=dict(info.numbered) if info else {},
+        words=info.named if info else (),
     )
 
 
@@ -315,7 +316,8 @@ def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
             "there is none here; give a list of levels"
         )
     # "ignore" is the word of coll/tuned for "unset".
-    return tuple(number for number, name in sorted(info.enum.items()) if name != "ignore")
+    kept = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
+    return tuple(kept.values()) if info.by_name else tuple(kept)
 
 
 def _number(value: Value, info: ParamInfo | None) -> Value:
@@ -346,11 +348,9 @@ def default_of(keys: Keys, info: ParamInfo | None, facts: Mapping[str, Value]) -
     if keys.default is not None:
         given = normalise_value(keys.default)
         return _number(read_value(given) if isinstance(given, str) else given, info)
-    if info is None:
-        return None
-    if info.type == "string":
-        return info.default or None  # An empty text means that the library chooses.
-    return _number(info.default, info)
+    if info is None or not info.default:
+        return None  # An empty text means that the library chooses.
+    return info.default if info.type == "string" else _number(info.default, info)
 
 
 def derive(definitions: Mapping[str, Expr]) -> dict[str, Expr]:

@@ -110,7 +110,7 @@ class TransportFacts:
                 continue
             chooses = kind.transport_parameter
             if chooses in space:
-                word = back.effective.partition(":")[0]
+                word = back.effective.partition(": ")[0]
                 return cls({chooses: word} if word in space[chooses].levels else {}, {})
             return cls({}, kind.idle_under(space.of_default, back.effective))
         return cls({}, {})

@@ -31,9 +31,10 @@ class SearchRequest(BaseModel):
 
     ``space`` is a name or file (None: the space of the MPI), and ``options`` are the strategy's by
     name. ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none
-    of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``features`` and
-    ``params_file`` are paths. ``fidelity``: cheap runs screen the settings. ``libraries`` are
-    further MPI libraries, named as ``target.mpi``, which is that of the default.
+    of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``starts`` are
+    settings to try first, as the user wrote them. ``features`` and ``params_file`` are paths.
+    ``fidelity``: cheap runs screen the settings. ``libraries`` are further MPI libraries, named as
+    ``target.mpi``, which is that of the default.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -51,6 +52,7 @@ class SearchRequest(BaseModel):
     min_gain: float = Field(0.02, ge=0, le=0.5)
     guard: bool = True
     remeasure: bool = False
+    starts: tuple[str, ...] = ()
     features: str | None = None
     params_file: str | None = None
     fidelity: bool = False
@@ -125,6 +127,8 @@ class SearchRequest(BaseModel):
         ):
             if value is not None:
                 line += [name, str(value)]
+        for start in self.starts:
+            line += ["--start", start]
         for option, chosen in self.options.items():
             line += ["-O", f"{option}={chosen}"]
         for flag, said in (

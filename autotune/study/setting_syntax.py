@@ -40,7 +40,8 @@ def read_settings(
     settings: list[Setting] = []
     targets: dict[str, ParameterKind] = {}
     for text in texts:
-        found, more = plain_names(_under(library, _values(text, store), text))
+        values = _values(text, store)
+        found, more = plain_names(values if MPI in space else _under(library, values, text))
         found = without_implied(found, space)
         if text.startswith(_OUTSIDE):
             check_values(found, text, space)
@@ -48,6 +49,12 @@ def read_settings(
         settings.append(found)
         targets |= more
     wider = with_extra_parameters(space, settings, library, targets)
+    if MPI in space and wider is not space:
+        added = ", ".join(name for name in wider.names if name not in space)
+        raise UsageError(
+            f"no space of this search has {added}, and under several MPI libraries it is open which "
+            "of them it is for; name a space that has it (--space)"
+        )
     for text, setting in zip(texts, settings, strict=True):
         problems = wider.violations(setting, grid=False)
         if problems:
@@ -118,6 +125,7 @@ _FORMS = tuple(
     re.compile(form)
     for form in (
         rf"--?(?:g?mca|prtemca|pmixmca)\s+{_NAME}\s+{_QUOTED}",  # a file for mpirun --tune
+        rf"-g?env\s+{_NAME}\s+{_QUOTED}",  # mpiexec.conf
         rf"(?:export\s+)?{_NAME}\s*=\s*{_QUOTED}",  # mca-params.conf, sh
         rf"setenv\s+{_NAME}\s+{_QUOTED}",  # csh, Tcl
         rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_QUOTED}\s*\)",  # Lua
@@ -186,7 +194,8 @@ def _lines(text: str, path: Path) -> dict[str, Value]:
         if match is None:
             raise UsageError(
                 f"{path}, line {number}: {line.strip()[:200]!r} is not understood; expected JSON, "
-                "TOML, 'name = value', '--mca name value', or a file that autotune wrote"
+                "TOML, 'name = value', '--mca name value', '-genv name value', or a file that "
+                "autotune wrote"
             )
         groups = match.groupdict()
         value = read_value(next(v for n, v in groups.items() if n != "name" and v is not None))

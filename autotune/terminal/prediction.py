@@ -14,23 +14,28 @@ if TYPE_CHECKING:
     from autotune.prediction import NamedSetting
 
 
+def _expected(named: NamedSetting) -> str:
+    if named.gain is None or named.interval is None:
+        return "a start for a search: no gain is known here"
+    low, high = (percent(end) if end < 100 else "?" for end in named.interval)
+    return (
+        f"expected gain {percent(named.gain)} (95 % of similar programs: {low} to {high}); "
+        "predicted, not proven"
+    )
+
+
 def print_prediction(found: Prediction) -> None:
     """Print the setting, its expected gain and the reasons, at 80 columns."""
     out = console()
     named, features = found.named, found.features
     what = features.app or Path(features.argv[0]).name
-    if len(named.setting) and named.gain is not None and named.interval is not None:
-        low, high = (percent(end) if end < 100 else "?" for end in named.interval)
+    if len(named.setting):
         out.print(f"Predicted for {what} on {features.ranks} ranks:", style="bold", markup=False)
         lines = {name: f"  {name} = {value}" for name, value in named.setting.to_json().items()}
         width = max(map(len, lines.values()))
         for name, line in lines.items():
             out.print(f"{line:{width}}{_why(named, name)}", markup=False)
-        out.print(
-            f"expected gain {percent(named.gain)} (95 % of similar programs: {low} to "
-            f"{high}); predicted, not proven",
-            markup=False,
-        )
+        out.print(_expected(named), markup=False)
     else:
         out.print(
             f"Predicted for {what} on {features.ranks} ranks: the default.",

@@ -127,13 +127,12 @@ class _Table:
         return drawn
 
     def _stacked(self, room: int) -> RenderResult:
-        """Each first cell above the rest of its row, in which the widest column is narrowed."""
+        """Each first cell above the rest of its row."""
+        # The widest column gives way until the rest of a row fits; its words are folded then.
         widths = self._widths[1:]
-        over = 2 * len(widths) + sum(widths) - room
-        if over > 0:
-            widest = max(range(len(widths)), key=lambda at: (not self.right[1 + at], widths[at]))
-            cells = [self.titles[1 + widest], *(row[1 + widest] for row in self.rows)]
-            widths[widest] = max(widths[widest] - over, *map(_longest_word, cells))
+        text = [at for at, right in enumerate(self.right[1:]) if not right] or range(len(widths))
+        while 2 * len(widths) + sum(widths) > room and max(widths[at] for at in text) > 1:
+            widths[max(text, key=widths.__getitem__)] -= 1
         for row, style in ((self.titles, "bold"), *((row, "") for row in self.rows)):
             yield Text(shown(row[0]), style, overflow="fold")
             rest = Table(box=None, pad_edge=False, show_header=False, padding=(0, 0, 0, 2))

@@ -17,7 +17,14 @@ import pytest
 from runner.errors import RunnerUsageError
 from runner.launch import Runner
 from runner.mpi.base import Adapter
-from runner.mpi.discover import adapter, families, family, find_library, identify
+from runner.mpi.discover import (
+    adapter,
+    families,
+    family,
+    find_library,
+    identify,
+    identify_environment,
+)
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, RunRecord
 
@@ -134,7 +141,7 @@ class MpiLibraryContract:
 
     def test_its_version_is_told_by_its_own_adapter_alone(self, library: Library) -> None:
         assert library.version_tuple, library.version
-        env = {**os.environ, **family(library.family).identify_environment}
+        env = identify_environment(Path(library.launcher))
         done = subprocess.run(
             [library.launcher, "--version"], env=env, capture_output=True, text=True, check=False
         )

@@ -38,7 +38,7 @@ def predicted_settings(sources: Sequence[str]) -> Foresee:
         return (
             ()
             if features is None
-            else tuple(warm_start_settings(features, space, without(cell.app)))
+            else tuple(warm_start_settings(features, space, without(cell.app), "openmpi"))
         )
 
     return foresee

@@ -33,6 +33,8 @@ class Probe:
     library_mismatch: str | None = None
     complaint: str = ""
     """What a part of the library that does not write to standard error said of its failure."""
+    not_started: str = ""
+    """Why no process of the program was started, if the launcher did not say so."""
 
 
 PYTHON_LIBRARY = "MPI4PY_LIBMPI"
@@ -72,7 +74,7 @@ class Adapter(ABC):
     """Name of the library's own parameters, for messages."""
     placement_names: ClassVar[frozenset[str]] = frozenset({"map_by", "bind_to"})
     """Parts of the placement (mapping, binding, ranking) that the launcher has options for."""
-    reads_back: ClassVar[bool] = False
+    reads_back: bool = False
     """Whether :meth:`probe` reads the values in force; if not, they are ``not observable``."""
     checks_values: ClassVar[bool] = False
     """Whether a number or choice that the library does not understand stops the launch."""
@@ -281,6 +283,15 @@ class Adapter(ABC):
         It is unchanged if the launcher does not bind by itself.
         """
         return dict(placement)
+
+    def c_compiler(self) -> tuple[str, ...]:
+        """First words of a command that compiles C for this library; empty if there is none.
+
+        A distribution that has several libraries in one place calls the others' by their family.
+        """
+        own = Path(self.library.bin)
+        names = (own / f"mpicc.{self.family}", own / "mpicc")
+        return next(((str(path),) for path in names if os.access(path, os.X_OK)), ())
 
     def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
         """Variables that make mpi4py load the library of this launcher and no other.

@@ -24,6 +24,7 @@ from runner.errors import RunnerError, RunnerUsageError
 from runner.extensions import extended
 from runner.mpi.abi import needed_library
 from runner.mpi.base import Adapter
+from runner.mpi.intel import IntelMpi
 from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
 from runner.mpi.openmpi import OpenMPI
@@ -51,12 +52,22 @@ def candidate_launchers(path: str | None = None) -> list[Path]:
     return list(found.values())
 
 
+def identify_environment(launcher: Path) -> dict[str, str]:
+    """The environment in which a launcher of any family prints its own version.
+
+    Its directory is first on PATH: Intel MPI's ``mpirun`` is a script that calls ``mpiexec.hydra``,
+    and MPICH has a command of that name, too.
+    """
+    environment = dict(os.environ)
+    for kind in families().values():
+        environment |= kind.identify_environment
+    path = environment.get("PATH", os.defpath)
+    return environment | {"PATH": os.pathsep.join([str(launcher.parent.absolute()), path])}
+
+
 def identify(launcher: Path) -> Library | None:
     """The library of ``launcher``, without its parameters; None if no family recognises it."""
     known = families()
-    environment = dict(os.environ)
-    for kind in known.values():
-        environment |= kind.identify_environment
     try:
         done = subprocess.run(
             [str(launcher), "--version"],
@@ -65,7 +76,7 @@ def identify(launcher: Path) -> Library | None:
             errors="replace",
             timeout=20,
             check=False,
-            env=environment,
+            env=identify_environment(launcher),
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
@@ -168,7 +179,7 @@ __all__ = ["LAUNCHERS", "adapter", "candidate_launchers", "find_library", "ident
 
 
 GROUP = "autotune.mpi"
-_OWN: dict[str, type[Adapter]] = {kind.family: kind for kind in (OpenMPI, Mpich)}
+_OWN: dict[str, type[Adapter]] = {kind.family: kind for kind in (OpenMPI, Mpich, IntelMpi)}
 
 
 @cache
@@ -203,8 +214,11 @@ def adapter(library: Library) -> Adapter:
     return family(library.family)(library)
 
 
-_VERSION = re.compile(r"(?P<family>Open MPI|MPICH)(?: Version:)?\s+v?(?P<version>\d+(?:\.\d+)*)")
-_FAMILIES = {"Open MPI": "openmpi", "MPICH": "mpich"}
+_VERSION = re.compile(
+    r"(?P<family>Open MPI|MPICH|Intel\(R\) MPI Library)(?: Version:)?"
+    r"\s+v?(?P<version>\d+(?:\.\d+)*)"
+)
+_FAMILIES = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel(R) MPI Library": "impi"}
 _ASK = """import ctypes, sys
 text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
 ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))

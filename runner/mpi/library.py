@@ -8,6 +8,7 @@ whose policies have other names in each generation of Open MPI.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -16,8 +17,8 @@ class ParamInfo:
     """One run-time parameter as the running library describes it.
 
     ``default`` is the value that the library starts with, as text. ``enum`` maps numbers to names
-    if the library enumerates the values. ``synonym_of`` is the current name of a deprecated
-    parameter.
+    if the library enumerates the values; with ``by_name`` it takes the names only, and its default
+    is a name. ``synonym_of`` is the current name of a deprecated parameter.
     """
 
     name: str
@@ -31,6 +32,24 @@ class ParamInfo:
     source: str = "default"
     synonym_of: str | None = None
     deprecated: bool = False
+    by_name: bool = False
+
+    @property
+    def numbered(self) -> dict[int, str]:
+        """The enumerated values that a setting gives as numbers."""
+        return {} if self.by_name else self.enum
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The only words that the library takes; empty if it takes others or numbers."""
+        return tuple(self.enum.values()) if self.by_name else ()
+
+
+def enumerated_values(enum: Mapping[int, str]) -> str:
+    """The values of an enumeration for people: ``1 linear, 2 chain``; ``0 to 22`` without names."""
+    if len(enum) > 2 and all(str(number) == name for number, name in enum.items()):
+        return f"{min(enum)} to {max(enum)}"
+    return ", ".join(f"{number} {name}" for number, name in sorted(enum.items()))
 
 
 @dataclass(frozen=True)

@@ -490,8 +490,9 @@ class OpenMPI(Adapter):
 
     def _state(self, name: str, value: str, shown: dict[str, tuple[str, str]]) -> ReadBack:
         info = self.library.params.get(name)
-        if name in shown:
-            effective, source = shown[name]
+        key = info.synonym_of if info and name not in shown and info.synonym_of else name
+        if key in shown:
+            effective, source = shown[key]
             same = same_value(value, effective, info) or same_transfers(name, value, effective)
             state = "in force" if same else "altered"
             return ReadBack(state, value, effective, source)  # type: ignore[arg-type]

@@ -20,6 +20,7 @@ from runner.mpi.library import Library, ParamInfo
 
 _ARGUMENTS = ("--all", "--parsable", "--level", "9")
 _TIMEOUT_S = 60
+_OPENED_LATER = "ucx"
 _TYPES = {
     "bool": "bool",
     "string": "string",
@@ -83,7 +84,8 @@ def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
     """Parameters by name from the output of ``ompi_info --all --parsable``.
 
     Rows that are not understood are skipped, and nothing is raised. Parameters marked disabled
-    (nothing reads them) are left out.
+    (their component could not be opened) are left out, except those of UCX: 4.1 opens it where it
+    is asked to use any transport.
     """
     drafts: dict[str, _Draft] = {}
     # Not splitlines(): it also breaks at characters that may occur inside a help text.
@@ -94,7 +96,11 @@ def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
         _, framework, component, _, name, key, content = parts
         if reader := _READERS.get(key):
             reader(drafts.setdefault(name, _Draft(framework, component)), content)
-    return {name: _finish(name, draft) for name, draft in drafts.items() if not draft.disabled}
+    return {
+        name: _finish(name, draft)
+        for name, draft in drafts.items()
+        if not draft.disabled or draft.component == _OPENED_LATER
+    }
 
 
 def _read_value(draft: _Draft, content: str) -> None:

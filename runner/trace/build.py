@@ -1,36 +1,23 @@
 """The profiling library: compiled on first use, and whether a program can load it.
 
-It is compiled with the ``mpicc`` of the MPI library into the user's cache. There is one profiling
-library per MPI library (version, place, header) and source text. Several processes may build at the
-same time: each writes a file of its own, and the last one replaces it completely.
+It is compiled with the ``mpicc`` of the MPI library into the user's cache
+(:mod:`runner.c_library`). There is one profiling library per MPI library (version, place, header)
+and source text.
 
 A statically linked program has no dynamic loader and cannot load it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
-import shutil
 import struct
-import subprocess
-import tempfile
-from collections.abc import Callable
-from importlib import resources
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner import files
-from runner.errors import RunnerError
+from runner.c_library import NoCompiler, compiled, digest, make_folder, sources_of
 from runner.files import refuse_others
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-
-FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
-LIBRARIES = ("-ldl", "-lpthread")
-_TIMEOUT_S = 120
-
-
-class NoCompiler(RunnerError):
-    """This MPI library has no working mpicc; the substitute for mpi4py may still count."""
 
 
 def cache_dir() -> Path:
@@ -40,16 +27,7 @@ def cache_dir() -> Path:
 
 def make_cache() -> Path:
     """The cache directory, made if it is missing; raises RunnerError if it cannot be written."""
-    place = cache_dir()
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=place).close()
-    except OSError as error:
-        raise RunnerError(
-            f"cannot write {place}: {error.strerror}; expected a directory that every node "
-            "can write (XDG_CACHE_HOME sets another)"
-        ) from None
-    return place
+    return make_folder(cache_dir())
 
 
 def profiling_library(library: Library, tell: Callable[[str], None] = lambda words: None) -> Path:
@@ -58,69 +36,27 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
     Raises NoCompiler if the mpicc is missing or cannot compile it, and RunnerError if the result
     cannot be stored.
     """
-    compiler = Path(library.bin) / "mpicc"
-    if not os.access(compiler, os.X_OK):
+    compiler = adapter(library).c_compiler()
+    if not compiler:
         raise NoCompiler(f"{library.family} {library.version} has no mpicc in {library.bin}")
-    sources = _sources()
-    place = make_cache() / f"libautotune-trace-{_digest(sources, library)}.so"
+    sources = sources_of("runner.trace")
+    name = digest(sources, _state(library, compiler))
+    place = make_cache() / f"libautotune-trace-{name}.so"
     refuse_others(place.parent, place)
-    if place.is_file():
-        return place
-    tell(f"compiling the profiling library for {library.family} {library.version} (once)")
-    try:
-        with tempfile.TemporaryDirectory(dir=place.parent) as work:
-            _compile(str(compiler), sources, Path(work))
-            (Path(work) / "library").replace(place)
-    except OSError as error:
-        raise RunnerError(
-            f"the profiling library cannot be stored in {place.parent}: {error.strerror}"
-        ) from None
-    return place
+    if not place.is_file():
+        tell(f"compiling the profiling library for {library.family} {library.version} (once)")
+    return compiled(place, compiler, sources)
 
 
-def _sources() -> dict[str, str]:
-    native = resources.files("runner.trace") / "native"
-    return {
-        entry.name: entry.read_text(encoding="utf-8")
-        for entry in sorted(native.iterdir(), key=lambda entry: entry.name)
-        if entry.name.endswith((".c", ".h"))
-    }
-
-
-def _digest(sources: dict[str, str], library: Library) -> str:
-    """A hash of sources and MPI library; another installation in the same place changes it."""
+def _state(library: Library, compiler: Sequence[str]) -> list[str]:
+    """What tells one installation from another one in the same place."""
     place = Path(library.bin).resolve()
-    words = [*FLAGS, library.family, library.version, str(place)]
-    for path in (place / "mpicc", *sorted((place.parent / "lib").glob("libmpi.so*"))):
+    words = [library.family, library.version, str(place), *compiler]
+    for path in (Path(compiler[0]), *sorted((place.parent / "lib").glob("libmpi.so*"))):
         if path.exists():
             state = path.stat()
             words += [path.name, str(state.st_size), str(state.st_mtime_ns)]
-    digest = hashlib.sha256("\0".join(words).encode())
-    for name, text in sources.items():
-        digest.update(f"\0{name}\0{text}".encode())
-    return digest.hexdigest()[:16]
-
-
-def _compile(compiler: str, sources: dict[str, str], work: Path) -> None:
-    for name, text in sources.items():
-        (work / name).write_text(text, encoding="utf-8")
-    files = [name for name in sources if name.endswith(".c")]
-    try:
-        done = subprocess.run(
-            [compiler, *FLAGS, "-o", "library", *files, *LIBRARIES],
-            cwd=work,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except subprocess.TimeoutExpired:
-        raise NoCompiler(f"{compiler} did not finish within {_TIMEOUT_S} s") from None
-    if done.returncode:
-        hint = "" if shutil.which("cc") else " (it needs a C compiler, cc)"
-        said = (done.stderr or done.stdout).strip()[:1500]
-        raise NoCompiler(f"{compiler} cannot compile the profiling library{hint}:\n{said}")
+    return words
 
 
 _INTERPRETER = 3  # PT_INTERP

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from runner.c_library import NoCompiler, preloaded
 from runner.errors import RunnerError
 from runner.failure_message import telling_lines
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.trace import substitute
-from runner.trace.build import NoCompiler, make_cache, profiling_library, statically_linked
+from runner.trace.build import make_cache, profiling_library, statically_linked
 from runner.trace.counts import RankCounts, read_ranks
 from runner.types import GUARD_STATES, LaunchSpec, RunRecord
 
@@ -119,24 +120,16 @@ def _means(
     if method == "mpi4py":
         return "mpi4py", substitute.variables()
     try:
-        return "pmpi", {"LD_PRELOAD": _preloaded(profiling_library(library, tell))}
+        built = profiling_library(library, tell)
     except NoCompiler as problem:
         if method == "pmpi":
             raise
         tell(f"{str(problem).splitlines()[0]}: counting in mpi4py instead (Python programs only)")
         return "mpi4py", substitute.variables()
-
-
-def _preloaded(library: Path) -> str:
-    """The value of LD_PRELOAD: the profiling library first, then the user's libraries."""
-    if set(" :,") & set(str(library)):
-        raise NotTraceable(
-            f"the profiling library is in {library.parent}, but the path of a preloaded "
-            "file must not contain blanks, colons or commas.\nSet XDG_CACHE_HOME to "
-            "another directory"
-        )
-    inherited = os.environ.get("LD_PRELOAD", "")
-    return f"{library}:{inherited}" if inherited else str(library)
+    try:
+        return "pmpi", {"LD_PRELOAD": preloaded(built, os.environ.get("LD_PRELOAD"))}
+    except RunnerError as problem:
+        raise NotTraceable(str(problem)) from None
 
 
 def _require_success(record: RunRecord) -> None:

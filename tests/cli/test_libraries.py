@@ -171,8 +171,8 @@ def test_a_python_program_runs_under_both(work: Path, names: tuple[str, str]) ->
 def test_each_library_gets_its_build(cli: Cli, work: Path) -> None:
     builds = {}
     for name in (NAMES[1], NAMES[2]):
+        library = library_named(name)  # First: a directory of this name would be meant.
         (work / name).mkdir()
-        library = library_named(name)
         builds[library.launcher] = built(library, work / name)
     (one, first), (other, second) = builds.items()
     words = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -15,12 +16,31 @@ from runner.mpi.base import Probe
 from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
 from runner.types import LaunchSpec, ReadBack
-from tests.mpis import library_named
+from tests.mpis import library_named, on_path
 
 pytestmark = pytest.mark.mpi
 
 
-class OfOpenMpi(MpiLibraryContract):
+class OfTests(MpiLibraryContract):
+    """A library as the tests name it.
+
+    The nightly run has a part for each of these classes (``tests/nightly/mpi_library.py``).
+    """
+
+    name: ClassVar[str]
+    distribution: ClassVar[bool] = False
+    """On PATH only: a distribution's, for which no package stands in."""
+
+    @classmethod
+    def find(cls) -> Library:
+        return on_path(cls.name) if cls.distribution else library_named(cls.name)
+
+    @pytest.fixture
+    def library(self) -> Library:
+        return self.find()
+
+
+class OfOpenMpi(OfTests):
     """Both generations load a file of parameters by ``--tune``."""
 
     parameter = ("coll_base_verbose", "0")
@@ -34,27 +54,25 @@ class OfOpenMpi(MpiLibraryContract):
 
 
 class TestOpenMpi5(OfOpenMpi):
+    name = "openmpi-5"
     parameter = ("btl_sm_eager_limit", "8192")
 
-    @pytest.fixture
-    def library(self) -> Library:
-        return library_named("openmpi-5")
 
-
-class TestOpenMpi41(OfOpenMpi):
+class TestOpenMpi418(OfOpenMpi):
+    name = "openmpi-4.1.8"
     parameter = ("btl_vader_eager_limit", "8192")
 
-    @pytest.fixture
-    def library(self) -> Library:
-        return library_named("openmpi-4.1")
+
+class TestOpenMpi41(TestOpenMpi418):
+    """As a rule 4.1.4."""
+
+    name = "openmpi-4.1"
+    distribution = True
 
 
-class TestMpich(MpiLibraryContract):
+class TestMpich(OfTests):
+    name = "mpich"
     parameter = ("MPIR_CVAR_ALLREDUCE_SHORT_MSG_SIZE", "4096")
-
-    @pytest.fixture
-    def library(self) -> Library:
-        return library_named("mpich")
 
     def parameter_file(self, place: Path) -> ParameterFile:
         """The selection of collective algorithms; nothing shows it, but a mistake in it aborts."""
@@ -62,6 +80,18 @@ class TestMpich(MpiLibraryContract):
         file.write_text("no JSON\n")
         variable = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
         return ParameterFile({variable: str(file)}, dies=True)
+
+
+class TestMpich4(TestMpich):
+    """As a rule 4.0.2."""
+
+    name = "mpich-4"
+    distribution = True
+
+
+class TestIntel(OfTests):
+    name = "impi"
+    parameter = ("I_MPI_ADJUST_BCAST", "3")
 
 
 # The suite itself: an adapter that breaks a promise fails the check that is about it.

@@ -1,8 +1,7 @@
 """Messages of compiled regions between processes, under each MPI library that is found.
 
-MPICH and Intel MPI are those of ``pip install mpich`` and ``pip install impi-rt``, each in an
-environment of its own whose ``bin`` AUTOTUNE_MPICH and AUTOTUNE_IMPI name; mpi4py takes their
-library in place of its own.
+MPICH and Intel MPI are the tests' own (:mod:`tests.mpi_environments`); mpi4py takes their library
+in place of its own.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from runner.native.words import KINDS
+from tests.mpi_environments import environment
 from tests.mpis import library_named
 from tests.started import started
 
@@ -93,18 +93,13 @@ if comm.rank == 0:
 """
 
 
-def library(name: str) -> tuple[list[str], dict[str, str]]:
+def library(name: str, make: bool | None) -> tuple[list[str], dict[str, str]]:
     """The launcher and the variables that let mpi4py take this library; a skip without it."""
     if name == "openmpi":
         launcher = [library_named("openmpi-5").launcher, "--bind-to", "none", "--oversubscribe"]
         variables = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         return [*launcher, "--mca", "pml", "ob1", "--mca", "btl", "self,sm"], variables
-    if name == "impi":
-        if not os.environ.get("AUTOTUNE_IMPI"):
-            pytest.skip("no Intel MPI (AUTOTUNE_IMPI)")
-        place = Path(os.environ["AUTOTUNE_IMPI"])
-    else:
-        place = Path(library_named("mpich").bin)
+    place = environment(name, make=make) if name == "impi" else Path(library_named("mpich").bin)
     found = [*place.parent.glob("lib/**/libmpi.so.12"), *place.parent.glob("lib/**/libmpich.so.12")]
     assert found, f"no libmpi.so.12 below {place.parent}/lib"
     variables = {"MPI4PY_LIBMPI": str(found[0]), "I_MPI_FABRICS": "shm"}
@@ -124,8 +119,11 @@ def library(name: str) -> tuple[list[str], dict[str, str]]:
     ],
 )
 @pytest.mark.parametrize("name", ["openmpi", "mpich", "impi"])
-def test_every_element_type_arrives(name: str, level: str, in_process: str, tmp_path: Path) -> None:
-    launcher, variables = library(name)
+def test_every_element_type_arrives(
+    name: str, level: str, in_process: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    slow = request.node.get_closest_marker("slow") is not None
+    launcher, variables = library(name, make=slow or None)
     sends = "".join(
         SEND.format(call=call, name=kind, side=side, tag=tag)
         for tag, kind in enumerate(KINDS)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from runner.lock import MachineLock
 from runner.machine import describe_machine
-from tests.nightly import needs, table
+from tests.nightly import mpi_library, needs, table
 from tests.nightly.parts import ROOT, Part, all_parts, collected
 from tests.nightly.result import Result, Results, code_of_now, read_result
 
@@ -97,6 +97,9 @@ def _run_all(parts: list[Part], results: Results, given: argparse.Namespace) -> 
             results.put(part, result)
             word = f"{result.failed} FAILED" if result.failed else "skipped"
             print(f"{'ok' if result.passed and not result.failed else word} {result.seconds:.0f} s")
+            version = mpi_library.version(results.log(part))
+            if version is not None:
+                print(f"          {version}", flush=True)
         done.append(result)
     return done
 

@@ -8,6 +8,8 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.mpi_environments import ALL
+
 ROOT = Path(__file__).parents[2]
 CHAOS = "tests/chaos/"
 KILLS = "200"
@@ -54,6 +56,7 @@ def all_parts(nodes: list[str]) -> list[Part]:
     parts = [_tests(node, "chaos") for node in _functions(chaos)]
     # A slow test is long by itself: each set of parameters is a part.
     parts += [_tests(node, "slow") for node in nodes if node not in chaos]
+    parts += _libraries()
     for name, options in SIMULATIONS.items():
         command = [sys.executable, "-m", f"benchmarks.{name.split()[0]}", *options]
         parts.append(Part(f"simulation {name}", f"benchmarks {name}", "simulation", (*command,)))
@@ -74,6 +77,22 @@ def _tests(node: str, mark: str) -> Part:
     environment = {"AUTOTUNE_CHAOS_KILLS": KILLS} if mark == "chaos" else {}
     row = f"{mark} {node.split('::')[0]}"
     return Part(f"{mark} {node}", row, "pytest", tuple(command), environment)
+
+
+def _libraries() -> list[Part]:
+    """The contract on each MPI library; the large ones are installed."""
+    from tests.nightly.mpi_library import classes
+
+    return [
+        Part(
+            f"MPI libraries {kind.name}",
+            f"MPI libraries {kind.name}",
+            "pytest",
+            (sys.executable, "-m", "tests.nightly.mpi_library", name),
+            {ALL: "all"},
+        )
+        for name, kind in classes().items()
+    ]
 
 
 def collected() -> list[str]:

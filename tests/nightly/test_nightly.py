@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.nightly import __main__ as nightly
-from tests.nightly import needs, table
+from tests.nightly import mpi_library, needs, table
 from tests.nightly.parts import Part, all_parts
 from tests.nightly.result import Result, Results, read_result
 
@@ -104,6 +104,24 @@ def test_the_parts_have_names_and_files_of_their_own() -> None:
     ]
     assert parts[0].environment == {"AUTOTUNE_CHAOS_KILLS": "200"}
     assert len({p.slug for p in parts}) == len({p.name for p in parts}) == len(parts)
+
+
+def test_each_mpi_library_is_a_part_and_its_version_is_told(tmp_path: Path) -> None:
+    parts = [p for p in all_parts([]) if p.name.startswith("MPI libraries")]
+    names = [p.name.split()[-1] for p in parts]
+    assert {"openmpi-5", "openmpi-4.1.8", "openmpi-4.1", "mpich", "mpich-4"} <= set(names)
+    assert all(p.environment == {"AUTOTUNE_TEST_MPIS": "all"} for p in parts)
+    log = tmp_path / "log"
+    log.write_text("library: mpich 5.0.2 in /opt/bin\n20 passed in 7.0s\n")
+    assert mpi_library.version(log) == "library: mpich 5.0.2 in /opt/bin"
+    log.write_text("")
+    assert mpi_library.version(log) is None
+
+
+def test_a_library_that_is_missing_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = mpi_library.classes()["TestMpich4"]
+    monkeypatch.setattr(kind, "name", "mpich-999")
+    assert mpi_library.said(kind).startswith("library: no mpich-999 on PATH: ")
 
 
 def test_what_is_missing_comes_with_a_command() -> None:

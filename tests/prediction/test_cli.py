@@ -224,7 +224,7 @@ def test_names_are_those_of_the_mpi_that_was_traced(cli: Cli, recorded: Recorded
     # What a search tries first has the names of its space, and the same scores.
     features, model = load_features(recorded.features), find_model(str(recorded.model))
     space = load_space("openmpi", library=library, facts={"ranks": 4, "cores": 4, "nodes": 1})
-    assert warm_start_settings(features, space, model)[0].get(new) == 512
+    assert warm_start_settings(features, space, model, "openmpi")[0].get(new) == 512
 
 
 def test_a_traced_command_line_is_found_among_the_studies(

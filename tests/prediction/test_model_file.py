@@ -21,10 +21,10 @@ from autotune.prediction import (
     model_from_text,
     model_of,
     train,
-    usable,
     warm_start_settings,
 )
 from autotune.prediction.scorer import described
+from autotune.prediction.warm_start import usable
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from tests.prediction.family import BIND, EAGER, LIMIT, SETTINGS, family, traced
 
@@ -163,7 +163,7 @@ def test_the_users_own_model_comes_first(tmp_path: Path, monkeypatch: pytest.Mon
 def test_priors_are_legal_in_the_space_and_best_first() -> None:
     trained = train("ranking", FAMILY.examples)
     model = model_of(trained, FAMILY, {})
-    priors = warm_start_settings(traced(150.0), SPACE, model)
+    priors = warm_start_settings(traced(150.0), SPACE, model, "openmpi")
     assert priors[0].get(LIMIT) == 512
     assert 1 <= len(priors) <= 3
     assert all(SPACE.is_valid(p) and p != DEFAULT for p in priors)
@@ -174,9 +174,9 @@ def test_priors_leave_out_what_the_space_does_not_have() -> None:
     model = model_of(train("ranking", FAMILY.examples), FAMILY, {})
     # 1024 was run by nobody, but lies between levels that were.
     expected = [Setting({LIMIT: 512}), Setting({LIMIT: 1024})]
-    assert warm_start_settings(traced(150.0), narrow, model) == expected
+    assert warm_start_settings(traced(150.0), narrow, model, "openmpi") == expected
     other = Space("other", (Parameter("mpi_yield_when_idle", (0, 1)),))
-    assert warm_start_settings(traced(150.0), other, model) == []
+    assert warm_start_settings(traced(150.0), other, model, "openmpi") == []
 
 
 def test_settings_that_mean_the_default_are_no_candidates() -> None:

@@ -1,13 +1,11 @@
 """MPICH's files: the tree as text anywhere, and obeyed by a real MPICH where there is one.
 
-Set AUTOTUNE_MPICH to its directory (`pip install mpich` into an environment of its own is enough),
-or have its launcher on PATH.
+It is the tests' own (:mod:`tests.mpi_environments`); slow tests try the distribution's, too.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,13 +28,13 @@ from autotune.publish.tune_file import NotObeyed
 from autotune.publish.verify import look
 from autotune.store import MpiInfo
 from autotune.testing.format import planned
-from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter
-from runner.mpi.discover import find_library as find_mpi
+from runner.mpi.hydra import python_variables, shared_library
 from runner.mpi.library import Library
-from runner.mpi.mpich import builtin_tree, python_variables, shared_library, values_in_force
+from runner.mpi.mpich_tree import builtin_tree
 from runner.types import LaunchSpec
+from tests.mpis import library_named, on_path
 from tests.publish.conftest import MakeStudy
 from tests.publish.test_trust import forged
 
@@ -115,7 +113,7 @@ def test_without_the_library_no_tree_is_claimed(tmp_path: Path) -> None:
     assert builtin_tree(absent) is None
     assert "aborts every program" in (find("mpich-json").unobeyed(absent) or "")
     assert find("mpich-json").harmful(absent)
-    assert values_in_force(absent, {}) == {}
+    assert adapter(absent).values_in_force({}) == {}
 
 
 def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None:
@@ -128,16 +126,11 @@ def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None
     assert not made.exists()
 
 
-@pytest.fixture(scope="module")
-def mpich() -> Library:
-    try:
-        found = find_mpi(os.environ.get("AUTOTUNE_MPICH", "mpich"))
-    except RunnerError as problem:
-        pytest.skip(f"no MPICH (AUTOTUNE_MPICH, PATH): {str(problem).splitlines()[0]}")
-    if found.family != "mpich":
-        pytest.skip(f"AUTOTUNE_MPICH is {found.family}")
-    if shared_library(found) is None:
-        pytest.skip(f"the libmpi of {found.launcher} was not found beside it")
+@pytest.fixture(scope="module", params=["mpich", pytest.param("mpich-4", marks=pytest.mark.slow)])
+def mpich(request: pytest.FixtureRequest) -> Library:
+    found = library_named("mpich") if request.param == "mpich" else on_path(request.param)
+    assert found.family == "mpich"
+    assert shared_library(found) is not None, "no libmpi beside it"
     return found
 
 

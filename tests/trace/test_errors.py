@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from runner import c_library
 from runner.mpi.library import Library
 from runner.trace import FEATURE_NAMES, load_features
-from runner.trace import build as building
 from runner.trace.build import NoCompiler, profiling_library, statically_linked
 from tests.cli.conftest import Cli
 
@@ -122,7 +122,7 @@ def test_a_cache_that_cannot_be_used(
     assert done.code == 1
     assert "XDG_CACHE_HOME sets another" in done.err
     monkeypatch.setenv("XDG_CACHE_HOME", str(work / "with blanks"))
-    monkeypatch.setattr(building, "_compile", lambda _c, _s, at: (at / "library").touch())
+    monkeypatch.setattr(c_library, "_compile", lambda _c, _s, at: (at / "library").touch())
     done = cli("features", *QUICK, "--", *program(HELLO))
     assert done.code == 2
     assert "must not contain blanks" in done.err

@@ -11,6 +11,7 @@ import difflib
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading
+from autotune.publish.formats.impi import ImpiEnv, ImpiUser
 from autotune.publish.formats.mca_conf import (
     PrteSystemConf,
     PrteUserConf,
@@ -45,6 +46,8 @@ ALL: tuple[Format, ...] = (
     RulesV3(),
     MpichEnv(),
     MpichJson(),
+    ImpiEnv(),
+    ImpiUser(),
 )
 
 

@@ -20,7 +20,8 @@ from autotune.publish.formats.base import Canary, Loading
 from autotune.publish.formats.rules import RulesV1
 from autotune.publish.formats.scripts import Sh
 from runner.mpi.library import Library
-from runner.mpi.mpich import FAMILY, Tree, builtin_tree
+from runner.mpi.mpich import FAMILY
+from runner.mpi.mpich_tree import Tree, builtin_tree
 
 FILE = "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE"
 _ALGORITHM = re.compile(r"MPIR_[A-Za-z0-9_]{1,100}")

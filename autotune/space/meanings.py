@@ -1,0 +1,170 @@
+"""One meaning, several spellings: parameters of MPI libraries that stand for the same thing.
+
+The table serves one purpose: what was proven under one library is worth a try under another. It
+says nothing about the effect there, so a translated setting is a start of a search and never a
+result. Numbers of algorithms are those of Open MPI's coll/tuned and of Intel's reference of
+I_MPI_ADJUST; MPICH has names.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from autotune.space.setting import Setting, Value
+from autotune.space.space import Space
+
+FAMILIES = ("openmpi", "mpich", "impi")
+"""The order of the columns below."""
+_FAR = math.log(4)
+"""A number is moved to a level of the other space that is at most this factor away."""
+Row = tuple[Value | None, ...]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What a parameter is about, its name in each family, and the values that mean the same.
+
+    Without ``rows`` the values are numbers of one unit, the same in all families.
+    """
+
+    about: str
+    names: tuple[str | None, ...]
+    rows: tuple[Row, ...] = ()
+
+    def name(self, family: str) -> str | None:
+        return self.names[FAMILIES.index(family)] if family in FAMILIES else None
+
+    def value(self, value: Value, source: str, target: str) -> Value | None:
+        """The value of the family ``target`` for one of ``source``; None if there is none."""
+        if not self.rows:
+            return value
+        one, other = FAMILIES.index(source), FAMILIES.index(target)
+        return next((row[other] for row in self.rows if row[one] == value), None)
+
+
+def _algorithm(collective: str, *rows: Row) -> Meaning:
+    upper = collective.upper()
+    names = (
+        f"coll_tuned_{collective}_algorithm",
+        f"MPIR_CVAR_{upper}_INTRA_ALGORITHM",
+        f"I_MPI_ADJUST_{upper}",
+    )
+    return Meaning(f"algorithm of {collective}", names, rows)
+
+
+_SCATTER_DOUBLING, _SCATTER_RING = "scatter_recursive_doubling_allgather", "scatter_ring_allgather"
+MEANINGS = (
+    _algorithm(
+        "bcast",
+        (6, "binomial", 1),
+        (7, "tree", 8),
+        (3, "pipelined_tree", None),
+        (8, _SCATTER_DOUBLING, 2),
+        (9, _SCATTER_RING, 3),
+    ),
+    _algorithm(
+        "allreduce",
+        (3, "recursive_doubling", 1),
+        (6, "reduce_scatter_allgather", 2),
+        (4, "ring", 8),
+        (5, "ring", 8),
+        (2, None, 3),
+    ),
+    _algorithm("reduce", (5, "binomial", 2), (7, "reduce_scatter_gather", 5)),
+    _algorithm("alltoall", (3, "brucks", 1), (1, "scattered", 2), (2, "pairwise", 3)),
+    _algorithm("allgather", (3, "recursive_doubling", 1), (2, "brucks", 2), (4, "ring", 3)),
+    _algorithm("barrier", (4, "k_dissemination", 1), (3, "recexch", 2), (4, "dissemination", 1)),
+    _algorithm("gather", (2, "binomial", 1)),
+    _algorithm("scatter", (2, "binomial", 1)),
+    _algorithm("reduce_scatter", (2, "recursive_halving", 1), (3, "pairwise", 2)),
+    Meaning(
+        "largest message that is copied at once",
+        (
+            "btl_sm_eager_limit",
+            "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
+            "I_MPI_SHM_EAGER_THRESHOLD",
+        ),
+    ),
+    Meaning(
+        "the kernel's single copy",
+        ("smsc", "MPIR_CVAR_CH4_CMA_ENABLE", "I_MPI_SHM_CMA"),
+        (("^cma", 0, 0),),
+    ),
+    Meaning(
+        "from which size on single copy is used",
+        (None, "MPIR_CVAR_CH4_IPC_CMA_P2P_THRESHOLD", "I_MPI_SHM_CMA_THRESHOLD"),
+    ),
+    Meaning(
+        "messages within a node through UCX",
+        ("pml", "MPIR_CVAR_NOLOCAL", None),
+        (("ucx", 1, None),),
+    ),
+    Meaning(
+        "a waiting rank gives the processor away at once",
+        ("mpi_yield_when_idle", "MPIR_CVAR_POLLS_BEFORE_YIELD", "I_MPI_THREAD_YIELD"),
+        ((1, 1, 2),),
+    ),
+)
+_FORMER = {"btl_vader_": "btl_sm_"}
+"""Names of Open MPI 4.1 and of 5, in which the table is written."""
+_FORMER_VALUES = {("btl_vader_single_copy_mechanism", "none"): ("smsc", "^cma")}
+
+
+@dataclass(frozen=True)
+class Translation:
+    """A setting in the words of another space, and the names that have no word there."""
+
+    setting: Setting
+    left_out: tuple[str, ...] = ()
+
+
+def translated(setting: Mapping[str, Value], source: str, space: Space, target: str) -> Translation:
+    """``setting``, proven under the family ``source``, in the words of ``space`` (of ``target``).
+
+    What the space calls by the same name (placement, environment, options of the program) stays.
+    A number becomes the nearest level of the space. What has no counterpart is left out, and so is
+    a value that the space does not allow.
+    """
+    found: dict[str, Value] = {}
+    left_out: list[str] = []
+    for name, value in setting.items():
+        pair = _pair(name, value, source, target)
+        native = "" if pair is None else space.aliases.get(pair[0], pair[0])
+        near = None if native not in space or pair is None else _level(space, native, pair[1])
+        if near is None or space.violations(Setting({**found, native: near}), grid=True):
+            left_out.append(name)
+        else:
+            found[native] = near
+    return Translation(space.canonical(Setting(found)), tuple(left_out))
+
+
+def _pair(name: str, value: Value, source: str, target: str) -> tuple[str, Value] | None:
+    """Name and value in the other family; None if it has no word for it."""
+    if source == target:
+        return name, value
+    if source == FAMILIES[0]:
+        name, value = _FORMER_VALUES.get((name, str(value)), (name, value))
+        for former, today in _FORMER.items():
+            name = today + name.removeprefix(former) if name.startswith(former) else name
+    for meaning in MEANINGS:
+        if meaning.name(source) == name and (other := meaning.name(target)) is not None:
+            said = meaning.value(value, source, target)
+            if said is not None:
+                return other, said
+    known = any(meaning.name(source) == name for meaning in MEANINGS)
+    return None if known else (name, value)
+
+
+def _level(space: Space, name: str, value: Value) -> Value | None:
+    """The level of a parameter that is nearest to a value; None if none is near."""
+    parameter = space[name]
+    value = parameter.normalise(value)
+    if parameter.problem(value) is None or isinstance(value, str):
+        return value if parameter.problem(value) is None else None
+    numbers = [level for level in parameter.levels if not isinstance(level, str) and level > 0]
+    if not numbers or value <= 0:
+        return None
+    near = min(numbers, key=lambda level: abs(math.log(level / value)))
+    return near if abs(math.log(near / value)) <= _FAR else None

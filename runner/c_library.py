@@ -1,0 +1,122 @@
+"""Small C libraries of this package, compiled on first use and preloaded into ranks.
+
+A library is compiled into the user's cache, under a name that depends on its sources and its
+compiler. Several processes may build at the same time: each writes a file of its own, and the last
+one replaces it completely.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+
+from runner.errors import RunnerError
+from runner.files import refuse_others
+
+FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
+LIBRARIES = ("-ldl", "-lpthread")
+TIMEOUT_S = 120
+
+
+class NoCompiler(RunnerError):
+    """There is no compiler, or it cannot compile the library."""
+
+
+def make_folder(place: Path) -> Path:
+    """``place``, made if it is missing; raises RunnerError if it cannot be written."""
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=place).close()
+    except OSError as error:
+        raise RunnerError(
+            f"cannot write {place}: {error.strerror}; expected a directory that every node "
+            "can write (XDG_CACHE_HOME sets another)"
+        ) from None
+    return place
+
+
+def sources_of(package: str) -> dict[str, str]:
+    """The C sources and headers in the folder ``native`` of a package: name -> text."""
+    native = resources.files(package) / "native"
+    return {
+        entry.name: entry.read_text(encoding="utf-8")
+        for entry in sorted(native.iterdir(), key=lambda entry: entry.name)
+        if entry.name.endswith((".c", ".h"))
+    }
+
+
+def digest(sources: Mapping[str, str], words: Sequence[str]) -> str:
+    """A hash of the sources and of everything else that the result depends on."""
+    found = hashlib.sha256("\0".join((*FLAGS, *words)).encode())
+    for name, text in sources.items():
+        found.update(f"\0{name}\0{text}".encode())
+    return found.hexdigest()[:16]
+
+
+def compiled(place: Path, compiler: Sequence[str], sources: Mapping[str, str]) -> Path:
+    """The library at ``place``; it is compiled if it is not there.
+
+    ``compiler`` are the first words of the command. Raises NoCompiler if it is missing or refuses
+    the sources, RunnerError if the result cannot be stored or others could have written it.
+    """
+    refuse_others(place.parent, place)
+    if place.is_file():
+        return place
+    try:
+        with tempfile.TemporaryDirectory(dir=place.parent) as work:
+            _compile(compiler, sources, Path(work))
+            (Path(work) / "library").replace(place)
+    except OSError as error:
+        raise RunnerError(f"{place} cannot be stored: {error.strerror}") from None
+    return place
+
+
+def _compile(compiler: Sequence[str], sources: Mapping[str, str], work: Path) -> None:
+    for name, text in sources.items():
+        (work / name).write_text(text, encoding="utf-8")
+    files = [name for name in sources if name.endswith(".c")]
+    try:
+        done = subprocess.run(
+            [*compiler, *FLAGS, "-o", "library", *files, *LIBRARIES],
+            cwd=work,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise NoCompiler(f"{compiler[0]} did not finish within {TIMEOUT_S} s") from None
+    except OSError as error:
+        raise NoCompiler(f"{compiler[0]} cannot be started: {error.strerror}") from None
+    if done.returncode:
+        hint = "" if shutil.which("cc") else " (it needs a C compiler, cc)"
+        said = (done.stderr or done.stdout).strip()[:1500]
+        named = ", ".join(files)
+        raise NoCompiler(f"{compiler[0]} cannot compile {named}{hint}:\n{said}")
+
+
+def compiler() -> str | None:
+    """The C compiler of this machine: ``$CC``, cc, gcc or clang; None if there is none."""
+    names = (os.environ.get("CC", ""), "cc", "gcc", "clang")
+    return next((found for name in names if name and (found := shutil.which(name))), None)
+
+
+def preloaded(library: Path, others: str | None) -> str:
+    """The value of LD_PRELOAD: ``library``, then ``others``, which are to be loaded as well.
+
+    Raises RunnerError if the loader would not understand the path.
+    """
+    if set(" :,") & set(str(library)):
+        raise RunnerError(
+            f"a library that is preloaded into the ranks is in {library.parent}, but the path of a "
+            "preloaded file must not contain blanks, colons or commas.\nSet XDG_CACHE_HOME to "
+            "another directory"
+        )
+    return f"{library}:{others}" if others else str(library)

@@ -1,0 +1,168 @@
+"""The values that the MPI library of rank 0 works with, as a library preloaded there reports them.
+
+The report has the control variables of MPI_T, and what the libraries in the rank (MPI, UCX,
+libfabric) were given when they asked for environment variables (native/control_variables.c says
+why both). It serves MPICH and its derivatives. It needs a C compiler once, and a program that is
+dynamically linked.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from runner import files
+from runner.c_library import compiled, compiler, digest, make_folder, preloaded, sources_of
+from runner.errors import RunnerError
+from runner.mpi.library import Library, same_value
+from runner.types import ReadBack
+
+REPORT = "control-variables.txt"
+"""The report's name in the folder of the read-back files."""
+PRELOAD = "LD_PRELOAD"
+_FILE, _WATCHED = "AUTOTUNE_CONTROL_VARIABLES", "AUTOTUNE_WATCHED_VARIABLES"
+_BELOW = {"UCX_": "UCX_TLS", "FI_": "FI_PROVIDER"}
+"""Prefixes of variables of the libraries below MPI, each with one that they always ask for."""
+_MOST_BYTES = 1 << 20
+
+
+@cache
+def reporting_library() -> Path | None:
+    """The compiled library; None if there is no compiler, or its place cannot be used."""
+    found = compiler()
+    if found is None:
+        return None
+    sources = sources_of("runner.mpi")
+    try:
+        folder = make_folder(files.cache("control-variables"))
+        place = folder / f"libautotune-variables-{digest(sources, [found])}.so"
+        return compiled(place, [found], sources)
+    except RunnerError:
+        return None
+
+
+def report_variables(scratch: Path, watched: Iterable[str], preload: str | None) -> dict[str, str]:
+    """Variables that make the ranks report below ``scratch``; empty if they cannot.
+
+    ``watched`` are names of environment variables; ``preload`` is what the ranks would preload
+    without the report.
+    """
+    library = reporting_library()
+    if library is None:
+        return {}
+    names = sorted({name for name in watched if ":" not in name})
+    try:
+        return {
+            PRELOAD: preloaded(library, preload),
+            _FILE: str(scratch / REPORT),
+            _WATCHED: ":".join([*_BELOW.values(), *names]),
+        }
+    except RunnerError:
+        return {}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the ranks reported.
+
+    ``loaded``: a process of the job had the library. ``initialised``: rank 0 came out of MPI_Init.
+    ``path`` and ``version``: the file of the MPI library, and its own words. ``numbers`` and
+    ``texts`` are the control variables by type, ``asked`` the environment variables: what a
+    library was given (None if they were not set), and the library that asked.
+    """
+
+    loaded: bool = False
+    initialised: bool = False
+    world_size: int | None = None
+    path: str = ""
+    version: str = ""
+    numbers: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
+    asked: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+
+    def state(self, name: str, value: str, library: Library) -> ReadBack:
+        """State of one requested variable."""
+        info = library.params.get(name)
+        if name in self.numbers:
+            found = self.numbers[name]
+            named = info.enum.get(int(found), found) if info and info.enum else found
+            same = same_value(value, found, info)
+            return ReadBack("in force" if same else "altered", value, named, "MPI_T")
+        if name in self.asked:
+            given, by = self.asked[name]
+            if given == value:
+                return ReadBack("in force", value, given, f"read by {by}")
+            return ReadBack("altered", value, "(not set)" if given is None else given, by)
+        if name in self.texts or info is not None:
+            return ReadBack("inactive", value, source="the library did not ask for it in this run")
+        below = next((prefix for prefix in _BELOW if name.startswith(prefix)), None)
+        if below is None:
+            return ReadBack("unknown", value)
+        part = {"UCX_": "UCX", "FI_": "libfabric"}[below]
+        why = f"{part} did not ask for it in this run"
+        if _BELOW[below] not in self.asked:
+            why = f"{part} has no part in this run"
+        return ReadBack("inactive", value, source=why)
+
+
+def belongs_below(name: str) -> bool:
+    """Whether a variable is one of UCX or libfabric."""
+    return name.startswith(tuple(_BELOW))
+
+
+def read_report(scratch: Path) -> Report:
+    """The report below ``scratch``; an empty one if there is none. Odd lines are left out."""
+    try:
+        with (scratch / REPORT).open("rb") as file:
+            text = file.read(_MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return Report()
+    words: dict[str, str] = {}
+    numbers: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    asked: dict[str, tuple[str | None, str]] = {}
+    for line in text.split("\n"):
+        kind, _, rest = line.partition(" ")
+        if kind == "asked":
+            name, _, told = rest.partition(" ")
+            by, sign, value = told.partition("=")
+            asked[name] = (_plain(value) if sign else None, by)
+        elif kind.startswith("MPI_"):
+            name, sign, value = rest.partition("=")
+            if sign:
+                (texts if kind == "MPI_CHAR" else numbers)[name] = _plain(value)
+        else:
+            words.setdefault(kind, rest)
+    size = words.get("world", "")
+    return Report(
+        loaded="loaded" in words,
+        initialised="initialised" in words,
+        world_size=int(size) if size.isascii() and size.isdigit() and len(size) < 10 else None,
+        path=words.get("library", ""),
+        version=" ".join(words.get("version", "").split()),
+        numbers=numbers,
+        texts=texts,
+        asked=asked,
+    )
+
+
+def _plain(text: str) -> str:
+    r"""The value before line ends and backslashes were written as ``\n`` and ``\\``."""
+    return text.replace("\\\\", "\0").replace("\\n", "\n").replace("\0", "\\")
+
+
+def preload_among(words: Iterable[str], variables: Mapping[str, str]) -> str | None:
+    """What a launch preloads already: the last ``LD_PRELOAD VALUE`` or ``LD_PRELOAD=VALUE`` of its
+    words, else that of ``variables``, else that of this process."""
+    found = variables.get(PRELOAD, os.environ.get(PRELOAD))
+    previous = ""
+    for word in words:
+        if previous == PRELOAD:
+            found = word
+        elif word.startswith(f"{PRELOAD}="):
+            found = word.partition("=")[2]
+        previous = word
+    return found

@@ -1,0 +1,237 @@
+"""What MPICH and its derivatives have in common: Hydra's launcher, the ABI, and the read-back.
+
+The libraries share the ABI of MPICH (``libmpi.so.12``) and MPI_T. Values are read back by a library
+that is preloaded into the ranks (:mod:`runner.mpi.control_variables`). Without a C compiler there
+is none; then each value is ``not observable``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import os
+import re
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import ClassVar
+
+from runner import files
+from runner.files import trusted
+from runner.mpi.abi import LOADER_PATH, MPICH_ABI
+from runner.mpi.base import PYTHON_LIBRARY, Adapter, Probe
+from runner.mpi.control_variables import (
+    REPORT,
+    Report,
+    belongs_below,
+    preload_among,
+    read_report,
+    report_variables,
+    reporting_library,
+)
+from runner.mpi.library import Library
+from runner.types import LIBRARY, LaunchSpec, ReadBack
+
+ABI_NAME = "libmpi.so.12"
+"""The library that programs built for the ABI of MPICH ask for; mpi4py's wheel is one."""
+NAMES = ("libmpich.so.12", ABI_NAME)
+"""Names of the library. Distributions keep MPICH beside Open MPI, whose library is ``libmpi``
+too."""
+_OTHER_NAMES = {
+    ABI_NAME: "libmpich.so.12",
+    "libmpifort.so.12": "libmpichfort.so.12",
+    "libmpicxx.so.12": "libmpichcxx.so.12",
+}
+"""Names of the libraries in distributions that keep MPICH beside Open MPI."""
+PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
+"""Placement as variables of Hydra; Hydra has no choice of the order of ranks."""
+
+
+def shared_library(library: Library) -> Path | None:
+    """The ``libmpi`` that belongs to the launcher; None if it is not in the usual place."""
+    prefix = Path(library.bin).resolve().parent
+    for folder in (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*"))):
+        for name in NAMES:
+            if (folder / name).is_file():
+                return folder / name
+    return None
+
+
+def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str, str]:
+    """Variables that make mpi4py load the library of this launcher and no other.
+
+    The wheel of mpi4py asks for :data:`ABI_NAME`. Distributions that keep MPICH beside Open MPI
+    have the library under another name only (``libmpich.so.12``). Then a folder of the cache holds
+    a link with the name :data:`ABI_NAME`, and the loader looks into this folder last.
+    """
+    own = shared_library(library)
+    if own is None:
+        return {}
+    made = {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(own))}
+    if not (own.parent / ABI_NAME).exists() and (folder := _folder_with_link(own)) is not None:
+        before = inherited.get(LOADER_PATH)
+        made[LOADER_PATH] = f"{before}:{folder}" if before else str(folder)
+    return made
+
+
+def _folder_with_link(own: Path) -> Path | None:
+    """The folder with the links; None if the cache cannot be written, or if others may write it.
+
+    It has the libraries beside ``own`` under the names of either kind of distribution. Folders
+    beside them are there too if the library looks for others relative to its own place.
+    """
+    folder = files.cache("mpich", hashlib.sha256(str(own).encode()).hexdigest()[:16])
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not trusted(folder.stat()):
+            return None
+        links = _links(own)
+        for name, place in links.items():
+            with suppress(FileExistsError):
+                (folder / name).symlink_to(place)
+        same = all((folder / name).readlink() == place for name, place in links.items())
+        return folder if same else None
+    except OSError:
+        return None
+
+
+def _links(own: Path) -> dict[str, Path]:
+    links = dict.fromkeys((ABI_NAME, _OTHER_NAMES[ABI_NAME]), own)
+    for one, other in _OTHER_NAMES.items():
+        found = next((p for n in (one, other) if (p := own.parent / n).is_file()), None)
+        if found is not None:
+            links |= {one: found, other: found}
+    # The loader takes the folder of the link, not that of the file, for $ORIGIN.
+    if _looks_beside(own):
+        links |= {place.name: place for place in own.parent.iterdir() if place.is_dir()}
+    return links
+
+
+@lru_cache(maxsize=8)
+def _looks_beside(path: Path) -> bool:
+    """Whether a library looks for others relative to its own place."""
+    content = path.read_bytes()
+    return b"$ORIGIN" in content or b"${ORIGIN}" in content
+
+
+class Hydra(Adapter):
+    """Starts programs by Hydra and reads back what their ranks report."""
+
+    abi = MPICH_ABI
+    placement_names = frozenset(PLACEMENT)
+    rank_variables = ("PMI_RANK",)
+    host_options = frozenset({"-f", "-hosts", "-host", "--hosts", "--host", "-hostfile"})
+    launchers: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("mpirun", "mpiexec", "hydra_pmi_proxy", "hydra_bstrap_pr"), "4.0"
+    )
+    refusals = ("unrecognized argument", "unable to find", "execvp error", "no executable provided")
+    prefixes: ClassVar[tuple[str, ...]]
+    """Beginnings of the names of the library's own variables."""
+    own_words: ClassVar[re.Pattern[str]]
+    """Finds the version, as group 1, in what the library says of itself."""
+
+    @cached_property
+    def reads_back(self) -> bool:  # type: ignore[override]
+        """Whether the ranks can report; this needs a C compiler once."""
+        return reporting_library() is not None
+
+    def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
+        words = [self.library.launcher, "-n", str(spec.ranks), *spec.launch_options]
+        words += self.placement_words(spec.placement, spec.oversubscribe)
+        words += self.rank_environment(spec.of(LIBRARY) | spec.variables)
+        if spec.read_back:
+            words += self.rank_environment(self._reporting(spec, words, scratch))
+        return [*words, *self.program(spec)]
+
+    def _reporting(self, spec: LaunchSpec, words: list[str], scratch: Path) -> dict[str, str]:
+        """The variables of the report; other libraries that the launch preloads stay."""
+        return report_variables(scratch, self._watched(spec), preload_among(words, spec.env))
+
+    def _watched(self, spec: LaunchSpec) -> set[str]:
+        """Names of environment variables whose use by a library is reported."""
+        below = {n for n in spec.variables | spec.expected_variables if belongs_below(n)}
+        inherited = set() if spec.clean_env else {*self.inherited_settings(dict(os.environ))}
+        options = {n for o, n in itertools.pairwise(spec.launch_options) if o in ("-genv", "-env")}
+        return {*spec.of(LIBRARY), *spec.expected, *below, *inherited, *options}
+
+    def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        return scratch / REPORT if spec.read_back and self.on_this_machine(spec) else None
+
+    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
+        env = {
+            key: value
+            for key, value in inherited.items()
+            if not (spec.clean_env and key.startswith(self.prefixes))
+        }
+        # Without these, mpi4py would load the library beside its Python. Under another MPI's
+        # launcher every rank is then a world of its own.
+        env.update(self.python_variables(env))
+        env.update(spec.env)
+        return env
+
+    def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
+        report = read_report(scratch)
+        asked = spec.of(LIBRARY) | spec.expected
+        if not report.initialised:
+            # A program that was started, but never had the report's library, can hide MPI_Init.
+            states = {name: ReadBack("not observable", value) for name, value in asked.items()}
+            return Probe(initialised=False if report.loaded else None, read_back=states)
+        below = spec.variables | spec.expected_variables
+        asked |= {name: value for name, value in below.items() if belongs_below(name)}
+        return Probe(
+            initialised=True,
+            world_size=report.world_size,
+            read_back={n: report.state(n, value, self.library) for n, value in asked.items()},
+            inherited=self._inherited(report, asked),
+            library_mismatch=self._mismatch(report),
+        )
+
+    def _inherited(self, report: Report, asked: Mapping[str, str]) -> dict[str, str]:
+        """Variables of the library in force that nobody asked for, with who read them."""
+        return {
+            name: f"{value} (read by {by})"
+            for name, (value, by) in report.asked.items()
+            if value is not None and name not in asked and name.startswith(self.prefixes)
+        }
+
+    def _mismatch(self, report: Report) -> str | None:
+        """How the ranks' library differs from the launcher's; None if it does not."""
+        found = self.own_words.search(report.version)
+        if found is None:
+            return f"it is {report.version or report.path}"
+        if found[1] == self.library.version:
+            return None
+        return f"it is {self.title} {found[1]} in {report.path}"
+
+    def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
+        return [word for pair in variables.items() for word in ("-genv", *pair)]
+
+    def variables(
+        self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
+    ) -> dict[str, str]:
+        placed = {PLACEMENT[n]: v for n, v in placement.items() if n in PLACEMENT}
+        return dict(parameters.get(LIBRARY, {})) | placed
+
+    def kind_of(self, name: str) -> str | None:
+        return LIBRARY if name.startswith(self.prefixes) else None
+
+    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        return python_variables(self.library, inherited)
+
+    def file_for(self, needed: str) -> Path | None:
+        own = super().file_for(needed)
+        return shared_library(self.library) if own is None and MPICH_ABI.matches(needed) else own
+
+    def folder_for(self, needed: str) -> Path | None:
+        own = self.file_for(needed)
+        if own is None or (own.parent / needed).exists():
+            return None if own is None else own.parent
+        return _folder_with_link(own)
+
+    def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
+        return {k: v for k, v in environment.items() if k.startswith(self.prefixes)}
+
+    @abstractmethod
+    def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]: ...

@@ -1,0 +1,225 @@
+"""Intel MPI: settings are I_MPI_* variables.
+
+The launcher is a Hydra, but ``-bind-to`` and ``-map-by`` have no effect in it: it pins by variables
+(I_MPI_PIN_DOMAIN), and pins by default. The library aborts on a number that it cannot read. Where
+it uses another value than the one given, it says so while it starts
+(:mod:`runner.mpi.intel_startup`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import ClassVar
+
+from runner.errors import RunnerUsageError
+from runner.mpi.base import TRANSPORT, Probe
+from runner.mpi.hydra import Hydra, shared_library
+from runner.mpi.intel_info import COMMAND, read_parameters
+from runner.mpi.intel_startup import (
+    DEBUG,
+    FABRICS,
+    FILE,
+    FILE_VARIABLE,
+    LEVEL,
+    SOURCE,
+    idle_under,
+    read_startup,
+)
+from runner.mpi.library import Library
+from runner.mpi.mpiexec_conf import NONE, conf_files, variables_in
+from runner.types import LIBRARY, LaunchSpec, ReadBack
+
+FAMILY = "impi"
+ROOT = "I_MPI_ROOT"
+WAIT_MODE, YIELD = "I_MPI_WAIT_MODE", "I_MPI_THREAD_YIELD"
+PIN, DOMAIN, RESPECT = "I_MPI_PIN", "I_MPI_PIN_DOMAIN", "I_MPI_PIN_RESPECT_CPUSET"
+BINDINGS = {
+    "core": "core",
+    "cache": "cache",
+    "l1cache": "cache1",
+    "l2cache": "cache2",
+    "l3cache": "cache3",
+    "numa": "numa",
+    "socket": "socket",
+    "package": "socket",
+    "node": "node",
+}
+"""Values of ``bind_to`` besides ``none``, and the domain of each; the launcher ignores others."""
+_HYDRA = "mpiexec.hydra"
+_VERSION = re.compile(r"Intel\(R\) MPI Library for Linux\* OS, Version (\d[\d.]*)")
+_ALGORITHM = re.compile(
+    r"I_MPI_ADJUST_(I?(?:ALLGATHERV?|ALLREDUCE|ALLTOALL[VW]?|BARRIER|BCAST|EXSCAN|GATHERV?"
+    r"|REDUCE_SCATTER_BLOCK|REDUCE_SCATTER|REDUCE|SCAN|SCATTERV?))(?:_[A-Z0-9_]+)?"
+)
+_INSTALLATION = frozenset({ROOT, "I_MPI_ONEAPI_ROOT", "I_MPI_MPIRUN", "I_MPI_LIBRARY_KIND"})
+"""Variables that say where the library is; they are no setting."""
+_STARTING = re.compile(r"I_MPI_(HYDRA_\w+|PORT_RANGE|TMPDIR|PMI_LIBRARY|OFI_LIBRARY_INTERNAL|YARN)")
+"""Variables without which a site's launcher may not reach its nodes; they stay in every launch."""
+
+
+class IntelMpi(Hydra):
+    family = FAMILY
+    title = "Intel MPI"
+    parameter_names = "variables (I_MPI_...)"
+    placement_names = frozenset({"bind_to"})
+    transport_parameter = FABRICS
+    version_marker = "Intel(R) MPI Library for Linux* OS, Version "
+    # Its processes are called like MPICH's; both names would make neither known.
+    launchers: ClassVar[Mapping[str, str]] = {}
+    prefixes = ("I_MPI_", "MPIR_CVAR_")
+    own_words = re.compile(r"Intel\(R\) MPI Library (\d[\d.]*)")
+
+    @classmethod
+    def version_in(cls, text: str) -> str | None:
+        found = _VERSION.search(text)
+        return found[1] if found else None
+
+    @classmethod
+    def complete(cls, library: Library) -> Library:
+        command = Path(library.bin) / COMMAND
+        params = read_parameters(command, _surroundings(library, os.environ))
+        return dataclasses.replace(library, params=params)
+
+    @classmethod
+    def operations_of(cls, parameter: str) -> tuple[str, ...]:
+        """The collective whose algorithm a parameter chooses or shapes."""
+        found = _ALGORITHM.fullmatch(parameter)
+        return (found[1].lower(),) if found else ()
+
+    def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
+        told = {} if spec.clean_env else os.environ
+        if {WAIT_MODE, YIELD} & {*told, *spec.env}:
+            spec = dataclasses.replace(spec, oversubscribe=False)
+        words = super().command(spec, scratch)
+        return [words[0], *([NONE] if spec.clean_env else []), *words[1:]]
+
+    def program(self, spec: LaunchSpec) -> tuple[str, ...]:
+        """The program's words; its file is the one that the caller's PATH names.
+
+        The launch may have another PATH (:meth:`environment`), with other programs.
+        """
+        first, *others = spec.program
+        found = shutil.which(first) if os.sep not in first else None
+        if found is not None and found != shutil.which(first, path=self._path(os.environ)):
+            spec = dataclasses.replace(spec, program=(found, *others))
+        return super().program(spec)
+
+    def _path(self, environment: Mapping[str, str]) -> str:
+        """PATH with which ``mpirun``, a script, finds this library's ``mpiexec.hydra``."""
+        path = environment.get("PATH", os.defpath)
+        found = shutil.which(_HYDRA, path=path)
+        if found is not None and Path(found).parent == Path(self.library.bin):
+            return path
+        return f"{self.library.bin}{os.pathsep}{path}"
+
+    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
+        staying = {n: v for n, v in inherited.items() if _STARTING.fullmatch(n)}
+        env = _surroundings(self.library, super().environment(spec, inherited) | staying)
+        return env | {"PATH": self._path(env)} | spec.env
+
+    def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
+        """The launcher stays within the affinity that it inherits, unless it is told not to."""
+        words = self.rank_environment({RESPECT: "1"}) if RESPECT in os.environ else []
+        return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+
+    def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
+        # Ranks that spin while they wait for a rank without a core lose whole time slices.
+        waiting = {WAIT_MODE: "1"} if oversubscribe else {}
+        return self.rank_environment(waiting | _pinning(placement))
+
+    def variables(
+        self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
+    ) -> dict[str, str]:
+        return _pinning(placement) | dict(parameters.get(LIBRARY, {}))
+
+    def _watched(self, spec: LaunchSpec) -> set[str]:
+        # A variable of the launcher's files is listed as FILE:NAME.
+        return {name.rpartition(":")[2] for name in super()._watched(spec)}
+
+    def _reporting(self, spec: LaunchSpec, words: list[str], scratch: Path) -> dict[str, str]:
+        found = super()._reporting(spec, words, scratch)
+        if not found or DEBUG in spec.of(LIBRARY):
+            return found
+        return found | {FILE_VARIABLE: str(scratch / FILE), DEBUG: str(LEVEL)}
+
+    def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
+        found = super().probe(spec, scratch)
+        startup = read_startup(scratch)
+        if found.initialised is None and self.on_this_machine(spec):
+            # The launcher's own message is lost now and then: it ends by SIGPIPE.
+            first = spec.program[0]
+            why = "" if shutil.which(first) else f"there is no program {first}"
+            return dataclasses.replace(found, not_started=why)
+        if not found.initialised or not startup.fabric:
+            return found
+        params = self.library.params
+        states = {n: startup.judged(n, b, params.get(n)) for n, b in found.read_back.items()}
+        if spec.ranks > 1:
+            states[TRANSPORT] = ReadBack("in force", "", startup.transport, SOURCE)
+        return dataclasses.replace(found, read_back=states)
+
+    @classmethod
+    def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
+        return idle_under(names, transport)
+
+    def transports(self) -> list[str]:
+        return ["shm", "shm:ofi", "ofi"]
+
+    def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
+        """Variables, and those of the launcher's files, which have precedence."""
+        found = super().inherited_settings(environment)
+        found = {n: v for n, v in found.items() if n not in _INSTALLATION}
+        places = _surroundings(self.library, environment)
+        for path in conf_files(places, Path.cwd()):
+            found |= {f"{path}:{n}": v for n, v in variables_in(path).items()}
+        return found
+
+    def c_compiler(self) -> tuple[str, ...]:
+        """The C compiler with the places of the library: its ``mpicc`` needs other variables."""
+        own, found = shared_library(self.library), shutil.which("cc")
+        prefix = Path(self.library.bin).resolve().parent
+        if own is None or found is None or not (prefix / "include" / "mpi.h").is_file():
+            return ()
+        return (
+            found, f"-I{prefix / 'include'}", f"-L{own.parent}", f"-Wl,-rpath,{own.parent}",
+            "-Wl,--no-as-needed", "-lmpi", "-Wl,--as-needed",
+        )  # fmt: skip
+
+
+def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
+    """Binding as variables; raises RunnerUsageError for a word that the launcher would ignore."""
+    wanted = placement.get("bind_to")
+    if wanted is None:
+        return {}
+    if wanted == "none":
+        return {PIN: "0"}
+    if wanted not in BINDINGS:
+        raise RunnerUsageError(
+            f"bind_to={wanted}: Intel MPI has no such binding and would ignore it; expected none, "
+            f"{', '.join(BINDINGS)}"
+        )
+    return {PIN: "1", DOMAIN: BINDINGS[wanted]}
+
+
+def binding_of(variables: Mapping[str, object]) -> str | None:
+    """The ``bind_to`` whose variables are among these; None if there is none."""
+    given = {name: str(value) for name, value in variables.items()}
+    words = ("none", *BINDINGS)
+    return next((w for w in words if _pinning({"bind_to": w}).items() <= given.items()), None)
+
+
+def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:
+    """``environment`` with the places of ``library``: its root, and its libraries first."""
+    env = dict(environment)
+    env[ROOT] = str(Path(library.bin).resolve().parent)
+    own = shared_library(library)
+    if own is not None:
+        before = [p for p in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p]
+        if before[:1] != [str(own.parent)]:
+            env["LD_LIBRARY_PATH"] = os.pathsep.join([str(own.parent), *before])
+    return env

@@ -1,0 +1,158 @@
+"""The variables of Intel MPI, as its command ``impi_info`` lists and describes them.
+
+MPI_T cannot be asked outside of a launcher in this library, and ``impi_info`` knows more: the range
+of a choice and the words that a variable takes. What it describes is data: a line that is not
+understood is left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from runner import files
+from runner.mpi.library import ParamInfo
+
+COMMAND = "impi_info"
+TIMEOUT_S = 30
+_FORMAT = 1
+"""Changes with the meaning of the stored list."""
+_MOST_BYTES = 4 << 20
+_NAME = re.compile(r"([A-Z][A-Z0-9_]+) *")
+_RANGE = re.compile(r"range: (\d{1,3})-(\d{1,3})\b")
+_ITEM = re.compile(r">|<|-{5}|Arguments|Syntax|I_MPI_\w+=|range:")
+_WORD = re.compile(r"^> ([a-z0-9_| ]+?) -(?: |$)", re.MULTILINE)
+_TYPES = {"MPI_INT": "int", "MPI_UNSIGNED": "int", "MPI_LONG_LONG": "int", "MPI_DOUBLE": "double"}
+_USUAL, _EXPERT = 4, 9
+"""Levels of the variables that are listed always, and with ``-e`` only."""
+
+
+def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, ParamInfo]:
+    """The variables by name; {} if the command is not there or says nothing.
+
+    The list is stored in the cache until the command changes.
+    """
+    place = _stored_at(command)
+    if place is None:
+        return {}
+    texts = _stored(place)
+    if texts is None:
+        texts = [_said(command, environment, *words) for words in (("-a",), ("-a", "-e"))]
+        if all(texts):
+            with suppress(OSError):
+                files.write_atomically(place, json.dumps(texts))
+    usual, everything = texts
+    return parse(everything, set(parse(usual)))
+
+
+def parse(text: str, usual: set[str] | None = None) -> dict[str, ParamInfo]:
+    """The variables in the output of ``impi_info -a``; ``usual`` are those that are not special."""
+    found: dict[str, ParamInfo] = {}
+    blocks: list[tuple[str, list[str]]] = []
+    for line in text.splitlines():
+        if line and not line[0].isspace():
+            named = _NAME.fullmatch(line)
+            blocks.append((named[1] if named else "", []))
+        elif blocks:
+            blocks[-1][1].append(line)
+    for name, lines in blocks:
+        if name:
+            special = usual is not None and name not in usual
+            found[name] = _parameter(name, lines, _EXPERT if special else _USUAL)
+    return found
+
+
+def _parameter(name: str, lines: list[str], level: int) -> ParamInfo:
+    parts: dict[str, list[str]] = {}
+    part = ""
+    for line in lines:
+        heading = line.strip()
+        if heading in ("MPI Datatype:", "Description:", "Default:"):
+            part = heading
+        else:
+            parts.setdefault(part, []).append(line)
+    kind = " ".join(parts.get("MPI Datatype:", [])).strip()
+    text = _joined(parts.get("Description:", []))
+    limits = _RANGE.search(text)
+    numbers = range(int(limits[1]), int(limits[2]) + 1) if limits else ()
+    default = " ".join(parts.get("Default:", [])).strip()
+    return ParamInfo(
+        name=name,
+        type="int" if numbers else _TYPES.get(kind, "string"),
+        default="" if default == "not defined" else default,
+        level=level,
+        help=text,
+        enum={number: str(number) for number in numbers},
+    )
+
+
+def _joined(lines: list[str]) -> str:
+    """The description with each sentence and each item of a list on one line.
+
+    ``impi_info`` cuts long lines, some of them within a word; these go on one column further left.
+    """
+    text = ""
+    for line in lines:
+        cut = line.startswith("   ") and not line.startswith("    ")
+        word = line.lstrip()
+        if cut:
+            text += line[3:]
+        elif _ITEM.match(word) or text.endswith("-") or not text:
+            text += f"\n{word}"
+        else:
+            text += f" {word}"
+    return "\n".join(" ".join(line.split()) for line in text.splitlines()).strip()
+
+
+def words_of(info: ParamInfo) -> frozenset[str]:
+    """The words that a variable takes, if its description lists them as ``> word | other - ...``.
+
+    Empty for a variable of another kind, also where a word has parts (``cache1/2/3``).
+    """
+    found = (word.strip() for group in _WORD.findall(info.help) for word in group.split("|"))
+    return frozenset(found) if info.type == "string" else frozenset()
+
+
+def _said(command: Path, environment: Mapping[str, str], *words: str) -> str:
+    try:
+        done = subprocess.run(
+            [str(command), *words],
+            env=dict(environment),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _stored_at(command: Path) -> Path | None:
+    try:
+        state = command.resolve().stat()
+    except OSError:
+        return None
+    if not os.access(command, os.X_OK):
+        return None
+    words = (str(command.resolve()), state.st_size, state.st_mtime_ns, _FORMAT)
+    name = hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()[:16]
+    return files.cache("impi-info", f"{name}.json")
+
+
+def _stored(place: Path) -> list[str] | None:
+    """The two texts in the cache, checked; None if there are none."""
+    try:
+        texts = json.loads(files.read_bytes(place, _MOST_BYTES))
+    except (OSError, ValueError):
+        return None
+    if not (isinstance(texts, list) and len(texts) == 2):
+        return None
+    return texts if all(isinstance(text, str) and text for text in texts) else None

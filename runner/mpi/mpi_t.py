@@ -1,0 +1,285 @@
+"""The control variables of an MPI library, as MPI_T lists them in a process without a launcher.
+
+MPICH and its derivatives allow MPI_T before MPI_Init, and read their environment at that moment. A
+child process loads the library and lists the variables; another one lists them with other values.
+Names of choices are in the descriptions only, and their numbers nowhere. So the child sets one
+choice after the other and reads the number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner import files
+from runner.mpi.library import ParamInfo
+
+TIMEOUT_S = 30
+_FORMAT = 5
+"""Changes with the meaning of the stored lists."""
+_MOST_BYTES = 8 << 20
+_BASIC = 221
+"""MPI_T_VERBOSITY_USER_BASIC of MPICH and its derivatives: the lowest of nine."""
+_MOST_ENDS = 4
+_TEXT = re.compile(rb"\w{2,80}(?=\0)")
+_WORD = re.compile("[A-Za-z]+")
+_NAMED = re.compile(r"([A-Za-z]\w*)\s+-\s")
+_CHILD = r"""
+import ctypes, json, os, sys
+library = ctypes.CDLL(sys.argv[1])
+tries = json.loads(sys.stdin.read())
+INT = ctypes.c_int
+# The datatypes of the ABI of MPICH; their names cannot be asked for before MPI_Init.
+TYPES = {
+    0x4C000101: "MPI_CHAR",
+    0x4C000405: "MPI_INT",
+    0x4C000406: "MPI_UNSIGNED",
+    0x4C00080B: "MPI_DOUBLE",
+}
+
+def variables(values):
+    os.environ.update(values)
+    number, given = INT(), INT()
+    if library.MPI_T_init_thread(0, ctypes.byref(given)):
+        return None
+    library.MPI_T_cvar_get_num(ctypes.byref(number))
+    found = []
+    for index in range(number.value):
+        name, text = ctypes.create_string_buffer(512), ctypes.create_string_buffer(16384)
+        room, text_room, level, bind, scope, count = (INT(n) for n in (512, 16384, 0, 0, 0, 0))
+        kind, enum, handle = ctypes.c_int64(), ctypes.c_int64(), ctypes.c_void_p()
+        told = [name, room, level, kind, enum, text, text_room, bind, scope]
+        told = [t if isinstance(t, ctypes.Array) else ctypes.byref(t) for t in told]
+        if library.MPI_T_cvar_get_info(index, *told):
+            continue
+        if library.MPI_T_cvar_handle_alloc(index, None, ctypes.byref(handle), ctypes.byref(count)):
+            continue
+        value = ctypes.create_string_buffer(16384)
+        library.MPI_T_cvar_read(handle, value)
+        label = TYPES.get(kind.value, "MPI_LONG_LONG")
+        if label == "MPI_CHAR":
+            shown = value.value.decode(errors="replace")
+        elif label == "MPI_DOUBLE":
+            shown = repr(ctypes.c_double.from_buffer(value).value)
+        elif label in ("MPI_INT", "MPI_UNSIGNED"):
+            numbers = (INT * count.value).from_buffer(value)
+            shown = ":".join(map(str, numbers))
+        else:
+            shown = str(ctypes.c_longlong.from_buffer(value).value)
+        text = text.value.decode(errors="replace")
+        found.append([name.value.decode(), label, count.value, level.value, shown, text])
+    return found
+
+# The variables, from a child of its own: MPI_T reads the environment once in a process.
+def asked(values):
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        with os.fdopen(writer, "w") as file:
+            json.dump(variables(values), file)
+            file.flush()
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as file:
+        text = file.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else None
+
+# The rows of those variables that accept their value.
+def accepted(values):
+    rows = asked(values)
+    if rows is not None:
+        return [row for row in rows if row[0] in values]
+    names = sorted(values)
+    if len(names) < 2:
+        return []
+    half = len(names) // 2
+    parts = names[:half], names[half:]
+    return [row for part in parts for row in accepted({name: values[name] for name in part})]
+
+for values in tries:
+    print(json.dumps(accepted(values) if values else asked(values)), flush=True)
+"""
+
+
+@dataclass(frozen=True)
+class _Variable:
+    """One control variable: ``kind`` is its MPI datatype, ``value`` as text."""
+
+    name: str
+    kind: str
+    count: int
+    level: int
+    value: str
+    text: str
+
+
+def listed(
+    path: Path, tries: Iterable[Mapping[str, str]], environment: Mapping[str, str]
+) -> list[dict[str, _Variable] | None]:
+    """The variables of the library at ``path``, once for each of ``tries``: values to set.
+
+    Without values all variables are listed (None if MPI_T does not begin), with values only those
+    that accept theirs. The list is empty if the library cannot be loaded or is silent.
+    """
+    try:
+        done = subprocess.run(
+            [sys.executable, "-I", "-c", _CHILD, str(path)],
+            input=json.dumps([dict(values) for values in tries]),
+            env=dict(environment),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+            check=False,
+        )
+        found: list[dict[str, _Variable] | None] = []
+        for line in done.stdout.splitlines():
+            rows = json.loads(line)
+            found.append(rows and {row[0]: _Variable(*row) for row in rows})
+    except (OSError, subprocess.TimeoutExpired, ValueError, TypeError):
+        return []
+    return found
+
+
+def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, ParamInfo]:
+    """The parameters of the library at ``path`` with their own defaults; {} if it lists none.
+
+    ``environment`` has no settings of the library. The list is stored in the cache: it takes a
+    fifth of a second to make.
+    """
+    place = _stored_at(path)
+    if place is None:
+        return {}
+    stored = _stored(place)
+    if stored is None:
+        stored = _rows(path, environment)
+        if stored:
+            with suppress(OSError):
+                files.write_atomically(place, json.dumps(stored))
+    return {row[0]: _info(*row) for row in stored}
+
+
+def _info(
+    name: str, kind: str, value: str, level: int, text: str, enum: Mapping[str, str]
+) -> ParamInfo:
+    # A choice takes names only; a number stops the job.
+    words = kind == "MPI_CHAR" or bool(enum)
+    return ParamInfo(
+        name=name,
+        type="string" if words else "double" if kind == "MPI_DOUBLE" else "int",
+        default=enum.get(value, value),
+        level=level,
+        help=text,
+        enum={int(number): word for number, word in enum.items()},
+        by_name=bool(enum),
+    )
+
+
+def _stored_at(path: Path) -> Path | None:
+    import hashlib
+
+    try:
+        state = path.resolve().stat()
+    except OSError:
+        return None
+    words = (str(path.resolve()), state.st_size, state.st_mtime_ns, _FORMAT)
+    name = hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()[:16]
+    return files.cache("mpi-t", f"{name}.json")
+
+
+def _stored(place: Path) -> list[Any] | None:
+    """The rows in the cache, checked; None if there are none."""
+    try:
+        rows = json.loads(files.read_bytes(place, _MOST_BYTES))
+        for name, kind, value, level, text, enum in rows:
+            if not all(isinstance(word, str) for word in (name, kind, value, text)):
+                return None
+            if not isinstance(level, int) or not all(number.isdigit() for number in enum):
+                return None
+    except (OSError, ValueError, TypeError, AttributeError):
+        return None
+    return list(rows)
+
+
+def _rows(path: Path, environment: Mapping[str, str]) -> list[Any]:
+    plain = listed(path, [{}], environment)
+    if not plain or plain[0] is None:
+        return []
+    found = plain[0]
+    numbers = _choices(path, found, environment)
+    return [
+        [
+            v.name,
+            v.kind if v.count == 1 or v.kind == "MPI_CHAR" else "MPI_CHAR",
+            v.value,
+            min(9, max(1, v.level - _BASIC + 1)),
+            v.text,
+            numbers.get(v.name, {}),
+        ]
+        for v in found.values()
+    ]
+
+
+def _choices(
+    path: Path, found: Mapping[str, _Variable], environment: Mapping[str, str]
+) -> dict[str, dict[str, str]]:
+    """For each variable that is a choice: number -> name.
+
+    All variables get their first name at once, then their second, and so on.
+    """
+    # A linker keeps a text that is the end of another one only there.
+    whole = {word.decode() for word in _TEXT.findall(path.read_bytes())}
+    texts = frozenset(word[k:] for word in whole for k in range(len(word)))
+    spoken = frozenset(word for v in found.values() for word in _WORD.findall(v.text))
+    names = {
+        v.name: words
+        for v in found.values()
+        if v.kind == "MPI_INT" and v.count == 1 and len(words := _words(v.text, texts, spoken)) > 1
+    }
+    most = max((len(words) for words in names.values()), default=0)
+    columns = [
+        {name: words[k] for name, words in names.items() if k < len(words)} for k in range(most)
+    ]
+    answers = listed(path, columns, environment)
+    pairs = [
+        (name, variable.value, column[name])
+        for column, answer in zip(columns, answers, strict=False)
+        for name, variable in (answer or {}).items()
+    ]
+    made: dict[str, dict[str, str]] = {}
+    for name, number, word in pairs:
+        made.setdefault(name, {}).setdefault(number, word)
+    return {name: numbers for name, numbers in made.items() if len(numbers) > 1}
+
+
+def _words(text: str, texts: frozenset[str], spoken: frozenset[str]) -> list[str]:
+    """The names of choices in a description: ``NAME - what it means``, one a line.
+
+    MPICH 4.0 lost the line ends, so that a name may follow the word before it directly. Then each
+    end of that word that is among the library's ``texts``, after a word of the descriptions
+    (``spoken``), may be the name; the library refuses the others.
+    """
+    found = []
+    for word in _NAMED.findall(text):
+        if re.search(rf"^\s*{re.escape(word)}\s+-\s", text, re.MULTILINE):
+            found.append(word)
+            continue
+        places = [k for k in range(len(word)) if word[k:] in texts]
+        likely = [k for k in places if not k or word[:k] in spoken]
+        found += [word[k:] for k in (likely or places)[:_MOST_ENDS]]
+    return list(dict.fromkeys(found))
+
+
+def environment_without(prefixes: tuple[str, ...]) -> dict[str, str]:
+    """This process's environment without the variables that begin with one of ``prefixes``."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}

@@ -1,0 +1,44 @@
+"""Options files of Intel MPI's launcher: ``mpiexec.conf``.
+
+``mpiexec.hydra`` reads three of them, each with precedence over the one before: that of the
+installation, that of the user (``~/.mpiexec.conf``), and that of the folder in which a job is
+started. They hold options of the command line, which has precedence over them. They have precedence
+over the environment. ``-noconf`` on the command line leaves them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from runner import files
+
+USER, HERE, SYSTEM = ".mpiexec.conf", "mpiexec.conf", "intel64/etc/mpiexec.conf"
+"""Names below HOME, below the working directory, and below the installation (``I_MPI_ROOT``)."""
+NONE = "-noconf"
+"""The option that leaves the files out."""
+_MOST_BYTES = 1 << 20
+
+
+def conf_files(environment: Mapping[str, str], folder: Path) -> list[Path]:
+    """The files that a launch from ``folder`` reads, the one with the lowest precedence first."""
+    places = [Path(environment[v]) / n for v, n in (("I_MPI_ROOT", SYSTEM), ("HOME", USER))
+              if environment.get(v)]  # fmt: skip
+    return [path for path in (*places, folder / HERE) if path.is_file()]
+
+
+def variables_in(path: Path) -> dict[str, str]:
+    """The variables that a file sets for the ranks (``-genv NAME VALUE``); {} if it is unreadable.
+
+    A ``#`` begins a comment.
+    """
+    try:
+        text = files.read_text(path, _MOST_BYTES)
+    except OSError:
+        return {}
+    words = [word for line in text.splitlines() for word in line.partition("#")[0].split()]
+    found = {}
+    for option, name, value in zip(words, words[1:], words[2:], strict=False):
+        if option in ("-genv", "-env"):
+            found[name] = value
+    return found
