@@ -33,8 +33,8 @@ class SearchRequest(BaseModel):
     name. ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none
     of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``starts`` are
     settings to try first, as the user wrote them. ``features`` and ``params_file`` are paths.
-    ``fidelity``: cheap runs screen the settings.
-    ``libraries`` are further MPI libraries, named as ``target.mpi``, which is that of the default.
+    ``fidelity``: cheap runs screen the settings. ``libraries`` are further MPI libraries, named as
+    ``target.mpi``, which is that of the default.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

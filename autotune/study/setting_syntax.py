@@ -40,7 +40,8 @@ def read_settings(
     settings: list[Setting] = []
     targets: dict[str, ParameterKind] = {}
     for text in texts:
-        found, more = plain_names(_under(library, _values(text, store), text))
+        values = _values(text, store)
+        found, more = plain_names(values if MPI in space else _under(library, values, text))
         found = without_implied(found, space)
         if text.startswith(_OUTSIDE):
             check_values(found, text, space)
@@ -48,6 +49,12 @@ def read_settings(
         settings.append(found)
         targets |= more
     wider = with_extra_parameters(space, settings, library, targets)
+    if MPI in space and wider is not space:
+        added = ", ".join(name for name in wider.names if name not in space)
+        raise UsageError(
+            f"no space of this search has {added}, and under several MPI libraries it is open which "
+            "of them it is for; name a space that has it (--space)"
+        )
     for text, setting in zip(texts, settings, strict=True):
         problems = wider.violations(setting, grid=False)
         if problems:
