@@ -32,6 +32,7 @@ GENERAL_LAYER = {
     "allreduce": "MPIDI_Allreduce_intra_composition_beta",
 }
 """Collectives that shared memory may serve, and the composition that does not use it."""
+_OF_DEVICE = "MPIDI_"
 _INTRA, _INTER = "comm_type=intra", "comm_type=inter"
 _PARENT = "comm_hierarchy=parent"
 _OTHERWISE = {"comm_size=pow2": "comm_size=any", _PARENT: "comm_hierarchy=any"}
@@ -90,7 +91,7 @@ def layered(rules: Sequence[Rule]) -> tuple[Rule, ...]:
 
 def changed_layers(tree: Tree, rules: Sequence[Rule]) -> Tree:
     """The tree of layers, in which the sizes of rules that name an algorithm go to the general
-    layer.
+    layer.  A rule may name a composition (MPIDI_...) instead.
 
     It is changed only for ranks that are all on one node.  Raises UsageError as :func:`changed`.
     """
@@ -98,15 +99,18 @@ def changed_layers(tree: Tree, rules: Sequence[Rule]) -> Tree:
     for name in dict.fromkeys(rule.collective for rule in layered(rules)):
         before = _own(tree, name)
         intra = before.get(_INTRA, before)
-        general: Tree = {f"composition={GENERAL_LAYER[name]}": {}}
-        leaves = {
-            rule: intra if rule.algorithm == LIBRARY_DECIDES else general
-            for rule in rules
-            if rule.collective == name
-        }
+        own = (rule for rule in rules if rule.collective == name)
+        leaves = {rule: _layer(rule, intra) for rule in own}
         node = {"comm_size=node_comm_size": _by_size(leaves, intra), "comm_size=any": intra}
         result[f"collective={name}"] = {**before, _INTRA: node} if _INTRA in before else node
     return result
+
+
+def _layer(rule: Rule, before: Tree) -> Tree:
+    if rule.algorithm == LIBRARY_DECIDES:
+        return before
+    named = rule.algorithm.startswith(_OF_DEVICE)
+    return {f"composition={rule.algorithm if named else GENERAL_LAYER[rule.collective]}": {}}
 
 
 def _own(tree: Tree, name: str) -> Tree:

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from autotune.collective_rules import ENABLE
 from autotune.config.cluster import Cluster
 from autotune.publish.content import Content
-from autotune.publish.formats.base import Canary, Format, Loading, variables
+from autotune.publish.formats.base import Canary, Format, Loading, rule_variables, variables
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
@@ -157,12 +156,13 @@ class Prober:
                 f"{fmt.name}: a launch with the file does not run: {record.state}: {record.reason}"
             )
         seen = {n for n, r in record.read_back.items() if r.state == "in force" or _taken(r)}
+        said = rule_variables(content, self.library)
         return {
             (group, name)
             for group, values in content.groups.items()
             for name in values
             if group in ("mca", "env") and name in seen
-        }
+        } | {("rules", collective) for collective, (name, _) in said.items() if name in seen}
 
     def _loaded(self, fmt: Format, loading: Loading, content: Content) -> None:
         """Raise NotObeyed if a script sets other variables than it should."""
@@ -216,9 +216,7 @@ def _unseen(fmt: Format, missing: Names, ended: Sequence[tuple[Canary, RunRecord
 
 def expected_values(fmt: Format, content: Content, library: Library) -> dict[str, str]:
     """Library parameters that a launch with the file must read back."""
-    if not adapter(library).reads_back:
-        return {}
-    return {ENABLE: "1"} if content.rules else dict(content.groups.get("mca", {}))
+    return fmt.expected(content, library) if adapter(library).reads_back else {}
 
 
 def _fixed(options: tuple[str, ...], names: set[str], placed: bool) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats import Format, find
 from autotune.publish.formats.base import Loading
-from autotune.publish.formats.mpich import FILE, changed
+from autotune.dialects.mpich_trees import FILE, changed
 from autotune.publish.probe import Prober
 from autotune.publish.publication import publish_files
 from autotune.publish.tune_file import NotObeyed

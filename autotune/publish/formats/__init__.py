@@ -19,7 +19,7 @@ from autotune.publish.formats.mca_conf import (
     Tune,
     UserConf,
 )
-from autotune.publish.formats.mpich import MpichEnv, MpichJson
+from autotune.publish.formats.mpich import MpichEnv, MpichJson, MpichLayersJson
 from autotune.publish.formats.page import UserPage
 from autotune.publish.formats.rules import RulesV1, RulesV2, RulesV3
 from autotune.publish.formats.scripts import Csh, Lmod, Sh, SlurmLines, TclModule
@@ -46,6 +46,7 @@ ALL: tuple[Format, ...] = (
     RulesV3(),
     MpichEnv(),
     MpichJson(),
+    MpichLayersJson(),
     ImpiEnv(),
     ImpiUser(),
 )
@@ -107,10 +108,9 @@ def _holds(fmt: Format, content: Content, library: Library) -> bool:
     A rules table among the values of the setting itself is not taken apart: it stays with these
     values.
     """
-    holds_rules = isinstance(fmt, RulesV1)
-    if content.rules and (holds_rules or fmt.loads_rules):
-        return True
-    return not holds_rules and bool(fmt.part(content, library).names)
+    if isinstance(fmt, RulesV1):
+        return bool(content.rules and fmt.part(content, library).rules)
+    return bool((content.rules and fmt.loads_rules) or fmt.part(content, library).names)
 
 
 __all__ = ["ALL", "GROUP", "Canary", "Format", "Loading", "everything", "find", "names", "usual"]
