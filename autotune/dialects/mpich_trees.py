@@ -32,6 +32,7 @@ GENERAL_LAYER = {
     "allreduce": "MPIDI_Allreduce_intra_composition_beta",
 }
 """Collectives that shared memory may serve, and the composition that does not use it."""
+_OF_REDUCTIONS = ("MPIR_Reduce_intra", "MPIR_Allreduce_intra")
 _OF_DEVICE = "MPIDI_"
 _INTRA, _INTER = "comm_type=intra", "comm_type=inter"
 _PARENT = "comm_hierarchy=parent"
@@ -163,7 +164,7 @@ def _leaf(rule: Rule, before: Tree, params: Mapping[str, ParamInfo]) -> Tree:
     leaf = {f"algorithm={rule.algorithm}": _parameters(rule, before, params)}
     places = [path for name, path, _ in _leaves(before) if name == rule.algorithm]
     common = [c for c in places[0] if all(c in path for path in places)] if places else []
-    if before and not places and rule.collective in ("reduce", "allreduce"):
+    if before and not places and rule.algorithm.startswith(_OF_REDUCTIONS):
         common = ["is_commutative=yes", "is_op_built_in=yes", "count=any"]
     if rule.algorithm.endswith("_smp") and _PARENT not in common:
         # It calls the same collective among the ranks of a node.  Without the condition it would

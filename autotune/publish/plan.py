@@ -85,7 +85,6 @@ def plan_files(
     cannot express.
     """
     _refuse_doubts(proposal, force)
-    formats = _complete(formats, proposal.content, library)
     if out is not None and len(formats) > 1 and not _is_folder(out):
         raise UsageError(
             f"-o {out} is one file for {len(formats)} formats; give an existing folder, in "
@@ -150,16 +149,6 @@ def _refuse_doubts(proposal: PublicationSource, force: bool) -> None:
             + "\n".join(f"  - {doubt}" for doubt in proposal.doubts)
             + "\n--force publishes it all the same."
         )
-
-
-def _complete(formats: Sequence[Format], content: Content, library: Library) -> list[Format]:
-    """The formats, and those without which one of them does nothing."""
-    more = [name for fmt in formats for name in fmt.companions(content, library)]
-    have = {fmt.name for fmt in formats}
-    return [
-        *formats,
-        *(known_formats.find(name) for name in dict.fromkeys(more) if name not in have),
-    ]
 
 
 def _parts(

@@ -83,7 +83,7 @@ class Prober:
         ended = [(canary, self._canary(fmt, canary, stage)) for canary in canaries]
         loading = self.staged(fmt, stage(content))
         biggest = max(canaries, key=lambda c: c.ranks, default=Canary(content, frozenset()))
-        record = self.run(loading, content, fmt, biggest.operation, biggest.ranks)
+        record = self.run(loading, content, fmt, biggest.operation, biggest.ranks, biggest.options)
         seen: Names = self._read_back(record, fmt, content)
         for canary, other in ended:
             if other.state in DEAD or (not canary.dies and _bound_otherwise(record, other)):
@@ -103,9 +103,15 @@ class Prober:
         self._told(fmt, loading, content)
 
     def run(
-        self, loading: Loading, content: Content, fmt: Format, operation: str, ranks: int
+        self,
+        loading: Loading,
+        content: Content,
+        fmt: Format,
+        operation: str,
+        ranks: int,
+        options: tuple[str, ...] = (),
     ) -> RunRecord:
-        """Launch the probe program once with the file."""
+        """Launch the probe program, with ``options``, once with the file."""
         expected = expected_values(fmt, content, self.library)
         placed = bool(content.groups.get("placement"))
         cores = self.cluster.cores or self.cluster.cores_per_node or describe_machine().cores
@@ -120,10 +126,8 @@ class Prober:
                 "-m",
                 "runner.micro",
                 operation,
-                "--size",
-                "8",
-                "--count",
-                "20",
+                *SMALL,
+                *options,
             ),
             ranks=ranks,
             env=_own_library(self.library) | dict(loading.env),
@@ -140,7 +144,7 @@ class Prober:
         loading = self.staged(fmt, stage(canary.content))
         # Read-back does not matter here, because the launch must fail before it.
         shown = Content(canary.content.only("placement").groups, canary.content.rules)
-        return self.run(loading, shown, fmt, canary.operation, canary.ranks)
+        return self.run(loading, shown, fmt, canary.operation, canary.ranks, canary.options)
 
     def _read_back(self, record: RunRecord, fmt: Format, content: Content) -> Names:
         wrong = [

@@ -193,7 +193,7 @@ def _as_parameters(header: Header, path: Path) -> Content:
     content = header.content
     if not content.rules:
         return content
-    said = dialect(header.evidence.mpi_family).variables(content.rules)
+    said = dialect(header.mpi.partition(" ")[0]).variables(content.rules)
     found = Content(content.groups)
     for name, value in {**find(header.format).naming(str(path)), **dict(said.values())}.items():
         found = found.with_value(LIBRARY, name, value)

@@ -7,6 +7,7 @@ adds a format by an entry point ``NAME = "module:Class"`` of the group ``autotun
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 from autotune.errors import UsageError
 from autotune.publish.content import Content
@@ -102,6 +103,13 @@ def usual(content: Content, library: Library) -> list[Format]:
     return chosen
 
 
+def complete(formats: Sequence[Format], content: Content, library: Library) -> list[Format]:
+    """The formats, and those without whose files one of them does nothing for the content."""
+    more = [name for fmt in formats for name in fmt.companions(content, library)]
+    have = {fmt.name for fmt in formats}
+    return [*formats, *(find(name) for name in dict.fromkeys(more) if name not in have)]
+
+
 def _holds(fmt: Format, content: Content, library: Library) -> bool:
     """Whether the format can express a part of the content.
 
@@ -113,4 +121,15 @@ def _holds(fmt: Format, content: Content, library: Library) -> bool:
     return bool((content.rules and fmt.loads_rules) or fmt.part(content, library).names)
 
 
-__all__ = ["ALL", "GROUP", "Canary", "Format", "Loading", "everything", "find", "names", "usual"]
+__all__ = [
+    "ALL",
+    "GROUP",
+    "Canary",
+    "Format",
+    "Loading",
+    "complete",
+    "everything",
+    "find",
+    "names",
+    "usual",
+]

@@ -34,7 +34,8 @@ class Canary:
     ``names``.
 
     The launch must fail.  With ``dies`` false it must at least bind its ranks differently than with
-    the real content.  The effect needs ``operation`` of the probe program and ``ranks``.
+    the real content.  The effect needs ``operation`` of the probe program, ``ranks``, and perhaps
+    further ``options`` of the program.
     """
 
     content: Content
@@ -42,6 +43,7 @@ class Canary:
     operation: str = "allreduce"
     ranks: int = 2
     dies: bool = True
+    options: tuple[str, ...] = ()
 
 
 class Format(ABC):

@@ -55,6 +55,8 @@ class MpichTree(RulesV1):
     comment = None
     file: ClassVar[str]
     """The variable that names the tree."""
+    probe: ClassVar[tuple[str, ...]] = ()
+    """Options of a probe program whose collectives the tree certainly serves."""
 
     @abstractmethod
     def builtin(self, library: Library) -> Tree | None:
@@ -102,7 +104,11 @@ class MpichTree(RulesV1):
         found = []
         for name in dict.fromkeys(rule.collective for rule in content.rules):
             names = frozenset({("rules", name)})
-            found.append(Canary(self.broken(content.rules, name, library), names, name, 3))
+            found.append(
+                Canary(
+                    self.broken(content.rules, name, library), names, name, 3, options=self.probe
+                )
+            )
         return found
 
     def live(self, path: Path, library: Library) -> Loading:
@@ -126,6 +132,8 @@ class MpichJson(MpichTree):
     summary = f"algorithms of MPICH's collectives ({FILE})"
     suffix = ".mpich.json"
     file = FILE
+    # Shared memory may serve a program of another level.
+    probe = ("--thread-level", "multiple")
 
     def builtin(self, library: Library) -> Tree | None:
         return builtin_tree(library)
@@ -134,7 +142,7 @@ class MpichJson(MpichTree):
         return changed(before, rules, library.params)
 
     def broken(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
-        """An algorithm of another collective; the first calls go to this layer in any case."""
+        """An algorithm of another collective."""
         other = "MPIR_Bcast_intra_binomial"
         if name == "bcast":
             other = "MPIR_Allreduce_intra_recursive_doubling"
