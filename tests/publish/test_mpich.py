@@ -18,6 +18,8 @@ import pytest
 
 from autotune.cli import main
 from autotune.collective_rules import Rule
+from autotune.collectives.proof import SizeEvidence
+from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.config.cluster import load_cluster
 from autotune.dialects.mpich_trees import FILE, GENERAL_LAYER, LAYERS_FILE, changed, changed_layers
 from autotune.errors import UsageError
@@ -32,6 +34,7 @@ from autotune.store import MpiInfo
 from autotune.testing.format import planned
 from runner.errors import RunnerError
 from runner.launch import Runner
+from runner.machine import describe_machine
 from runner.mpi.discover import adapter
 from runner.mpi.discover import find_library as find_mpi
 from runner.mpi.hydra import python_variables, shared_library
@@ -404,6 +407,45 @@ def test_published_found_in_force_and_undone(
     assert json.loads(capfd.readouterr().out)["files"][0]["in_force"] is True
     assert main(["unpublish", str(made)]) == 0
     assert not made.exists()
+
+
+@pytest.mark.mpi
+def test_a_table_of_collectives_is_published_whole_and_undone(
+    mpich: Library,
+    home: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """Without a format both trees are written, and the script that names them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    rules = (Rule("bcast", 2, 0, "0"), Rule("bcast", 2, 4096, RING))
+    row = SizeEvidence(4096, "x=1", 0.1, 0.01, 0.2, "better", False)
+    part = TablePart("bcast", 2, rules, (row,), 10, 100, 30, ("python", "-m", "x"))
+    here = {"name": "mpich", "version": mpich.version}
+    machine = describe_machine().fingerprint
+    found = CollectiveResult("local", machine, here, "2026-11-21T10:00:00", (part,), {"bcast": {}})
+    TABLES.save(found)
+    given = ["--mpi", mpich.launcher]
+    words = ["publish", "--from", f"collectives:{found.id}", *given]
+    assert main([*words, "-o", ".", "--json", "-"]) == 0, capfd.readouterr().err
+    files = [file["path"] for file in json.loads(capfd.readouterr().out)["files"]]
+    assert [Path(p).name for p in files] == [
+        "autotune-local.mpich.json", "autotune-local.mpich-layers.json", "autotune-local.mpich.sh",
+    ]  # fmt: skip
+    script = Path(files[2]).read_text()
+    assert f"export {FILE}='{files[0]}'" in script
+    assert f"export {LAYERS_FILE}='{files[1]}'" in script
+    checked = ["verify-published", "--no-compare", *given, "--json", "-", *files]
+    assert main(checked) == 0, capfd.readouterr().err
+    states = json.loads(capfd.readouterr().out)["files"]
+    assert [file["in_force"] for file in states] == [True] * 3
+    assert main(["unpublish", *files]) == 0
+    assert not any(Path(path).exists() for path in files)
+    capfd.readouterr()
+    assert main([*words, "--format", "mpich-json", "--dry-run"]) == 0
+    assert "also --format mpich-layers-json" in capfd.readouterr().err
 
 
 def test_without_an_mpich_its_formats_need_unproven(
