@@ -52,8 +52,8 @@ def read_settings(
     if MPI in space and wider is not space:
         added = ", ".join(name for name in wider.names if name not in space)
         raise UsageError(
-            f"no space of this search has {added}, and under several MPI libraries it is open which "
-            "of them it is for; name a space that has it (--space)"
+            f"no space of this search has {added}, and under several MPI libraries it is open "
+            "which of them it is for; name a space that has it (--space)"
         )
     for text, setting in zip(texts, settings, strict=True):
         problems = wider.violations(setting, grid=False)
