@@ -110,6 +110,12 @@ def publish(
         proposal = read_source(
             source, place, library, opened, force, spaces or (), named=mpi is not None
         )
+    asked = len(chosen)
+    chosen = formats.complete(chosen, proposal.content, library)
+    for more in chosen[asked:] if format_names else ():
+        error_console().print(
+            f"also --format {more.name}: without it the other file does nothing", markup=False
+        )
     if not format_names:
         chosen = formats.usual(proposal.content, library)
         said = " ".join(f"--format {fmt.name}" for fmt in chosen)

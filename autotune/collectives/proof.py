@@ -1,17 +1,19 @@
-"""The proof of a table, as a rules file against the default; unproven entries are removed."""
+"""The proof of a table, as the library loads it, against the default.
+
+Unproven entries are removed; where a library needs an algorithm for every size, the table stands or
+falls as a whole.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autotune.collective_rules import ENABLE, FILE, check_rules, rules_text
 from autotune.collectives.measurement import at_size
-from autotune.collectives.tournament import TableEntry, as_rules
-from autotune.errors import UsageError, WorkError
+from autotune.collectives.tournament import TableEntry
+from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, LookPlan, NoBlocks, looks_up_to
@@ -21,13 +23,12 @@ from autotune.study.confirmation import Blocks, confirm_figures
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.run_history import CONFIRM, WARMUP
-from autotune.targets.target import Target
 from runner import files
 
 PAIRS = 12
 PROOF = f"{CONFIRM}:table"
 """Phase of the blocks in the run history."""
-_FILE_SPACE = "rules file"
+_TABLE_SPACE = "rules file"
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,14 @@ def prove_table(
     seed: int = 0,
     limit_s: float | None = None,
     watch: Watcher = silent,
+    leaves_sizes: bool = True,
 ) -> ProvenTable:
-    """Prove a table: run the setting ``table`` (the entries as a rules file) in blocks with the
-    default.  Each run times all sizes and the sizes between them.
+    """Prove a table: run the setting ``table`` (the entries as the library loads them) in blocks
+    with the default.  Each run times all sizes and the sizes between them.
 
-    An entry stays if it is proven faster at half of its sizes or more and slower at none.  Raises
+    An entry stays if it is proven faster at half of its sizes or more and slower at none.  Unless
+    the table ``leaves_sizes`` to the library, all entries stay if one does and the table is slower
+    nowhere.  Raises
     WorkError if the table does not run, BudgetSpent if the budget ends before the proof.
     """
     extra = between(sizes)
@@ -117,6 +121,10 @@ def prove_table(
         raise BudgetSpent("the budget is spent")
     rows = [_row(size, at(entries, size), found.decisions[str(size)], extra) for size in every]
     kept = [_kept(entry, entries, rows) for entry in entries]
+    if not leaves_sizes:
+        slower = any(row.verdict == "worse" for row in rows)
+        stands = not slower and any(entry.setting != DEFAULT for entry in kept)
+        kept = list(entries) if stands else [TableEntry(entries[0].size, DEFAULT)]
     return ProvenTable(_merged(kept), tuple(rows), tuple(proof_warnings(found.proof)))
 
 
@@ -174,28 +182,7 @@ def folder() -> Path:
     return files.cache("collectives")
 
 
-def write_rules(
-    space: Space, operation: str, target: Target, entries: Sequence[TableEntry], place: Path
-) -> Path:
-    """Write the table as a rules file that every Open MPI up to 5 reads.
-
-    The name depends on the content only, because the runs are stored under the name.  Raises
-    UsageError if the file cannot be written.
-    """
-    rules = tuple(as_rules(space, operation, target.ranks, list(entries)))
-    check_rules(rules, target.library)
-    text = rules_text(rules)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-    path = place / f"{operation}-{target.ranks}-{digest}.rules"
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
-    return path
-
-
-def file_space(path: Path) -> Space:
-    """A space with one parameter: the rules file."""
-    parameter = Parameter(FILE, (str(path),), "mca", implies={ENABLE: 1})
-    return Space(_FILE_SPACE, (parameter,))
+def loading_space(parameters: Sequence[Parameter]) -> tuple[Space, Setting]:
+    """The space of the parameters with which a launch obeys the table, and its only setting."""
+    setting = Setting({parameter.name: parameter.levels[0] for parameter in parameters})
+    return Space(_TABLE_SPACE, tuple(parameters)), setting

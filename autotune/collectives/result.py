@@ -10,7 +10,8 @@ from typing import Any
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.collective_rules import Rule
 from autotune.collectives.proof import SizeEvidence
-from autotune.collectives.tournament import OPERATIONS
+from autotune.dialects import dialect
+from autotune.dialects.base import LIBRARY_DECIDES
 
 SCHEMA = "autotune-collectives-1"
 
@@ -36,7 +37,7 @@ class TablePart:
     @property
     def proven(self) -> bool:
         """Whether any rule differs from the library's own choice."""
-        return any(rule.algorithm != "0" for rule in self.rules)
+        return any(rule.algorithm != LIBRARY_DECIDES for rule in self.rules)
 
 
 @dataclass(frozen=True)
@@ -72,22 +73,27 @@ class CollectiveResult:
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """The rules for a file; with more ranks than were measured the library decides."""
+        """The rules for a file; with more ranks than were measured the library decides, if a table
+        can leave anything to it."""
+        leaves = dialect(self.mpi["name"]).leaves_sizes
         found: list[Rule] = []
         for operation in dict.fromkeys(part.operation for part in self.parts):
             own = [part for part in self.parts if part.operation == operation]
             if not any(part.proven for part in own):
                 continue
             for part in own:
-                found += part.rules
-            found.append(Rule(operation, max(part.ranks for part in own) + 1, 0, "0"))
+                found += part.rules if leaves or part.proven else ()
+            if leaves:
+                most = max(part.ranks for part in own)
+                found.append(Rule(operation, most + 1, 0, LIBRARY_DECIDES))
         return tuple(found)
 
     def algorithm(self, part: TablePart, size: int) -> str:
         """The algorithm of the table at a size, by name; "-" if the library decides."""
-        whole = part.ranks if OPERATIONS[part.operation] else 1
+        summed = part.operation in dialect(self.mpi["name"]).sums
+        whole = part.ranks if summed else 1
         rule = [r for r in part.rules if r.message <= size * whole][-1]
-        if rule.algorithm == "0":
+        if rule.algorithm == LIBRARY_DECIDES:
             return "-"
         name = self.algorithms[part.operation].get(rule.algorithm, rule.algorithm)
         segment = f" {rule.segment // 1024}k" if rule.segment else ""

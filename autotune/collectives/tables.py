@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from autotune.collective_rules import FILE
 from autotune.collectives.measurement import (
     SizeMeasurement,
     micro_program,
@@ -19,10 +18,9 @@ from autotune.collectives.proof import (
     ProvenTable,
     between,
     fewest_pairs,
-    file_space,
     folder,
+    loading_space,
     prove_table,
-    write_rules,
 )
 from autotune.collectives.result import CollectiveResult, TablePart
 from autotune.collectives.tournament import (
@@ -30,11 +28,11 @@ from autotune.collectives.tournament import (
     TableEntry,
     Tournament,
     as_rules,
-    restricted,
     table_candidates,
 )
+from autotune.dialects import dialect
 from autotune.errors import UsageError
-from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.space import DEFAULT, Space
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.evaluator import Evaluator
@@ -85,17 +83,17 @@ def find_tables(
                 f"tables for {operation!r} are not supported; expected one of "
                 f"{', '.join(OPERATIONS)}"
             )
+    words = dialect(targets[0].library.family)
     # One machine lock for all tables, so that runs that are compared are close in time.
     with MachineLock(
         "exclusive",
         on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
         cpus=targets[0].cluster.cpu_set,
     ) as lock:
-        for words in targets[-1].shared_notes(lock):
-            terms.say(words)
+        for note in targets[-1].shared_notes(lock):
+            terms.say(note)
         parts, left_out = _parts(targets, operations, terms)
     library = targets[0].library
-    enums = {op: library.params.get(f"coll_tuned_{op}_algorithm") for op in operations}
     return CollectiveResult(
         cluster=targets[0].cluster.name,
         machine=describe_machine().fingerprint,
@@ -103,10 +101,7 @@ def find_tables(
         date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
         parts=tuple(parts),
         left_out=tuple(left_out),
-        algorithms={
-            op: {str(n): w for n, w in (info.enum if info else {}).items()}
-            for op, info in enums.items()
-        },
+        algorithms={operation: words.names(library, operation) for operation in operations},
         guarded=terms.guard,
     )
 
@@ -136,9 +131,8 @@ def _part(
     operation: str, target: Target, terms: TableTerms, left_s: float | None
 ) -> tuple[TablePart, float | None]:
     """One table within ``left_s`` machine seconds, and the seconds that are left of them."""
-    space = restricted(
-        load_space("openmpi", target.library, {**target.facts, "nodes": 1}), operation
-    )
+    words = dialect(target.library.family)
+    space = words.space(target.library, operation, {**target.facts, "nodes": 1})
     every = table_candidates(space)
     terms.say(f"{operation} on {target.ranks} ranks: {len(every)} candidates")
     sizes = terms.sizes
@@ -147,7 +141,9 @@ def _part(
         machine = SizeMeasurement(
             on.evaluator, _budget(on.evaluator, left_s), operation, terms.seed
         )
-        search = Tournament(every, sizes, machine.measure, terms.min_gain)
+        search = Tournament(
+            every, sizes, machine.measure, terms.min_gain, leaves_sizes=words.leaves_sizes
+        )
         search.run()
         left_s, launches = machine.budget.left_s, len(on.evaluator.history.entries)
         limit_s = machine.limit_s
@@ -157,15 +153,17 @@ def _part(
         if (fewest := fewest_pairs(sizes)) > terms.pairs:
             few = f"{fewest} pairs instead of {terms.pairs}"
             terms.say(f"  {few}: with fewer pairs nothing can be proven at all sizes")
-        path = write_rules(space, operation, target, table, folder())
+        rules = as_rules(words, space, operation, target.ranks, table)
+        stem = f"{operation}-{target.ranks}"
+        loads, setting = loading_space(words.loading(rules, target.library, folder(), stem))
         timed = target_for(target, operation, sorted({*sizes, *between(sizes)}))
         options = {"sizes": list(sizes), "pairs": terms.pairs}
-        with _session(timed, file_space(path), options, terms) as on:
+        with _session(timed, loads, options, terms) as on:
             budget = _budget(on.evaluator, left_s)
-            setting = Setting({FILE: str(path)})
             found = prove_table(
                 *(on.evaluator, budget, table, setting, sizes, terms.pairs, terms.seed, limit_s),
                 terms.watch,
+                words.leaves_sizes,
             )
             left_s, launches = budget.left_s, launches + len(on.evaluator.history.entries)
     terms.say(
@@ -176,11 +174,11 @@ def _part(
     )
     for warning in found.warnings:
         terms.say(f"  {warning}")
-    words = [sys.executable, "-m", "runner.micro", *micro_program(operation, sizes)]
-    rules = tuple(as_rules(space, operation, target.ranks, list(found.entries)))
+    program = [sys.executable, "-m", "runner.micro", *micro_program(operation, sizes)]
+    rules = as_rules(words, space, operation, target.ranks, found.entries)
     part = TablePart(
-        operation, target.ranks, rules, found.evidence, search.points, search.grid, launches,
-        tuple(words),
+        operation, target.ranks, tuple(rules), found.evidence, search.points, search.grid, launches,
+        tuple(program),
     )  # fmt: skip
     return part, left_s
 

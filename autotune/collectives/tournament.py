@@ -1,6 +1,6 @@
 """The tournament: finds the fastest algorithm at each size in three rounds, with few measurements.
 
-The second part lists the candidates: the algorithms of one collective with segments and fanouts.
+The second part lists the candidates, and writes the entries of a table as rules.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from autotune.collective_rules import Rule, rules_of
-from autotune.errors import UsageError
-from autotune.space import DEFAULT, Setting, Space, Value
+from autotune.collective_rules import Rule
+from autotune.dialects.base import LIBRARY_DECIDES, Dialect
+from autotune.space import DEFAULT, Setting, Space
 
 Jobs = Mapping[Setting, Sequence[int]]
 Measure = Callable[[Jobs], Mapping[Setting, Mapping[int, float]]]
@@ -55,13 +55,15 @@ class Tournament:
     """The tournament of the candidates: ``run`` measures, then ``table`` gives the entries.
 
     ``points`` counts measurements of a candidate at a size, without the default; ``grid`` is the
-    count of a full grid with three runs of each.
+    count of a full grid with three runs of each.  ``leaves_sizes``: the table may leave sizes to
+    the library.
     """
 
     candidates: Sequence[Setting]
     sizes: Sequence[int]
     measure: Measure
     min_gain: float = 0.05
+    leaves_sizes: bool = True
     points: int = 0
     seen: dict[Setting, dict[int, list[float]]] = field(default_factory=dict)
 
@@ -119,17 +121,38 @@ class Tournament:
     def table(self) -> list[TableEntry]:
         """The entries, ascending by size; neighbours differ.  They have the least total time, where
         each further entry costs :data:`CHANGE` and a candidate must beat the default by
-        ``min_gain``."""
-        choices = [DEFAULT, *self.seen]
+        ``min_gain``.
+
+        If no size can be left to the library, a candidate stands at every size; if none beats the
+        default anywhere, the only entry is the default.
+        """
+        choices = [*([DEFAULT] if self.leaves_sizes else []), *self.seen]
         cost = [[self._cost(choice, size) for choice in choices] for size in self.sizes]
-        return pruned(self.sizes, choices, cost)
+        entries = pruned(self.sizes, choices, cost) if choices else []
+        gains = not entries or self.leaves_sizes or any(map(self._gains, entries))
+        return entries if entries and gains else [TableEntry(self.sizes[0], DEFAULT)]
+
+    def _gains(self, entry: TableEntry) -> bool:
+        """Whether the entry beats the default by ``min_gain`` at a size where it was measured."""
+        own = [size for size in self.seen[entry.setting] if size >= entry.size]
+        best = min((self.ratio(entry.setting, size) for size in own), default=math.inf)
+        return best * (1 + self.min_gain) <= 1
 
     def _cost(self, setting: Setting, size: int) -> float:
-        """Log ratio of the time; that of the default is lowered by ``min_gain``."""
+        """Log ratio of the time; that of the default is lowered by ``min_gain``.
+
+        Where no size can be left to the library, a candidate that was not measured at a size has
+        its ratio at the nearest size, and the cost of a change.
+        """
         if setting == DEFAULT:
             return -math.log1p(self.min_gain)
-        ratio = self.ratio(setting, size)
-        return math.log(ratio) if ratio > 0 else math.inf
+        measured = self.seen.get(setting, {})
+        near, price = size, 0.0
+        if size not in measured and not self.leaves_sizes:
+            near = min(measured, key=lambda other: (abs(math.log(other / size)), other))
+            price = CHANGE
+        ratio = self.ratio(setting, near)
+        return math.log(ratio) + price if ratio > 0 else math.inf
 
 
 def pruned(
@@ -160,47 +183,12 @@ def pruned(
     return entries
 
 
-OPERATIONS = {
-    "bcast": False, "reduce": False, "allreduce": False,
-    "allgather": True, "alltoall": True, "gather": True,
-}  # fmt: skip
-"""Collectives, and whether a rule counts the bytes of all ranks together (coll_tuned_dynamic_file.c
-of Open MPI), while the size of the micro-benchmark is that of one rank."""
-_SEGMENTS = 3
-"""Number of segment sizes tried of an algorithm: smallest, middle and largest."""
-
-
-def restricted(space: Space, operation: str) -> Space:
-    """The space of one collective's algorithms only, with few segment sizes and fanouts.
-
-    Raises UsageError if the MPI of the space has no such algorithms.
-    """
-    if operation not in OPERATIONS:
-        raise UsageError(
-            f"tables for {operation!r} are not supported; expected one of {', '.join(OPERATIONS)}"
-        )
-    main = f"coll_tuned_{operation}_algorithm"
-    if main not in space:
-        why = space.absent.get(main, f"space {space.name} does not have it")
-        raise UsageError(f"algorithms of {operation} cannot be chosen here: {main}: {why}")
-    # A rule cannot state a radix.
-    kept = [p for p in space if p.name.startswith(main) and not p.name.endswith("_radix")]
-    parameters = tuple(p if p.name == main else replace(p, levels=_few(p.levels)) for p in kept)
-    names = {p.name for p in parameters} | set(space.facts)
-    rules = tuple(c for c in space.constraints if c.expr.names <= names)
-    return replace(
-        space, name=f"{operation} algorithms", parameters=parameters, constraints=rules, starts=()
-    )
-
-
-def _few(levels: tuple[Value, ...]) -> tuple[Value, ...]:
-    if len(levels) <= _SEGMENTS:
-        return levels
-    return (levels[0], levels[len(levels) // 2], levels[-1])
+OPERATIONS = ("bcast", "reduce", "allreduce", "allgather", "alltoall", "gather")
+"""Collectives that a table can be made for."""
 
 
 def table_candidates(space: Space) -> list[Setting]:
-    """Every algorithm of a restricted space with its segments and fanouts, without the default."""
+    """Every algorithm of a dialect's space with its further values, without the default."""
     return [setting for setting in space.enumerate() if setting != DEFAULT]
 
 
@@ -213,18 +201,20 @@ class TableEntry:
     setting: Setting
 
 
-def as_rules(space: Space, operation: str, ranks: int, entries: list[TableEntry]) -> list[Rule]:
+def as_rules(
+    words: Dialect, space: Space, operation: str, ranks: int, entries: Sequence[TableEntry]
+) -> list[Rule]:
     """The entries as rules for communicators of ``ranks`` ranks and more.
 
     The first rule begins at size 0, because every reader requires it.
     """
-    whole = ranks if OPERATIONS[operation] else 1
+    whole = ranks if operation in words.sums else 1
     found = []
     for entry in entries:
         message = 0 if entry is entries[0] else entry.size * whole
-        rule = Rule(operation, ranks, message, "0")
+        rule = Rule(operation, ranks, message, LIBRARY_DECIDES)
         if entry.setting != DEFAULT:
-            known = rules_of(space.launched(entry.setting)["mca"])[0]
+            known = words.rule(space, operation, entry.setting)
             rule = replace(known, comm_size=ranks, message=message)
         found.append(rule)
     return found

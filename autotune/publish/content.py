@@ -20,7 +20,11 @@ from autotune.collective_rules import Rule, says_rule
 from autotune.errors import UsageError
 from autotune.space.trust import runs_programs
 
-TABLES = ("coll_tuned_dynamic_rules_filename", "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE")
+TABLES = (
+    "coll_tuned_dynamic_rules_filename",
+    "MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    "MPIR_CVAR_CH4_COLL_SELECTION_TUNING_JSON_FILE",
+)
 """Parameters that name a file which autotune itself publishes."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,199}")
 _VALUE = re.compile(r"[A-Za-z0-9_.,:^+=/@%-]{1,500}")

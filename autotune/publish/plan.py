@@ -13,14 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from autotune.collective_rules import ENABLE, FILE
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish import formats as known_formats
 from autotune.publish.content import Content, check_path, without_rules
 from autotune.publish.formats.base import Format
-from autotune.publish.formats.mpich import FILE as MPICH_FILE
-from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.formats.rules import RulesV1
 from autotune.publish.header import CLOSE, Header, commented, seal, without_block
 from autotune.publish.install import BACKUP, Text, read_installed
@@ -28,6 +25,7 @@ from autotune.publish.source import PublicationSource, read_source
 from autotune.store import Store
 from runner.machine import describe_machine
 from runner.mpi.library import Library
+from runner.types import LIBRARY
 
 
 @dataclass(frozen=True)
@@ -161,24 +159,23 @@ def _parts(
     out: Path | None,
 ) -> list[tuple[Format, Content, Path]]:
     """Each format with its part of the content; raises UsageError unless they cover all of it."""
-    parts: list[tuple[Format, Content, Path]] = []
-    rest = content
-    covered: set[tuple[str, str]] = set()
-    for fmt in sorted(formats, key=lambda f: not isinstance(f, RulesV1)):
-        path = _path(fmt, cluster, library, out)
-        part = fmt.part(rest, library)
-        if isinstance(fmt, RulesV1) and part.rules:
-            covered |= part.names | (rest.names - without_rules(rest).names)
-            rest = without_rules(rest)
-            if isinstance(fmt, MpichJson) and len(formats) > 1:
-                rest = rest.with_value("mca", MPICH_FILE, check_path(str(path)))
-            elif len(formats) > 1:
-                rest = rest.with_value("mca", ENABLE, "1")
-                rest = rest.with_value("mca", FILE, check_path(str(path)))
+    tables: list[Format] = [fmt for fmt in formats if isinstance(fmt, RulesV1)]
+    parts = [(f, f.part(content, library), _path(f, cluster, library, out)) for f in tables]
+    rest, covered = content, set[tuple[str, str]]()
+    if any(part.rules for _, part, _ in parts):
+        # The rules, and the parameters that they replace.
+        rest = without_rules(content)
+        covered = {name for name in content.names - rest.names if name[0] != "rules"}
+    for fmt, _, path in parts if len(formats) > 1 else ():
+        for name, value in fmt.naming(check_path(str(path))).items():
+            rest = rest.with_value(LIBRARY, name, value)
+    for fmt in formats:
+        if fmt not in tables:
+            parts.append((fmt, fmt.part(rest, library), _path(fmt, cluster, library, out)))
+    for fmt, part, _ in parts:
         covered |= part.names
         if not part.names:
             raise UsageError(f"the setting has nothing that the format {fmt.name} can express")
-        parts.append((fmt, part, path))
     if missing := content.names - covered:
         listed = ", ".join(sorted(name for _, name in missing))
         raise UsageError(

@@ -10,10 +10,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from autotune.collective_rules import ENABLE
 from autotune.config.cluster import Cluster
 from autotune.publish.content import Content
-from autotune.publish.formats.base import Canary, Format, Loading, variables
+from autotune.publish.formats.base import Canary, Format, Loading, rule_variables, variables
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
@@ -84,7 +83,7 @@ class Prober:
         ended = [(canary, self._canary(fmt, canary, stage)) for canary in canaries]
         loading = self.staged(fmt, stage(content))
         biggest = max(canaries, key=lambda c: c.ranks, default=Canary(content, frozenset()))
-        record = self.run(loading, content, fmt, biggest.operation, biggest.ranks)
+        record = self.run(loading, content, fmt, biggest.operation, biggest.ranks, biggest.options)
         seen: Names = self._read_back(record, fmt, content)
         for canary, other in ended:
             if other.state in DEAD or (not canary.dies and _bound_otherwise(record, other)):
@@ -104,9 +103,15 @@ class Prober:
         self._told(fmt, loading, content)
 
     def run(
-        self, loading: Loading, content: Content, fmt: Format, operation: str, ranks: int
+        self,
+        loading: Loading,
+        content: Content,
+        fmt: Format,
+        operation: str,
+        ranks: int,
+        options: tuple[str, ...] = (),
     ) -> RunRecord:
-        """Launch the probe program once with the file."""
+        """Launch the probe program, with ``options``, once with the file."""
         expected = expected_values(fmt, content, self.library)
         placed = bool(content.groups.get("placement"))
         cores = self.cluster.cores or self.cluster.cores_per_node or describe_machine().cores
@@ -121,10 +126,8 @@ class Prober:
                 "-m",
                 "runner.micro",
                 operation,
-                "--size",
-                "8",
-                "--count",
-                "20",
+                *SMALL,
+                *options,
             ),
             ranks=ranks,
             env=_own_library(self.library) | dict(loading.env),
@@ -141,7 +144,7 @@ class Prober:
         loading = self.staged(fmt, stage(canary.content))
         # Read-back does not matter here, because the launch must fail before it.
         shown = Content(canary.content.only("placement").groups, canary.content.rules)
-        return self.run(loading, shown, fmt, canary.operation, canary.ranks)
+        return self.run(loading, shown, fmt, canary.operation, canary.ranks, canary.options)
 
     def _read_back(self, record: RunRecord, fmt: Format, content: Content) -> Names:
         wrong = [
@@ -157,12 +160,13 @@ class Prober:
                 f"{fmt.name}: a launch with the file does not run: {record.state}: {record.reason}"
             )
         seen = {n for n, r in record.read_back.items() if r.state == "in force" or _taken(r)}
+        said = rule_variables(content, self.library)
         return {
             (group, name)
             for group, values in content.groups.items()
             for name in values
             if group in ("mca", "env") and name in seen
-        }
+        } | {("rules", collective) for collective, (name, _) in said.items() if name in seen}
 
     def _loaded(self, fmt: Format, loading: Loading, content: Content) -> None:
         """Raise NotObeyed if a script sets other variables than it should."""
@@ -216,9 +220,7 @@ def _unseen(fmt: Format, missing: Names, ended: Sequence[tuple[Canary, RunRecord
 
 def expected_values(fmt: Format, content: Content, library: Library) -> dict[str, str]:
     """Library parameters that a launch with the file must read back."""
-    if not adapter(library).reads_back:
-        return {}
-    return {ENABLE: "1"} if content.rules else dict(content.groups.get("mca", {}))
+    return fmt.expected(content, library) if adapter(library).reads_back else {}
 
 
 def _fixed(options: tuple[str, ...], names: set[str], placed: bool) -> tuple[str, ...]:

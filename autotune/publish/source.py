@@ -13,8 +13,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.collective_rules import Rule
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.config.cluster import Cluster
+from autotune.dialects import dialect
+from autotune.dialects.translation import translated
 from autotune.errors import UsageError
 from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
@@ -318,16 +321,20 @@ def _from_collectives(
     parts = [part for part in result.parts if part.proven]
     # Gains of the entries that differ from the library's own choice.
     gains = [row.gain for part in parts for row in part.evidence if row.verdict == "better"]
+    rules, status = result.rules, "recommended" if result.proven else "unguarded"
+    proven, family = result.proven, result.mpi["name"]
+    if family != library.family:
+        rules, proven, status = _translated(result, library), False, "translated"
     evidence = Evidence(
         source=f"collectives:{result.id}",
-        proven=result.proven,
-        status="recommended" if result.proven else "unguarded",
-        setting=f"{len(result.rules)} rules for {', '.join({p.operation: 0 for p in parts})}",
+        proven=proven,
+        status=status,
+        setting=f"{len(rules)} rules for {', '.join({p.operation: 0 for p in parts})}",
         programs=tuple(f"{part.operation} {part.ranks}x" for part in parts),
         runs=sum(part.launches for part in parts),
-        gain=statistics.median(gains) if gains and result.proven else None,
+        gain=statistics.median(gains) if gains and proven else None,
         date=result.date[:10],
-        mpi_family=result.mpi["name"],
+        mpi_family=family,
         mpi_version=result.mpi["version"],
         machine=result.machine,
         cluster=result.cluster,
@@ -345,7 +352,19 @@ def _from_collectives(
         guarded=result.guarded,
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
-    return PublicationSource(Content(rules=result.rules), evidence, tuple(doubts), True)
+    if family != library.family:
+        doubts.append(
+            f"its algorithms were translated from {family} by name; none was measured here"
+        )
+    return PublicationSource(Content(rules=rules), evidence, tuple(doubts), True)
+
+
+def _translated(result: CollectiveResult, library: Library) -> tuple[Rule, ...]:
+    """The rules in the words of another family; raises UsageError if it has no such algorithms."""
+    words = dialect(library.family)
+    theirs = {part.operation: words.names(library, part.operation) for part in result.parts}
+    families = (result.mpi["name"], library.family)
+    return translated(result.rules, result.algorithms, families, theirs)
 
 
 def _other_machine(measured: str) -> list[str]:

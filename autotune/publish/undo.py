@@ -7,7 +7,7 @@ from pathlib import Path
 from autotune.config.cluster import known_family
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.publish.formats import find
-from autotune.publish.formats.mpich import MpichJson
+from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.header import Header, Split, split_published
 from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_installed, side_of
 from autotune.publish.trust import difference
@@ -81,7 +81,7 @@ def _refusal(path: Path, text: Text, header: Header) -> str:
 def _library_of(header: Header) -> Library:
     """The library that the file was made for, as far as its text depends on it.  Raises UsageError
     if the file alone does not tell it."""
-    if header.format == MpichJson.name:
+    if isinstance(find(header.format), MpichTree):
         raise UsageError("it is made from the library's own tree")
     family, _, rest = header.mpi.partition(" ")
     known_family(family)

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from autotune.collective_rules import ENABLE, FILE
 from autotune.config.cluster import Cluster, cluster_file, load_cluster
+from autotune.dialects import dialect
 from autotune.errors import UsageError
 from autotune.publish.content import Content, Evidence
 from autotune.publish.expiry import Expiry, expiry, still_installed
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
-from autotune.publish.formats.mpich import FILE as MPICH_FILE
-from autotune.publish.formats.mpich import MpichJson
 from autotune.publish.header import Header
 from autotune.publish.install import Text, check_config, read_installed
 from autotune.publish.plan import series
@@ -24,6 +22,7 @@ from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
 from autotune.wording import UNGUARDED, count
+from runner.types import LIBRARY
 
 
 @dataclass
@@ -190,10 +189,12 @@ def publications(states: Iterable[FileState]) -> dict[str, tuple[Evidence, Conte
 
 
 def _as_parameters(header: Header, path: Path) -> Content:
-    """Rules are compared by the parameter that names their file."""
+    """Rules are compared by the parameters that name their file, or that hold them."""
     content = header.content
     if not content.rules:
         return content
-    if header.format == MpichJson.name:
-        return Content(content.groups).with_value("mca", MPICH_FILE, str(path))
-    return Content(content.groups).with_value("mca", ENABLE, "1").with_value("mca", FILE, str(path))
+    said = dialect(header.mpi.partition(" ")[0]).variables(content.rules)
+    found = Content(content.groups)
+    for name, value in {**find(header.format).naming(str(path)), **dict(said.values())}.items():
+        found = found.with_value(LIBRARY, name, value)
+    return found

@@ -13,7 +13,7 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format
-from autotune.publish.formats.mpich import MpichJson
+from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import read_header
 from autotune.publish.install import Text
@@ -53,7 +53,7 @@ def library_of(fmt: Format) -> Library:
 
 def content_of(fmt: Format, content: Content = FULL) -> Content:
     """The part of ``content`` that the format can express."""
-    return fmt.part(TREES if isinstance(fmt, MpichJson) else content, library_of(fmt))
+    return fmt.part(TREES if isinstance(fmt, MpichTree) else content, library_of(fmt))
 
 
 def evidence(**words: object) -> Evidence:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import sys
 from typing import Any
@@ -14,6 +15,9 @@ from runner.micro.sizes import BATCHES, DEFAULT_RANGE, calls, sizes
 
 single_threaded_blas()
 
+THREAD_LEVEL = "--thread-level"
+LEVELS = ("single", "funneled", "serialized", "multiple")
+"""Thread levels in the order of MPI's numbers."""
 USE = """
 Operations:
 {operations}
@@ -22,6 +26,9 @@ Examples:
   mpirun -n 2 python -m runner.micro pingpong --size 4k
   mpirun -n 2 python -m runner.micro bw --size 64k,1m
   mpirun -n 4 python -m runner.micro allreduce          (8 bytes to 1 MiB)
+
+MPI starts with the thread level of an ordinary program (single). Some libraries serve
+collectives differently with --thread-level multiple.
 
 The last line printed is JSON: us = median time of one operation at each size,
 seconds = time of all of them (what autotune compares).
@@ -45,7 +52,19 @@ def build_parser() -> OptionParser:
         help="number of operations at each size; default 2000, fewer from 32 KiB on")  # fmt: skip
     parser.add_argument("--buffers", type=positive, default=1, metavar="B",
         help="pingpong: number of buffers used in turn; default 1")  # fmt: skip
+    parser.add_argument(THREAD_LEVEL, choices=LEVELS, default=LEVELS[0],
+        help=f"with which MPI starts: {', '.join(LEVELS)}; default single")  # fmt: skip
     return parser
+
+
+def thread_level(words: list[str]) -> str:
+    """The thread level that MPI must be started with; :func:`_parse` refuses an unknown one."""
+    found = LEVELS[0]
+    for word, following in itertools.pairwise([*words, ""]):
+        name, sign, value = word.partition("=")
+        if name == THREAD_LEVEL:
+            found = value if sign else following
+    return found if found in LEVELS else LEVELS[0]
 
 
 def main(comm: Any, words: list[str]) -> int:
@@ -60,8 +79,21 @@ def main(comm: Any, words: list[str]) -> int:
         return 0
     points = [_measure(comm, given, size) for size in given.size]
     if comm.rank == 0:
-        _print(given, comm.size, points)
+        _print(given, comm.size, points, _provided())
     return 0
+
+
+def _provided() -> str:
+    """The thread level that the library provides; it may be another one than was asked for."""
+    from mpi4py import MPI
+
+    levels = (
+        MPI.THREAD_SINGLE,
+        MPI.THREAD_FUNNELED,
+        MPI.THREAD_SERIALIZED,
+        MPI.THREAD_MULTIPLE,
+    )
+    return LEVELS[levels.index(MPI.Query_thread())]
 
 
 def help_text() -> str:
@@ -135,7 +167,7 @@ def _timed(comm: Any, work: Any, each: int) -> list[float]:
     return [max(batch) for batch in zip(*comm.allgather(times), strict=True)]
 
 
-def _print(given: Any, ranks: int, points: list[dict[str, Any]]) -> None:
+def _print(given: Any, ranks: int, points: list[dict[str, Any]], provided: str) -> None:
     rates = "mb_s" in points[0]
     print(f"{given.operation}, {ranks} ranks")
     print(f"{'bytes':>10} {'calls':>8} {'us':>12}" + (f" {'MB/s':>10}" if rates else ""))
@@ -143,6 +175,7 @@ def _print(given: Any, ranks: int, points: list[dict[str, Any]]) -> None:
         rate = f" {p['mb_s']:>10.1f}" if rates else ""
         print(f"{p['size']:>10} {p['count']:>8} {p['us']:>12.3f}{rate}")
     head = {"benchmark": given.operation, "ranks": ranks, "buffers": given.buffers}
+    head["thread_level"] = provided
     # A single size is also printed at the top level, so that a metric such as json:us finds it.
     single = points[0] if len(points) == 1 else {}
     total = sum(p["seconds"] for p in points)
@@ -150,4 +183,4 @@ def _print(given: Any, ranks: int, points: list[dict[str, Any]]) -> None:
 
 
 if __name__ == "__main__":
-    run("runner.micro", "single", lambda comm: main(comm, sys.argv[1:]))
+    run("runner.micro", thread_level(sys.argv[1:]), lambda comm: main(comm, sys.argv[1:]))

@@ -36,15 +36,14 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 ABI_NAME = "libmpi.so.12"
 """The library that programs built for the ABI of MPICH ask for; mpi4py's wheel is one."""
-NAMES = ("libmpich.so.12", ABI_NAME)
-"""Names of the library. Distributions keep MPICH beside Open MPI, whose library is ``libmpi``
-too."""
 _OTHER_NAMES = {
     ABI_NAME: "libmpich.so.12",
     "libmpifort.so.12": "libmpichfort.so.12",
     "libmpicxx.so.12": "libmpichcxx.so.12",
 }
-"""Names of the libraries in distributions that keep MPICH beside Open MPI."""
+"""Names of the libraries in distributions that keep MPICH beside Open MPI, whose library is
+``libmpi`` too."""
+NAMES = (_OTHER_NAMES[ABI_NAME], ABI_NAME)
 PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
 """Placement as variables of Hydra; Hydra has no choice of the order of ranks."""
 

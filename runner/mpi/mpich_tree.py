@@ -1,14 +1,19 @@
-"""A selection tree of MPICH: which algorithm a collective uses, by ranks and message size.
+"""The selection trees of MPICH: which algorithm a collective uses, by ranks and message size.
 
-MPICH has no command that prints the tree. A file that replaces the tree must be complete: if a
-collective is missing, every program that calls it aborts. The tree is a constant text in the shared
-library and is read there.
+Two of them matter here. One chooses the layer (a composition of the CH4 device): within a node,
+shared memory serves some collectives of single-threaded programs. The other one chooses the
+algorithm of the general layer.
+
+MPICH has no command that prints the trees. A file that replaces a tree must be complete: if a
+collective is missing, every program that calls it aborts. The trees are constant texts in the
+shared library and are read there.
 """
 
 from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -19,28 +24,54 @@ from runner.mpi.library import Library
 Tree = dict[str, Any]
 _TREE = re.compile(rb'\{"collective=[^\0]{2,1000000}\0')
 _ALGORITHM = re.compile(r'"algorithm=(MPI[A-Z]+)_')
+_NAME = re.compile(rb"\0algorithm=(MPIR_[A-Za-z0-9_]{1,100})(?=\0)")
+
+
+@dataclass(frozen=True)
+class _Selection:
+    """What the shared library holds: both trees, and the algorithms that a file may name."""
+
+    algorithms: Tree | None = None
+    layers: Tree | None = None
+    names: frozenset[str] = frozenset()
 
 
 def builtin_tree(library: Library) -> Tree | None:
     """The tree by which this MPICH selects algorithms by default; None if it is not found."""
+    return _selection(library).algorithms
+
+
+def builtin_layers(library: Library) -> Tree | None:
+    """The tree by which this MPICH selects layers by default; None if it is not found."""
+    return _selection(library).layers
+
+
+def algorithm_names(library: Library) -> frozenset[str]:
+    """The algorithms of the general layer that this MPICH reads in a file."""
+    return _selection(library).names
+
+
+def _selection(library: Library) -> _Selection:
     path = shared_library(library)
-    return None if path is None else _read_tree(path, path.stat().st_mtime_ns)
+    return _Selection() if path is None else _read(path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=4)
-def _read_tree(path: Path, changed: int) -> Tree | None:
-    """The tree of the library that names only algorithms of the general layer.
-
-    The other trees choose between layers (compositions) or are for shared memory (MPIDI_POSIX).
-    """
-    for found in _TREE.finditer(path.read_bytes()):
+def _read(path: Path, changed: int) -> _Selection:
+    """The trees of the library; that for shared memory (MPIDI_POSIX) is neither of them."""
+    content = path.read_bytes()
+    algorithms, layers = None, None
+    for found in _TREE.finditer(content):
         text = found[0][:-1].decode(errors="replace")
-        if set(_ALGORITHM.findall(text)) != {"MPIR"} or '"composition=' in text:
-            continue
         try:
             tree = json.loads(text)
         except ValueError:
             continue
-        if isinstance(tree, dict):
-            return tree
-    return None
+        if not isinstance(tree, dict):
+            continue
+        if '"composition=' in text:
+            layers = layers or tree
+        elif set(_ALGORITHM.findall(text)) == {"MPIR"}:
+            algorithms = algorithms or tree
+    names = frozenset(name.decode() for name in _NAME.findall(content))
+    return _Selection(algorithms, layers, names)

@@ -5,22 +5,19 @@ from __future__ import annotations
 import pytest
 
 from autotune.collective_rules import Rule, check_rules
-from autotune.collectives.tournament import (
-    OPERATIONS,
-    TableEntry,
-    as_rules,
-    restricted,
-    table_candidates,
-)
+from autotune.collectives.tournament import OPERATIONS, TableEntry, as_rules, table_candidates
+from autotune.dialects import dialect
+from autotune.dialects.openmpi import restricted
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Space, load_space
 from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD
 
+OPEN_MPI = dialect("openmpi")
+
 
 def space(library: Library, operation: str, ranks: int = 4) -> Space:
-    facts = {"ranks": ranks, "cores": 4, "nodes": 1}
-    return restricted(load_space("openmpi", library, facts), operation)
+    return OPEN_MPI.space(library, operation, {"ranks": ranks, "cores": 4, "nodes": 1})
 
 
 @pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
@@ -31,7 +28,7 @@ def test_every_candidate_is_a_legal_rule(library: Library, operation: str) -> No
     assert 2 <= len(every) <= 40
     assert len(set(every)) == len(every)
     for setting in every:
-        rules = as_rules(found, operation, 4, [TableEntry(8, setting)])
+        rules = as_rules(OPEN_MPI, found, operation, 4, [TableEntry(8, setting)])
         check_rules(tuple(rules), library)
         assert rules[0].message == 0
         assert rules[0].algorithm != "0"
@@ -52,13 +49,13 @@ def test_sizes_are_counted_as_the_library_counts() -> None:
         here = space(NEW, operation)
         first, second = table_candidates(here)[:2]
         entries = [TableEntry(8, DEFAULT), TableEntry(64, first), TableEntry(1024, second)]
-        rules = as_rules(here, operation, 4, entries)
+        rules = as_rules(OPEN_MPI, here, operation, 4, entries)
         assert rules[0] == Rule(operation, 4, 0, "0")
         assert [r.message for r in rules] == [0, 64 * factor, 1024 * factor]
 
 
 def test_what_has_no_table() -> None:
-    with pytest.raises(UsageError, match="tables for 'scan' are not supported"):
-        space(NEW, "scan")
     with pytest.raises(UsageError, match="cannot be chosen here"):
         restricted(load_space("null"), "bcast")
+    with pytest.raises(UsageError, match="there are no tables of collectives for other"):
+        dialect("other")

@@ -80,6 +80,25 @@ def test_false_entries_are_rare() -> None:
     assert all(found.entries == (TableEntry(64, DEFAULT),) for found in false)
 
 
+def whole(speed: Speed) -> tuple[TableEntry, ...]:
+    """What stays of a table that names an algorithm for every size."""
+    evaluator, named = Timed(speed, 0), Setting({"algorithm": 7})
+    entries = [TableEntry(64, named), TableEntry(1024, CHAIN)]
+    budget = Budget(evaluator.history)
+    given = (evaluator, budget, entries, TABLE, ALL, 40)
+    return prove_table(*given, seed=1, limit_s=20.0, leaves_sizes=False).entries
+
+
+def test_a_table_without_gaps_stands_or_falls_as_a_whole() -> None:
+    """Sizes that are neither faster nor slower stay: no rule can leave them to the library."""
+    assert len(whole(faster(0.3))) == 2
+    assert whole(faster(0.0)) == (TableEntry(64, DEFAULT),)
+    slower = faster(0.3)
+    assert whole(lambda s, size: 1.4 if s and size < 1024 else slower(s, size)) == (
+        TableEntry(64, DEFAULT),
+    )
+
+
 def test_slower_at_one_size_is_enough_to_leave_it_out() -> None:
     def speed(setting: Setting, size: int) -> float:
         return 1.0 if not setting else 1.4 if size == 16384 else 0.7

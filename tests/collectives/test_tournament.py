@@ -115,6 +115,28 @@ def test_a_candidate_that_fails_is_never_chosen() -> None:
     assert search.table() == [TableEntry(SIZES[0], named(2))]
 
 
+def table_without_default(curve: Mapping[int, Mapping[int, float]]) -> list[TableEntry]:
+    """The table of candidates with these ratios, where no size can be left to the library."""
+
+    def measure(jobs: Jobs) -> Mapping[Setting, Mapping[int, float]]:
+        return {s: {z: curve[int(s["algorithm"])][z] for z in sizes} for s, sizes in jobs.items()}
+
+    search = Tournament([named(n) for n in curve], [8, 64, 512], measure, leaves_sizes=False)
+    search.run()
+    return search.table()
+
+
+def test_where_no_size_can_be_left_a_candidate_stands_at_each() -> None:
+    found = table_without_default({1: {8: 1.02, 64: 1.1, 512: 3.0}, 2: {8: 2.0, 64: 1.9, 512: 0.5}})
+    assert [e.setting for e in found] == [named(1), named(2)]
+    assert found[0].size == 8
+
+
+def test_where_nothing_is_gained_there_is_no_such_table() -> None:
+    slow = {8: 1.02, 64: 1.1, 512: 0.99}
+    assert table_without_default({1: slow, 2: slow}) == [TableEntry(8, DEFAULT)]
+
+
 COSTS = st.lists(st.lists(st.floats(-1, 1), min_size=3, max_size=3), min_size=1, max_size=6)
 
 

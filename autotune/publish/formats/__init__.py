@@ -7,6 +7,7 @@ adds a format by an entry point ``NAME = "module:Class"`` of the group ``autotun
 from __future__ import annotations
 
 import difflib
+from collections.abc import Sequence
 
 from autotune.errors import UsageError
 from autotune.publish.content import Content
@@ -19,7 +20,7 @@ from autotune.publish.formats.mca_conf import (
     Tune,
     UserConf,
 )
-from autotune.publish.formats.mpich import MpichEnv, MpichJson
+from autotune.publish.formats.mpich import MpichEnv, MpichJson, MpichLayersJson
 from autotune.publish.formats.page import UserPage
 from autotune.publish.formats.rules import RulesV1, RulesV2, RulesV3
 from autotune.publish.formats.scripts import Csh, Lmod, Sh, SlurmLines, TclModule
@@ -46,6 +47,7 @@ ALL: tuple[Format, ...] = (
     RulesV3(),
     MpichEnv(),
     MpichJson(),
+    MpichLayersJson(),
     ImpiEnv(),
     ImpiUser(),
 )
@@ -101,16 +103,33 @@ def usual(content: Content, library: Library) -> list[Format]:
     return chosen
 
 
+def complete(formats: Sequence[Format], content: Content, library: Library) -> list[Format]:
+    """The formats, and those without whose files one of them does nothing for the content."""
+    more = [name for fmt in formats for name in fmt.companions(content, library)]
+    have = {fmt.name for fmt in formats}
+    return [*formats, *(find(name) for name in dict.fromkeys(more) if name not in have)]
+
+
 def _holds(fmt: Format, content: Content, library: Library) -> bool:
     """Whether the format can express a part of the content.
 
     A rules table among the values of the setting itself is not taken apart: it stays with these
     values.
     """
-    holds_rules = isinstance(fmt, RulesV1)
-    if content.rules and (holds_rules or fmt.loads_rules):
-        return True
-    return not holds_rules and bool(fmt.part(content, library).names)
+    if isinstance(fmt, RulesV1):
+        return bool(content.rules and fmt.part(content, library).rules)
+    return bool((content.rules and fmt.loads_rules) or fmt.part(content, library).names)
 
 
-__all__ = ["ALL", "GROUP", "Canary", "Format", "Loading", "everything", "find", "names", "usual"]
+__all__ = [
+    "ALL",
+    "GROUP",
+    "Canary",
+    "Format",
+    "Loading",
+    "complete",
+    "everything",
+    "find",
+    "names",
+    "usual",
+]

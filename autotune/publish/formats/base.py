@@ -6,10 +6,11 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
+from autotune.dialects import dialect
 from autotune.publish.content import Content, check_published_groups
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
@@ -33,7 +34,8 @@ class Canary:
     ``names``.
 
     The launch must fail.  With ``dies`` false it must at least bind its ranks differently than with
-    the real content.  The effect needs ``operation`` of the probe program and ``ranks``.
+    the real content.  The effect needs ``operation`` of the probe program, ``ranks``, and perhaps
+    further ``options`` of the program.
     """
 
     content: Content
@@ -41,6 +43,7 @@ class Canary:
     operation: str = "allreduce"
     ranks: int = 2
     dies: bool = True
+    options: tuple[str, ...] = ()
 
 
 class Format(ABC):
@@ -105,6 +108,21 @@ class Format(ABC):
         """Canaries for values that cannot be read back."""
         return []
 
+    def expected(self, content: Content, library: Library) -> dict[str, str]:
+        """Library parameters that a launch with the file must read back."""
+        return dict(content.groups.get(LIBRARY, {})) | dict(
+            rule_variables(content, library).values()
+        )
+
+    def companions(self, content: Content, library: Library) -> tuple[str, ...]:
+        """Names of formats without whose files this file does nothing for the content."""
+        return ()
+
+    def naming(self, path: str) -> dict[str, str]:
+        """Library parameters with which a launch loads the file at ``path``; empty if there are
+        none."""
+        return {}
+
     def default_path(self, cluster: str, library: Library) -> Path:
         """The usual path of the file."""
         return Path(f"autotune-{cluster}{self.suffix}")
@@ -127,10 +145,22 @@ def policies(content: Content, library: Library) -> dict[str, str]:
     return {POLICIES[name][new]: value for name, value in placed.items() if name in POLICIES}
 
 
+def rule_variables(content: Content, library: Library) -> dict[str, tuple[str, str]]:
+    """Rules that environment variables of this family can express: collective -> name, value."""
+    return dialect(library.family).variables(content.rules) if content.rules else {}
+
+
+def with_rules(part: Content, content: Content, library: Library) -> Content:
+    """``part`` with the rules of ``content`` that environment variables can express."""
+    said = rule_variables(content, library)
+    return replace(part, rules=tuple(r for r in content.rules if r.collective in said))
+
+
 def variables(content: Content, library: Library) -> dict[str, str]:
     """Everything that environment variables can express, for this library's family and version."""
     groups, launcher = content.groups, adapter(library)
     said = launcher.variables(groups, groups.get("placement", {}))
+    said |= dict(rule_variables(content, library).values())
     own = dict(groups.get("env", {}))
     return said | own | launcher.variables({LIBRARY: launcher.forwarding(own)}, {})
 

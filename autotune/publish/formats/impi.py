@@ -17,6 +17,7 @@ from autotune.publish.formats.base import (
     home_copy,
     policy_canaries,
     variables,
+    with_rules,
 )
 from autotune.publish.formats.scripts import Sh
 from runner.mpi.intel import FAMILY, IntelMpi
@@ -24,15 +25,15 @@ from runner.mpi.library import Library
 from runner.mpi.mpiexec_conf import USER
 
 
-def _own_part(content: Content) -> Content:
-    """The library's own variables, a binding, and variables of other parts."""
+def _own_part(content: Content, library: Library) -> Content:
+    """The library's own variables, rules, a binding, and variables of other parts."""
     part = content.only("mca", "placement", "env")
     foreign = {
         ("mca", n) for n in part.groups.get("mca", {}) if not n.startswith(IntelMpi.prefixes)
     }
     placed = part.groups.get("placement", {})
     unsaid = {("placement", n) for n in placed if n not in IntelMpi.placement_names}
-    return part.without(foreign | unsaid)
+    return with_rules(part.without(foreign | unsaid), content, library)
 
 
 class ImpiEnv(Sh):
@@ -44,7 +45,7 @@ class ImpiEnv(Sh):
     family = FAMILY
 
     def part(self, content: Content, library: Library) -> Content:
-        return _own_part(content)
+        return _own_part(content, library)
 
 
 class ImpiUser(Format):
@@ -60,7 +61,7 @@ class ImpiUser(Format):
     relative = USER
 
     def part(self, content: Content, library: Library) -> Content:
-        return _own_part(content)
+        return _own_part(content, library)
 
     def body(self, content: Content, library: Library) -> str:
         found = sorted(variables(content, library).items())

@@ -62,6 +62,12 @@ class RulesV1(Format):
         where = ("--mca", FILE, str(path.absolute()))
         return Loading(options=("--mca", ENABLE, "1", *where))
 
+    def expected(self, content: Content, library: Library) -> dict[str, str]:
+        return {ENABLE: "1"}
+
+    def naming(self, path: str) -> dict[str, str]:
+        return {ENABLE: "1", FILE: path}
+
 
 class RulesV2(RulesV1):
     """Version 2, with a column for the largest number of requests; read from 5.0.7 on."""

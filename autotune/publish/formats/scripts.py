@@ -25,6 +25,7 @@ from autotune.publish.formats.base import (
     policy_canaries,
     value_canaries,
     variables,
+    with_rules,
 )
 from autotune.study.setting_syntax import VERSION_CHECK
 from runner.mpi.discover import adapter
@@ -61,7 +62,8 @@ class Script(Format):
         # them.
         placed = content.groups.get("placement", {})
         unsaid = {("placement", name) for name in placed if name not in launcher.placement_names}
-        return content.only(*launcher.kinds, "placement", "env").without(unsaid)
+        part = content.only(*launcher.kinds, "placement", "env").without(unsaid)
+        return with_rules(part, content, library)
 
     def body(self, content: Content, library: Library) -> str:
         found = sorted(variables(content, library).items())

@@ -1,0 +1,29 @@
+"""Dialects: how each family of MPI libraries names the algorithms of collectives in a table.
+
+A dialect lists the candidates of one collective, turns a setting into a rule, and loads rules into
+a launch.  Other modules ask the dialect of a library and never compare family names.
+"""
+
+from __future__ import annotations
+
+from autotune.dialects.base import Dialect
+from autotune.dialects.impi import IntelDialect
+from autotune.dialects.mpich import MpichDialect
+from autotune.dialects.openmpi import OpenMpiDialect
+from autotune.errors import UsageError
+
+_ALL: tuple[Dialect, ...] = (OpenMpiDialect(), MpichDialect(), IntelDialect())
+
+
+def dialect(family: str) -> Dialect:
+    """The dialect of a family; raises UsageError if it has none."""
+    for one in _ALL:
+        if one.family == family:
+            return one
+    raise UsageError(
+        f"there are no tables of collectives for {family}; expected one of "
+        f"{', '.join(one.family for one in _ALL)}"
+    )
+
+
+__all__ = ["Dialect", "dialect"]

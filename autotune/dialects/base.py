@@ -1,0 +1,73 @@
+"""The interface to a dialect."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from autotune.collective_rules import Rule
+from autotune.errors import UsageError
+from autotune.space import Parameter, Setting, Space, Value
+from runner.mpi.library import Library
+
+LIBRARY_DECIDES = "0"
+"""The algorithm of a rule that leaves the choice to the library, in every family."""
+
+
+class Dialect(ABC):
+    """The rules of one family of libraries."""
+
+    family: ClassVar[str]
+    leaves_sizes: ClassVar[bool] = True
+    """Whether a rule can leave sizes to the library's own choice.  If not, a table names an
+    algorithm for every size, and is proven as a whole."""
+    sums: ClassVar[frozenset[str]]
+    """Collectives whose rules count the bytes of all ranks together, while the size of the
+    micro-benchmark is that of one rank."""
+
+    @abstractmethod
+    def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
+        """The algorithms of one collective, with the few further values that matter.
+
+        Raises UsageError if they cannot be chosen in this library.
+        """
+
+    @abstractmethod
+    def rule(self, space: Space, operation: str, setting: Setting) -> Rule:
+        """The rule, for all sizes, that has the effect of a setting of :meth:`space`."""
+
+    @abstractmethod
+    def loading(
+        self, rules: Sequence[Rule], library: Library, place: Path, stem: str
+    ) -> tuple[Parameter, ...]:
+        """Parameters, each with one level, with which a launch obeys the rules of one collective.
+
+        Files are written below ``place``; their names begin with ``stem`` and depend on the content
+        only, because runs are stored under them.  Raises UsageError if they cannot be written.
+        """
+
+    @abstractmethod
+    def names(self, library: Library, operation: str) -> dict[str, str]:
+        """Algorithms as rules name them, and their names for people."""
+
+    def variables(self, rules: Sequence[Rule]) -> dict[str, tuple[str, str]]:
+        """Rules as environment variables: collective -> name and value.
+
+        Empty if the family has files for them.
+        """
+        return {}
+
+
+def written(text: str, place: Path, stem: str, suffix: str) -> Path:
+    """The file with ``text`` below ``place``; its name depends on the text."""
+    digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+    path = place / f"{stem}-{digest}{suffix}"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    except OSError as problem:
+        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+    return path

@@ -1,0 +1,88 @@
+"""Intel MPI: presets of algorithms, by number, with ranges of sizes in I_MPI_ADJUST_* variables.
+
+As seen with 2021.18: the library cuts the numbers of ranks and the sizes at the upper ends of the
+ranges, and the last range holds for everything above.  No word of such a value is the library's own
+choice: 0 is a preset of its own, often a slow one.  So a table names a preset for every size.
+A value that the library does not understand is ignored with a message, which is read back.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from autotune.collective_rules import MOST, Rule
+from autotune.dialects.base import LIBRARY_DECIDES, Dialect
+from autotune.errors import UsageError
+from autotune.space import Parameter, Setting, Space, Value
+from runner.mpi.library import Library
+
+
+class IntelDialect(Dialect):
+    family = "impi"
+    leaves_sizes = False
+    sums = frozenset()  # As seen: allgather and alltoall count the bytes of one rank.
+
+    def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
+        return Space(
+            f"{operation} algorithms",
+            (Parameter(_main(operation), self._presets(library, operation)),),
+            facts=facts,
+        )
+
+    def _presets(self, library: Library, operation: str) -> tuple[int, ...]:
+        name = _main(operation)
+        info = library.params.get(name)
+        found = tuple(number for number in sorted(info.enum) if number) if info else ()
+        if not found:
+            raise UsageError(
+                f"algorithms of {operation} cannot be chosen here: this library does not list the "
+                f"values of {name} (impi_info)"
+            )
+        return found
+
+    def rule(self, space: Space, operation: str, setting: Setting) -> Rule:
+        return Rule(operation, 1, 0, str(setting[_main(operation)]))
+
+    def loading(
+        self, rules: Sequence[Rule], library: Library, place: Path, stem: str
+    ) -> tuple[Parameter, ...]:
+        return tuple(Parameter(n, (value,)) for n, value in self.variables(rules).values())
+
+    def names(self, library: Library, operation: str) -> dict[str, str]:
+        return {str(n): f"preset {n}" for n in self._presets(library, operation)}
+
+    def variables(self, rules: Sequence[Rule]) -> dict[str, tuple[str, str]]:
+        return {
+            name: (_main(name), _value([rule for rule in rules if rule.collective == name]))
+            for name in dict.fromkeys(rule.collective for rule in rules)
+        }
+
+
+def _main(operation: str) -> str:
+    return f"I_MPI_ADJUST_{operation.upper()}"
+
+
+def _value(rules: Sequence[Rule]) -> str:
+    """``PRESET:FIRST-LAST@FIRST-LAST;...``; the ranks are left out if there is one number only.
+
+    Raises UsageError for a rule that leaves its sizes to the library.
+    """
+    for rule in rules:
+        if rule.algorithm == LIBRARY_DECIDES or not rule.algorithm.isdecimal():
+            raise UsageError(
+                f"the rule for {rule.collective} from {rule.message} bytes names the algorithm "
+                f"{rule.algorithm!r}: Intel MPI needs the number of a preset for every size"
+            )
+    words = []
+    numbers = sorted({rule.comm_size for rule in rules})
+    for ranks, more in itertools.pairwise([*numbers, MOST + 1]):
+        own = sorted((r.message, r.algorithm) for r in rules if r.comm_size == ranks)
+        least = 1 if ranks == numbers[0] else ranks
+        where = f"@{least}-{more - 1}" if len(numbers) > 1 else ""
+        starts = [0, *(message for message, _ in own[1:]), MOST + 1]
+        ends = itertools.pairwise(starts)
+        for (first, end), (_, preset) in zip(ends, own, strict=True):
+            words.append(f"{preset}:{first}-{end - 1}{where}")
+    return ";".join(words)

@@ -1,0 +1,136 @@
+"""MPICH: the algorithms of the general layer, by name, in selection trees.
+
+The default of a table is the library's own choice: within a node that is often shared memory
+(release and gather), which has no other algorithms.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from autotune.collective_rules import Rule
+from autotune.dialects.base import Dialect, written
+from autotune.dialects.mpich_trees import (
+    FILE,
+    LAYERS_FILE,
+    PARAMETERS,
+    SUMS,
+    changed,
+    changed_layers,
+    layered,
+)
+from autotune.errors import UsageError
+from autotune.space import Parameter, Setting, Space, Value, parse_expression
+from runner.mpi.library import Library
+from runner.mpi.mpich_tree import algorithm_names, builtin_layers, builtin_tree
+
+_LEFT_OUT = frozenset({"auto", "smp", "ccl", "pairwise_sendrecv_replace"})
+"""The library's choice, one that calls the others again, libraries for graphics processors, and one
+for calls in place only."""
+_FANOUTS = (4, 8)
+_SEGMENTS = (65536,)
+"""Values that are tried beside the library's own."""
+_CHUNK = "TREE_PIPELINE_CHUNK_SIZE"
+
+
+class MpichDialect(Dialect):
+    family = "mpich"
+    sums = SUMS
+
+    def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
+        words = tuple(self._words(library, operation))
+        stem = _stem(operation)
+        layer = library.params.get(f"{stem}_POSIX_INTRA_ALGORITHM")
+        implied = {layer.name: "mpir"} if layer and "mpir" in layer.enum.values() else {}
+        main = Parameter(_main(operation), words, default="auto", implies=implied)
+        shapes = [
+            Parameter(
+                name,
+                levels,
+                when=parse_expression(
+                    " or ".join(f"{_main(operation)} == {word!r}" for word in users)
+                ),
+            )
+            for name, levels, users in _shapes(library, operation, words, int(facts["ranks"]))
+        ]
+        return Space(f"{operation} algorithms", (main, *shapes), facts=facts)
+
+    def _words(self, library: Library, operation: str) -> dict[str, str]:
+        """The library's words for algorithms -> their names in a tree."""
+        info = library.params.get(_main(operation))
+        known = algorithm_names(library)
+        words = [word for word in info.enum.values() if word not in _LEFT_OUT] if info else []
+        found = {word: _name(operation, word) for word in words}
+        found = {word: name for word, name in found.items() if name in known}
+        if not found:
+            raise UsageError(
+                f"algorithms of {operation} cannot be chosen here: this MPICH does not list the "
+                f"values of {_main(operation)}"
+            )
+        return found
+
+    def rule(self, space: Space, operation: str, setting: Setting) -> Rule:
+        stem = f"{_stem(operation)}_"
+        rule = Rule(operation, 1, 0, _name(operation, str(setting[_main(operation)])))
+        for name, value in setting.items():
+            if name == f"{stem}{_CHUNK}":
+                rule = replace(rule, segment=int(value))
+            elif name.endswith("_KVAL"):
+                rule = replace(rule, fanout=int(value))
+        return rule
+
+    def loading(
+        self, rules: Sequence[Rule], library: Library, place: Path, stem: str
+    ) -> tuple[Parameter, ...]:
+        """The tree of algorithms, and that of layers where the rules need it."""
+        algorithms, layers = builtin_tree(library), builtin_layers(library)
+        if algorithms is None or layers is None:
+            raise UsageError(
+                f"the selection trees of MPICH were not found in the library of {library.launcher}"
+            )
+        text = json.dumps(changed(algorithms, rules, library.params), indent=1)
+        found = [Parameter(FILE, (str(written(text, place, stem, ".json")),))]
+        if layered(rules):
+            text = json.dumps(changed_layers(layers, rules), indent=1)
+            path = written(text, place, f"{stem}-layers", ".json")
+            found.append(Parameter(LAYERS_FILE, (str(path),)))
+        return tuple(found)
+
+    def names(self, library: Library, operation: str) -> dict[str, str]:
+        return {name: word for word, name in self._words(library, operation).items()}
+
+
+def _stem(operation: str) -> str:
+    return f"MPIR_CVAR_{operation.upper()}"
+
+
+def _main(operation: str) -> str:
+    return f"{_stem(operation)}_INTRA_ALGORITHM"
+
+
+def _name(operation: str, word: str) -> str:
+    """The name in a tree."""
+    kind = "allcomm" if word == "nb" else "intra"
+    return f"MPIR_{operation.capitalize()}_{kind}_{word}"
+
+
+def _shapes(
+    library: Library, operation: str, words: Sequence[str], ranks: int
+) -> list[tuple[str, tuple[int, ...], list[str]]]:
+    """Variables of fan-outs and segments, their levels, and the algorithms that use them."""
+    users: dict[str, list[str]] = {}
+    for word in words:
+        for _, end in PARAMETERS.get(_name(operation, word).removeprefix("MPIR_"), ()):
+            users.setdefault(end, []).append(word)
+    found = []
+    for end, names in users.items():
+        levels = tuple(k for k in _FANOUTS if k <= ranks) if end.endswith("_KVAL") else ()
+        if end == _CHUNK and "pipelined_tree" in names:
+            levels = _SEGMENTS
+        name = f"{_stem(operation)}_{end}"
+        if levels and name in library.params:
+            found.append((name, levels, names))
+    return found
