@@ -52,7 +52,7 @@ def build_parser() -> OptionParser:
         help="number of operations at each size; default 2000, fewer from 32 KiB on")  # fmt: skip
     parser.add_argument("--buffers", type=positive, default=1, metavar="B",
         help="pingpong: number of buffers used in turn; default 1")  # fmt: skip
-    parser.add_argument(THREAD_LEVEL, choices=LEVELS, default=LEVELS[0],
+    parser.add_argument(THREAD_LEVEL, choices=LEVELS, default=LEVELS[0], metavar="LEVEL",
         help=f"with which MPI starts: {', '.join(LEVELS)}; default single")  # fmt: skip
     return parser
 
