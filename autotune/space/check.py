@@ -33,7 +33,7 @@ from autotune.space.parameter import default_kind, divided, parse_levels
 from autotune.space.resolve import applies, merged, resolve, title
 from autotune.space.setting import Value, normalise_value
 from autotune.space.space import Space
-from runner.mpi.library import Library, ParamInfo
+from runner.mpi.library import Library, ParamInfo, enumerated_values
 
 
 @dataclass(frozen=True)
@@ -222,7 +222,8 @@ def refused_value(value: Value, info: ParamInfo) -> str | None:
     if info.type == "bool":
         return None if value in (0, 1) else f"{value} is not a boolean"
     if info.enum and not is_flags(info):
-        return None if value in info.enum else f"{value} is not among {_enumerated_values(info)}"
+        legal = enumerated_values(info.enum)
+        return None if value in info.enum else f"{value} is not among {legal}"
     if isinstance(value, float) and info.type != "double":
         return f"{value} is not a whole number"
     if value < 0 and info.type in ("unsigned", "size_t"):
@@ -236,12 +237,8 @@ def _illegal_word(word: str, info: ParamInfo) -> str | None:
     if is_flags(info) and set(word.split(",")) <= set(info.enum.values()):
         return None
     if info.enum:
-        return f"{word!r} is not among {_enumerated_values(info)}"
+        return f"{word!r} is not among {enumerated_values(info.enum)}"
     return f"{word!r} is not a number; the library would read it as 0"
-
-
-def _enumerated_values(info: ParamInfo) -> str:
-    return ", ".join(f"{number} {name}" for number, name in sorted(info.enum.items()))
 
 
 _RENAMED: tuple[tuple[str, str], ...] = (

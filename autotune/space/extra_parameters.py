@@ -20,6 +20,7 @@ from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
 from autotune.space.trust import check_value, runs_programs
 from runner.mpi.discover import adapter
+from runner.mpi.intel import DOMAIN, PIN, binding_of
 from runner.mpi.library import Library, placement_of
 from runner.types import LIBRARY
 
@@ -45,7 +46,10 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Paramet
     """
     found: dict[str, Value] = {}
     targets: dict[str, ParameterKind] = {}
-    for given, value in values.items():
+    pairs = list(values.items())
+    if (bound := binding_of(values)) is not None:
+        pairs = [pair for pair in pairs if pair[0] not in (PIN, DOMAIN)] + [("bind_to", bound)]
+    for given, value in pairs:
         prefix = next((p for p in PREFIXES if given.startswith(p)), "")
         name = _HYDRA.get(given, given.removeprefix(prefix))
         placed = placement_of(name)

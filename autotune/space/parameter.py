@@ -16,6 +16,7 @@ from typing import Literal
 from autotune.errors import UsageError
 from autotune.space.expression import Expr
 from autotune.space.setting import Value, normalise_value, read_value
+from runner.mpi.library import enumerated_values
 from runner.trace.schema import COLLECTIVES
 
 ParameterKind = Literal["mca", "prte", "pmix", "placement", "env", "arg", "resource"]
@@ -109,8 +110,7 @@ class Parameter:
         if grid:
             return f"is not among its levels ({self.describe_levels()})"
         if self.enum and not self.is_text and value not in self.enum:
-            legal = ", ".join(f"{number} {name}" for number, name in self.enum.items())
-            return f"is not a value the library knows ({legal})"
+            return f"is not a value the library knows ({enumerated_values(self.enum)})"
         if isinstance(value, str) != self.is_text:
             return f"must be {'a word' if self.is_text else 'a number'}"
         return None

@@ -102,6 +102,7 @@ _FORMS = tuple(
     re.compile(form)
     for form in (
         rf"--?(?:g?mca|prtemca|pmixmca)\s+{_NAME}\s+{_QUOTED}",  # a file for mpirun --tune
+        rf"-g?env\s+{_NAME}\s+{_QUOTED}",  # mpiexec.conf
         rf"(?:export\s+)?{_NAME}\s*=\s*{_QUOTED}",  # mca-params.conf, sh
         rf"setenv\s+{_NAME}\s+{_QUOTED}",  # csh, Tcl
         rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_QUOTED}\s*\)",  # Lua
@@ -170,7 +171,8 @@ def _lines(text: str, path: Path) -> dict[str, Value]:
         if match is None:
             raise UsageError(
                 f"{path}, line {number}: {line.strip()[:200]!r} is not understood; expected JSON, "
-                "TOML, 'name = value', '--mca name value', or a file that autotune wrote"
+                "TOML, 'name = value', '--mca name value', '-genv name value', or a file that "
+                "autotune wrote"
             )
         groups = match.groupdict()
         value = read_value(next(v for n, v in groups.items() if n != "name" and v is not None))

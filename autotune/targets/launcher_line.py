@@ -33,6 +33,8 @@ _PLACEMENT = {
     "-rank-by": "rank_by",
 }
 _MCA = {"--mca", "-mca", "--gmca", "--omca"}
+_SETS = _MCA | {"-genv"}
+"""Options with the name and the value of a parameter."""
 _KEPT = {
     "--host": 1,
     "-host": 1,
@@ -41,6 +43,8 @@ _KEPT = {
     "-hostfile": 1,
     "--machinefile": 1,
     "-x": 1,
+    "-genv": 2,
+    "-ppn": 1,
     "--prtemca": 2,
     "--pmixmca": 2,
     "--cpu-set": 1,
@@ -120,7 +124,7 @@ def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
     return {
         options[at + 1]: options[at + 2]
         for at, word in enumerate(options)
-        if word in _MCA and at + 2 < len(options)
+        if word in _SETS and at + 2 < len(options)
     }
 
 
@@ -132,7 +136,7 @@ def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[
     words, left = list(options), []
     while words:
         word = words.pop(0)
-        if word in _MCA and len(words) >= 2:
+        if word in _SETS and len(words) >= 2:
             name, value = words.pop(0), words.pop(0)
             left += [] if name in names else [word, name, value]
         else:

@@ -24,6 +24,9 @@ from runner.mpi.library import Library
 OLD = Library("openmpi", "4.1.8", "/opt/old/bin", "/opt/old/bin/mpirun")
 NEW = Library("openmpi", "5.0.11", "/opt/new/bin", "/opt/new/bin/mpirun")
 MPICH = Library("mpich", "5.0.2", "/opt/mpich/bin", "/opt/mpich/bin/mpirun")
+IMPI = Library("impi", "2021.18.1", "/opt/impi/bin", "/opt/impi/bin/mpirun")
+OWN = {"": NEW, "openmpi": NEW, "mpich": MPICH, "impi": IMPI}
+"""A library that reads the formats of a family."""
 CLUSTER = Cluster(name="local")
 FULL = Content(
     {
@@ -32,6 +35,7 @@ FULL = Content(
             "coll_tuned_bcast_algorithm": "6",
             "coll_tuned_use_dynamic_rules": "1",
             "MPIR_CVAR_CH4_SHM_POSIX_EAGER": "iqueue",
+            "I_MPI_ADJUST_BCAST": "3",
         },
         "prte": {"prte_some_parameter": "1"},
         "pmix": {"pmix_some_parameter": "2"},
@@ -44,7 +48,7 @@ TREES = Content(rules=(Rule("bcast", 1, 0, "MPIR_Bcast_intra_binomial"),))
 
 def library_of(fmt: Format) -> Library:
     """A library that reads the format."""
-    return MPICH if fmt.family == "mpich" else NEW
+    return OWN.get(fmt.family, NEW)
 
 
 def content_of(fmt: Format, content: Content = FULL) -> Content:
@@ -93,7 +97,7 @@ class FormatContract:
     def test_says_nothing_of_nothing(self, fmt: Format) -> None:
         assert not fmt.part(Content(), library_of(fmt)).names
 
-    @pytest.mark.parametrize("library", [OLD, NEW, MPICH], ids=lambda lib: lib.version)
+    @pytest.mark.parametrize("library", [OLD, NEW, MPICH, IMPI], ids=lambda lib: lib.version)
     def test_tells_a_library_of_another_family_apart(self, fmt: Format, library: Library) -> None:
         why = fmt.unobeyed(library)
         if fmt.family and fmt.family != library.family:
@@ -185,11 +189,11 @@ class FormatContract:
         if not isinstance(fmt, Script) or fmt.interpreter() is None:
             return
         library = library_of(fmt)
-        name = "MPIR_CVAR_X" if library.family == "mpich" else "btl_x"
+        name = {"mpich": "MPIR_CVAR_X", "impi": "I_MPI_X"}.get(library.family, "btl_x")
         content = Content({"mca": {name: value}})
         place = tmp_path_factory.mktemp("place")
         loading = fmt.staged(fmt.prologue + fmt.render(content, library), place, library)
-        prefix = "" if library.family == "mpich" else "OMPI_MCA_"
+        prefix = "OMPI_MCA_" if library.family == "openmpi" else ""
         assert loading.env == {prefix + name: value}
 
     def test_stages_in_the_private_place_alone(

@@ -27,8 +27,8 @@ Examples:
   mpirun -n 2 python -m runner.micro bw --size 64k,1m
   mpirun -n 4 python -m runner.micro allreduce          (8 bytes to 1 MiB)
 
-MPI starts with the thread level of an ordinary program (single). Some libraries serve
-collectives differently with --thread-level multiple.
+MPI starts with the thread level of an ordinary program (single). Some libraries
+serve collectives differently with --thread-level multiple.
 
 The last line printed is JSON: us = median time of one operation at each size,
 seconds = time of all of them (what autotune compares).

@@ -216,7 +216,8 @@ def adapter(library: Library) -> Adapter:
 
 _LIBRARY = re.compile(r"^\s*lib(?:mpi|mpich)\.so\S* => (?P<place>/\S+)", re.MULTILINE)
 _VERSION = re.compile(
-    r"(?P<family>Open MPI|MPICH|Intel\(R\) MPI Library)(?: Version:)?\s+v?(?P<version>\d+(?:\.\d+)*)"
+    r"(?P<family>Open MPI|MPICH|Intel\(R\) MPI Library)(?: Version:)?"
+    r"\s+v?(?P<version>\d+(?:\.\d+)*)"
 )
 _FAMILIES = {"Open MPI": "openmpi", "MPICH": "mpich", "Intel(R) MPI Library": "impi"}
 _ASK = """import ctypes, sys

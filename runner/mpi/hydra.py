@@ -8,6 +8,7 @@ is none; then each value is ``not observable``.
 from __future__ import annotations
 
 import hashlib
+import itertools
 import os
 import re
 from abc import abstractmethod
@@ -119,7 +120,8 @@ class Hydra(Adapter):
         """Names of environment variables whose use by a library is reported."""
         below = {n for n in spec.variables | spec.expected_variables if belongs_below(n)}
         inherited = set() if spec.clean_env else {*self.inherited_settings(dict(os.environ))}
-        return {*spec.of(LIBRARY), *spec.expected, *below, *inherited}
+        options = {n for o, n in itertools.pairwise(spec.launch_options) if o in ("-genv", "-env")}
+        return {*spec.of(LIBRARY), *spec.expected, *below, *inherited, *options}
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         return scratch / REPORT if spec.read_back and self.on_this_machine(spec) else None

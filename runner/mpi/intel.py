@@ -45,18 +45,17 @@ BINDINGS = {
     "l2cache": "cache2",
     "l3cache": "cache3",
     "numa": "numa",
-    "package": "socket",
     "socket": "socket",
+    "package": "socket",
     "node": "node",
 }
 """Values of ``bind_to`` besides ``none``, and the domain of each; the launcher ignores others."""
 _HYDRA = "mpiexec.hydra"
 _VERSION = re.compile(r"Intel\(R\) MPI Library for Linux\* OS, Version (\d[\d.]*)")
-_ALGORITHM = re.compile(r"I_MPI_ADJUST_(I?(?:%s))(?:_[A-Z_0-9]+)?" % "|".join([
-    "ALLGATHERV", "ALLGATHER", "ALLREDUCE", "ALLTOALLV", "ALLTOALLW", "ALLTOALL", "BARRIER",
-    "BCAST", "EXSCAN", "GATHERV", "GATHER", "REDUCE_SCATTER_BLOCK", "REDUCE_SCATTER", "REDUCE",
-    "SCAN", "SCATTERV", "SCATTER",
-]))  # fmt: skip
+_ALGORITHM = re.compile(
+    r"I_MPI_ADJUST_(I?(?:ALLGATHERV?|ALLREDUCE|ALLTOALL[VW]?|BARRIER|BCAST|EXSCAN|GATHERV?"
+    r"|REDUCE_SCATTER_BLOCK|REDUCE_SCATTER|REDUCE|SCAN|SCATTERV?))(?:_[A-Z0-9_]+)?"
+)
 _INSTALLATION = frozenset({ROOT, "I_MPI_ONEAPI_ROOT", "I_MPI_MPIRUN", "I_MPI_LIBRARY_KIND"})
 """Variables that say where the library is; they are no setting."""
 _STARTING = re.compile(r"I_MPI_(HYDRA_\w+|PORT_RANGE|TMPDIR|PMI_LIBRARY|OFI_LIBRARY_INTERNAL|YARN)")
@@ -205,6 +204,13 @@ def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
             f"{', '.join(BINDINGS)}"
         )
     return {PIN: "1", DOMAIN: BINDINGS[wanted]}
+
+
+def binding_of(variables: Mapping[str, object]) -> str | None:
+    """The ``bind_to`` whose variables are among these; None if there is none."""
+    given = {name: str(value) for name, value in variables.items()}
+    words = ("none", *BINDINGS)
+    return next((w for w in words if _pinning({"bind_to": w}).items() <= given.items()), None)
 
 
 def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:

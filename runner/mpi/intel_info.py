@@ -48,8 +48,7 @@ def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, 
             with suppress(OSError):
                 files.write_atomically(place, json.dumps(texts))
     usual, everything = texts
-    names = set(parse(usual))
-    return {n: p for n, p in parse(everything, names).items()}
+    return parse(everything, set(parse(usual)))
 
 
 def parse(text: str, usual: set[str] | None = None) -> dict[str, ParamInfo]:

@@ -34,7 +34,9 @@ _OTHER_SHM = re.compile(r'"[^"]*" shm transport is not supported\. "(\w+)" shm t
 _NO_FABRIC = re.compile(r"\S+ fabric is unknown or has been removed")
 _FALLBACK = re.compile(r"[Ff]allback to (\S+) fabric")
 _LOADED = re.compile(r'Load tuning file: "([^"]*)"')
-_NOT_LOADED = re.compile(r'Tuning file "([^"]*)" was not loaded! Load default tuning file: "([^"]*)"')
+_NOT_LOADED = re.compile(
+    r'Tuning file "([^"]*)" was not loaded! Load default tuning file: "([^"]*)"'
+)
 _UNKNOWN = re.compile(r"(\w+) environment variable is not supported")
 _VALUE = re.compile(r"(I_MPI_\w+)=(.*)")
 _OF_SHM = re.compile(r"I_MPI_SHM(_\w+)?|I_MPI_COLL_(INTRANODE|SHM_\w+)")
@@ -48,7 +50,7 @@ _INT = 1 << 31
 
 
 @dataclass(frozen=True)
-class Startup:
+class IntelStartup:
     """What the library said.
 
     ``fabric``: ``shm``, ``shm:ofi`` or ``ofi``; "" if it said nothing. ``provider``: libfabric's,
@@ -101,7 +103,10 @@ class Startup:
 
 
 def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
-    """Those of ``names`` that do nothing under a transport (:attr:`Startup.transport`), and why."""
+    """Those of ``names`` that do nothing under a transport, each with the reason.
+
+    ``transport`` is a text of :attr:`IntelStartup.transport`.
+    """
     fabric = transport.partition(": ")[0]
     if not fabric:
         return {}
@@ -110,19 +115,19 @@ def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
     return {n: why for n in names if n != SHM and any(p.fullmatch(n) for p in patterns)}
 
 
-def read_startup(scratch: Path) -> Startup:
+def read_startup(scratch: Path) -> IntelStartup:
     """What was said in a run; an empty answer if there is no file."""
     try:
         return parse_startup(files.read_text(scratch / FILE, _MOST_BYTES))
     except OSError:
-        return Startup()
+        return IntelStartup()
 
 
-def parse_startup(text: str) -> Startup:
+def parse_startup(text: str) -> IntelStartup:
     """What the lines of ``I_MPI_DEBUG`` say; other lines are left out."""
     said = _SAID.findall(text)
     if not said:
-        return Startup()
+        return IntelStartup()
     provider, fabric, tuning = "", "", ""
     ignored: set[str] = set()
     unknown: set[str] = set()
@@ -147,7 +152,7 @@ def parse_startup(text: str) -> Startup:
         elif (found := _VALUE.match(line)) and found[1] == FABRICS:
             fabric = found[2].strip()
     fabric = used.get(FABRICS, fabric) or _fabric_of(tuning, provider)
-    return Startup(fabric, provider, frozenset(ignored), frozenset(unknown), used)
+    return IntelStartup(fabric, provider, frozenset(ignored), frozenset(unknown), used)
 
 
 def _fabric_of(tuning: str, provider: str) -> str:

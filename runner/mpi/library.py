@@ -8,6 +8,7 @@ whose policies have other names in each generation of Open MPI.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 
@@ -31,6 +32,13 @@ class ParamInfo:
     source: str = "default"
     synonym_of: str | None = None
     deprecated: bool = False
+
+
+def enumerated_values(enum: Mapping[int, str]) -> str:
+    """The values of an enumeration for people: ``1 linear, 2 chain``; ``0 to 22`` without names."""
+    if len(enum) > 2 and all(str(number) == name for number, name in enum.items()):
+        return f"{min(enum)} to {max(enum)}"
+    return ", ".join(f"{number} {name}" for number, name in sorted(enum.items()))
 
 
 @dataclass(frozen=True)

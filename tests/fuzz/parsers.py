@@ -51,6 +51,10 @@ from runner.mate.graph import parse_dependency
 from runner.mate.translate import translate
 from runner.mate.translate.pragmas import read as read_pragma
 from runner.micro.sizes import sizes
+from runner.mpi.intel_info import parse as parse_impi_info
+from runner.mpi.intel_info import words_of
+from runner.mpi.intel_startup import parse_startup
+from runner.mpi.mpiexec_conf import variables_in
 from runner.mpi.openmpi import parse_shown
 from runner.mpi.openmpi_parameters import parse_ompi_info as parse_ompi_info
 from runner.mpi.openmpi_parameters import read_parameter_file
@@ -67,7 +71,7 @@ from runner.supervise.output import LineScanner
 from runner.threads import MARK, read_back_threads, teams_of
 from runner.trace.counts import parse_counts as parse_counts
 from runner.trace.document import load_features
-from runner.types import LaunchSpec
+from runner.types import LaunchSpec, ReadBack
 from runner.variables import MARK as VARIABLE_MARK
 from runner.variables import reports_of
 from tests.fuzz import outside
@@ -76,6 +80,7 @@ from tests.fuzz.values import damaged_json, damaged_within
 from tests.mate.translate.test_compiled import SEED
 from tests.prediction.family import SETTINGS, traced
 from tests.prediction.test_model_file import texts
+from tests.runner.test_intel import REFUSED, TO_OFI
 from tests.runner.test_openmpi_protocols import TABLES as UCX_TABLES
 from tests.runner.test_openmpi_ucx import LOG as UCX_LOG
 from tests.runner.test_openmpi_windows import SAID
@@ -139,6 +144,18 @@ def _teams(text: str) -> object:
     teams = teams_of(text.splitlines())
     asked = LaunchSpec(("p",), 2, threads=2, variables={"OMP_PROC_BIND": "close"})
     return read_back_threads(asked, teams)
+
+
+def _impi_info(text: str) -> object:
+    """The variables of Intel MPI, and the words that each takes."""
+    return [words_of(info) for info in parse_impi_info(text).values()]
+
+
+def _intel_startup(text: str) -> object:
+    """What Intel MPI says while it starts, and what it makes of some values."""
+    startup = parse_startup(text)
+    asked = {"I_MPI_ADJUST_BCAST": "99", "I_MPI_SHM": "icx", "FI_PROVIDER": "^a,b", "I_MPI_X": "-9"}
+    return [startup.judged(n, ReadBack("in force", v, v), None) for n, v in asked.items()]
 
 
 def _ucx(text: str) -> object:
@@ -232,6 +249,9 @@ PARSERS: dict[str, Parser] = {
     "ompi_info": Parser(
         parse_ompi_info, ((DATA / "ompi_info_5.0.11.txt").read_text()[:6000],), (RunnerError,)
     ),
+    "impi_info": Parser(_impi_info, ((DATA / "impi_info_2021.18.1_usual.txt").read_text(),), ()),
+    "Intel MPI's start": Parser(_intel_startup, (REFUSED, TO_OFI), ()),
+    "mpiexec.conf": Parser(_file(variables_in), ("# x\n-genv A 1\n-n 2\n",), ()),
     "shown": Parser(
         parse_shown, ("#\nbtl_sm_eager_limit=4096 (default)\nmpi_x=1 (environment)\n",), ()
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from autotune.cli import main
 from autotune.config.cluster import load_cluster
 from autotune.publish.content import Content
 from autotune.publish.formats import find, usual
+from autotune.publish.formats.scripts import Script
 from autotune.publish.probe import Prober
 from autotune.publish.tune_file import NotObeyed
 from autotune.store import MpiInfo
@@ -93,6 +95,17 @@ class TestObeyed:
         fmt, content = find(name), Content({"placement": {"bind_to": "core"}})
         said = prober.prove(fmt, content, lambda c: fmt.render(c, prober.library))
         assert "canaries acted" in said
+
+
+@pytest.mark.mpi
+def test_a_script_sets_nothing_under_another_version(impi: Library, tmp_path: Path) -> None:
+    fmt, content = find("impi-env"), Content({"mca": {BCAST: "3"}})
+    assert isinstance(fmt, Script)
+    path = tmp_path / "f.sh"
+    for version, wanted in ((impi.version, {BCAST: "3"}), ("2019.9", {})):
+        library = replace(impi, version=version)
+        path.write_text(fmt.guarded(fmt.render(content, library), library))
+        assert fmt.live(path, impi).env == wanted
 
 
 @pytest.mark.mpi

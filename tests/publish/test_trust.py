@@ -670,5 +670,5 @@ def test_root_runs_no_program_of_a_configuration_that_others_may_write(
 def test_scripts_are_what_the_list_of_formats_says() -> None:
     """The attack on a line covers every format that is run by an interpreter."""
     assert {fmt.name for fmt in formats.ALL if isinstance(fmt, Script)} == {
-        *("sh", "csh", "lmod", "tcl", "slurm", "spack", "html", "mpich-env"),
+        *("sh", "csh", "lmod", "tcl", "slurm", "spack", "html", "mpich-env", "impi-env"),
     }

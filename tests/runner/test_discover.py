@@ -109,10 +109,10 @@ def test_a_family_of_an_installed_package_is_used_as_any_other(cli: Cli, other_m
 def test_known_families_are_named(cli: Cli, other_mpi: Path) -> None:
     done = cli("run", "--mpi", "opnmpi", "--", "true")
     assert done.code == 2
-    assert "Give a family (openmpi, mpich, othermpi)" in " ".join(done.err.split())
+    assert "Give a family (openmpi, mpich, impi, othermpi)" in " ".join(done.err.split())
     (Path.cwd() / "empty").mkdir()
     done = cli("run", "--mpi", "empty", "--", "true")
-    assert "of Open MPI or MPICH or Other MPI" in " ".join(done.err.split())
+    assert "of Open MPI or MPICH or Intel MPI or Other MPI" in " ".join(done.err.split())
 
 
 def test_an_unknown_family_is_never_treated_as_another() -> None:

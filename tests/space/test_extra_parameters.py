@@ -18,6 +18,7 @@ PARAMS = {
 }
 OLD = Library("openmpi", "4.1.4", "/nowhere", "/nowhere/mpirun", PARAMS)
 NEW = Library("openmpi", "5.0.11", "/nowhere", "/nowhere/mpirun", PARAMS)
+IMPI = Library("impi", "2021.18.1", "/nowhere", "/nowhere/mpirun")
 MPICH = Library("mpich", "4.2", "/nowhere", "/nowhere/mpirun")
 SPACE = Space("own", (Parameter("bind_to", ("core", "none"), "placement"),))
 
@@ -43,6 +44,9 @@ def taken(text: str, library: Library = OLD) -> tuple[Space, Setting]:
         ("hwloc_default_binding_policy=core", NEW, "placement", "bind_to"),
         ("OMPI_MCA_rmaps_base_mapping_policy=slot", OLD, "placement", "map_by"),
         ("HYDRA_BINDING=core", MPICH, "placement", "bind_to"),
+        ("I_MPI_PIN=0", IMPI, "placement", "bind_to"),
+        ("I_MPI_PIN_DOMAIN=numa,I_MPI_PIN=1", IMPI, "placement", "bind_to"),
+        ("I_MPI_PIN_DOMAIN=omp", IMPI, "mca", "I_MPI_PIN_DOMAIN"),
     ],
 )
 def test_any_parameter_is_launched(text: str, library: Library, target: str, name: str) -> None:
@@ -69,6 +73,7 @@ def test_a_word_of_the_library_is_its_number() -> None:
         ("coll_tuned_dynamic_rules_filename=a", "refused"),
         ('btl="/tmp/x"', "refused"),
         ("mpi_show_mca_params=all", "set by autotune itself"),
+        ("bind_to=core,I_MPI_PIN=0", "one parameter to two values"),
         ("bind_to=core,hwloc_base_binding_policy=none", "one parameter to two values"),
     ],
 )

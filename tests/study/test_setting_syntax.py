@@ -78,6 +78,7 @@ def test_the_file_of_a_search_is_read(tmp_path: Path) -> None:
     [
         ("btl = self,sm # why\n\n# x = y\n", {"btl": "self,sm"}),
         ("--mca btl self,sm\n-mca pml ob1\n", {"btl": "self,sm", "pml": "ob1"}),
+        ("# a\n-genv I_MPI_PIN 0\n-env B c\n", {"I_MPI_PIN": 0, "B": "c"}),
         ("export OMPI_MCA_btl='self,sm'\n", {"OMPI_MCA_btl": "self,sm"}),
         ("eager = 8k\nyield = true\n", {"eager": 8192, "yield": 1}),
         ('{"recommended": {"setting": {"a": 1}}}', {"a": 1}),

@@ -46,6 +46,13 @@ def test_parameters_among_options_are_found_and_left_out() -> None:
     assert without_parameters(options, ()) == options
 
 
+def test_variables_of_a_hydra_are_parameters_too() -> None:
+    line = parse_launcher_line(("mpirun", "-n", "2", "-genv", "I_MPI_FABRICS", "shm", "./a"))
+    assert line.options == ("-genv", "I_MPI_FABRICS", "shm")
+    assert fixed_parameters(line.options) == {"I_MPI_FABRICS": "shm"}
+    assert without_parameters(line.options, {"I_MPI_FABRICS"}) == ()
+
+
 def test_what_autotune_says_itself_is_dropped() -> None:
     line = parse_launcher_line(
         ("mpirun", "--oversubscribe", "--allow-run-as-root", "-n", "2", "./a")

@@ -205,7 +205,7 @@ def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
         if (real / name).is_dir() and name != relative.partition("/")[0]:
             shutil.copytree(real / name, home / name)
     target = home / relative
-    target.parent.mkdir(parents=True)
+    target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(text, encoding="utf-8", errors="surrogateescape")
     return {"HOME": str(home)}
 
