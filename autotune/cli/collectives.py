@@ -1,4 +1,4 @@
-"""``autotune collectives``: proven tables of the best algorithms, as rules files."""
+"""``autotune collectives``: proven tables of the best algorithms."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def collectives(
 ) -> None:
     """Find the best algorithm of each collective by ranks and message size, and prove the table.
 
-    To publish a proven table: autotune publish --from collectives:ID --format rules-v1
+    To publish a proven table: autotune publish --from collectives:ID
     """
     from autotune.api.target import find_target
     from autotune.collectives.result import TABLES

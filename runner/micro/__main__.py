@@ -27,8 +27,8 @@ Examples:
   mpirun -n 2 python -m runner.micro bw --size 64k,1m
   mpirun -n 4 python -m runner.micro allreduce          (8 bytes to 1 MiB)
 
-MPI starts with the thread level of an ordinary program (single). Some libraries serve
-collectives differently with --thread-level multiple.
+MPI starts with the thread level of an ordinary program (single). Some libraries
+serve collectives differently with --thread-level multiple.
 
 The last line printed is JSON: us = median time of one operation at each size,
 seconds = time of all of them (what autotune compares).
@@ -52,7 +52,7 @@ def build_parser() -> OptionParser:
         help="number of operations at each size; default 2000, fewer from 32 KiB on")  # fmt: skip
     parser.add_argument("--buffers", type=positive, default=1, metavar="B",
         help="pingpong: number of buffers used in turn; default 1")  # fmt: skip
-    parser.add_argument(THREAD_LEVEL, choices=LEVELS, default=LEVELS[0],
+    parser.add_argument(THREAD_LEVEL, choices=LEVELS, default=LEVELS[0], metavar="LEVEL",
         help=f"with which MPI starts: {', '.join(LEVELS)}; default single")  # fmt: skip
     return parser
 
