@@ -1,7 +1,8 @@
 """Rules of one family in the words of another, where both have an algorithm of the same meaning.
 
 A translation is a start for a measurement, never a result: the same algorithm may be slow in
-another library.  Intel MPI's presets have numbers only, so nothing is translated to or from them.
+another library.  Intel MPI's presets have numbers only and may change with its version, so no rules
+are written for it, or from it.
 """
 
 from __future__ import annotations
@@ -12,26 +13,9 @@ from dataclasses import replace
 from autotune.collective_rules import Rule
 from autotune.dialects.base import LIBRARY_DECIDES
 from autotune.errors import UsageError
+from autotune.space.meanings import algorithm_of
 
-_MPICH_OF = {
-    ("bcast", "binomial"): "binomial",
-    ("bcast", "scatter_allgather"): "scatter_recursive_doubling_allgather",
-    ("bcast", "scatter_allgather_ring"): "scatter_ring_allgather",
-    ("reduce", "binomial"): "binomial",
-    ("reduce", "rabenseifner"): "reduce_scatter_gather",
-    ("allreduce", "recursive_doubling"): "recursive_doubling",
-    ("allreduce", "ring"): "ring",
-    ("allreduce", "rabenseifner"): "reduce_scatter_allgather",
-    ("allgather", "bruck"): "brucks",
-    ("allgather", "recursive_doubling"): "recursive_doubling",
-    ("allgather", "ring"): "ring",
-    ("alltoall", "modified_bruck"): "brucks",
-    ("alltoall", "pairwise"): "pairwise",
-    ("gather", "binomial"): "binomial",
-}
-"""(collective, Open MPI's word) -> MPICH's word."""
-_OPEN_MPI_OF = {(collective, word): own for (collective, own), word in _MPICH_OF.items()}
-_WORDS = {("openmpi", "mpich"): _MPICH_OF, ("mpich", "openmpi"): _OPEN_MPI_OF}
+_FAMILIES = ("openmpi", "mpich")
 Names = Mapping[str, Mapping[str, str]]
 """collective -> algorithms as rules name them, and their names for people."""
 
@@ -49,9 +33,8 @@ def translated(
         algorithm = rule.algorithm
         if algorithm != LIBRARY_DECIDES:
             word = names.get(rule.collective, {}).get(algorithm, algorithm)
-            meant = _WORDS.get(families, {}).get((rule.collective, word))
             other = theirs.get(rule.collective, {})
-            found = next((own for own, shown in other.items() if shown == meant), None)
+            found = _counterpart(rule, word, families, other)
             if found is None:
                 raise UsageError(
                     f"the algorithm {word} of {rule.collective} ({families[0]}) has no counterpart "
@@ -61,3 +44,17 @@ def translated(
             algorithm = found
         made.append(replace(rule, algorithm=algorithm, fanout=0, segment=0))
     return tuple(made)
+
+
+def _counterpart(
+    rule: Rule, word: str, families: tuple[str, str], theirs: Mapping[str, str]
+) -> str | None:
+    """The algorithm of the second family; None if it has none that is known."""
+    meaning = algorithm_of(rule.collective)
+    if meaning is None or not {*families} <= {*_FAMILIES}:
+        return None
+    number = rule.algorithm.isdigit()
+    meant = meaning.value(int(rule.algorithm) if number else word, *families)
+    if meant is None or isinstance(meant, int):
+        return None if meant is None or str(meant) not in theirs else str(meant)
+    return next((own for own, shown in theirs.items() if shown == meant), None)

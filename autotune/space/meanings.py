@@ -44,6 +44,16 @@ class Meaning:
         return next((row[other] for row in self.rows if row[one] == value), None)
 
 
+def algorithm_of(collective: str) -> Meaning | None:
+    """The meaning of a collective's algorithm; None if the table has none."""
+    about = _about(collective)
+    return next((meaning for meaning in MEANINGS if meaning.about == about), None)
+
+
+def _about(collective: str) -> str:
+    return f"algorithm of {collective}"
+
+
 def _algorithm(collective: str, *rows: Row) -> Meaning:
     upper = collective.upper()
     names = (
@@ -51,7 +61,7 @@ def _algorithm(collective: str, *rows: Row) -> Meaning:
         f"MPIR_CVAR_{upper}_INTRA_ALGORITHM",
         f"I_MPI_ADJUST_{upper}",
     )
-    return Meaning(f"algorithm of {collective}", names, rows)
+    return Meaning(_about(collective), names, rows)
 
 
 _SCATTER_DOUBLING, _SCATTER_RING = "scatter_recursive_doubling_allgather", "scatter_ring_allgather"
@@ -113,14 +123,16 @@ _FORMER_VALUES = {("btl_vader_single_copy_mechanism", "none"): ("smsc", "^cma")}
 
 
 @dataclass(frozen=True)
-class Translation:
+class TranslatedSetting:
     """A setting in the words of another space, and the names that have no word there."""
 
     setting: Setting
     left_out: tuple[str, ...] = ()
 
 
-def translated(setting: Mapping[str, Value], source: str, space: Space, target: str) -> Translation:
+def translated(
+    setting: Mapping[str, Value], source: str, space: Space, target: str
+) -> TranslatedSetting:
     """``setting``, proven under the family ``source``, in the words of ``space`` (of ``target``).
 
     What the space calls by the same name (placement, environment, options of the program) stays.
@@ -137,7 +149,7 @@ def translated(setting: Mapping[str, Value], source: str, space: Space, target: 
             left_out.append(name)
         else:
             found[native] = near
-    return Translation(space.canonical(Setting(found)), tuple(left_out))
+    return TranslatedSetting(space.canonical(Setting(found)), tuple(left_out))
 
 
 def _pair(name: str, value: Value, source: str, target: str) -> tuple[str, Value] | None:

@@ -173,6 +173,9 @@ def _find(
         elif item.info.synonym_of in library.params:
             item.info = library.params[item.info.synonym_of]
             item.name = item.info.name
+    unlisted = library is not None and not library.params and keys.levels == ENUM
+    if item.absent is None and unlisted and library is not None:
+        item.absent = f"{title(library)} does not list its values here"
     if item.absent is None:
         item.levels = levels_of(
             item.keys, item.info, facts, where, title(library) if library else ""

@@ -65,7 +65,7 @@ def report_variables(scratch: Path, watched: Iterable[str], preload: str | None)
 
 
 @dataclass(frozen=True)
-class Report:
+class RankReport:
     """What the ranks reported.
 
     ``loaded``: a process of the job had the library. ``initialised``: rank 0 came out of MPI_Init.
@@ -113,13 +113,13 @@ def belongs_below(name: str) -> bool:
     return name.startswith(tuple(_BELOW))
 
 
-def read_report(scratch: Path) -> Report:
+def read_report(scratch: Path) -> RankReport:
     """The report below ``scratch``; an empty one if there is none. Odd lines are left out."""
     try:
         with (scratch / REPORT).open("rb") as file:
             text = file.read(_MOST_BYTES).decode(errors="replace")
     except OSError:
-        return Report()
+        return RankReport()
     words: dict[str, str] = {}
     numbers: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -137,7 +137,7 @@ def read_report(scratch: Path) -> Report:
         else:
             words.setdefault(kind, rest)
     size = words.get("world", "")
-    return Report(
+    return RankReport(
         loaded="loaded" in words,
         initialised="initialised" in words,
         world_size=int(size) if size.isascii() and size.isdigit() and len(size) < 10 else None,

@@ -24,7 +24,7 @@ from runner.mpi.abi import LOADER_PATH, MPICH_ABI
 from runner.mpi.base import PYTHON_LIBRARY, Adapter, Probe
 from runner.mpi.control_variables import (
     REPORT,
-    Report,
+    RankReport,
     belongs_below,
     preload_among,
     read_report,
@@ -187,7 +187,7 @@ class Hydra(Adapter):
             library_mismatch=self._mismatch(report),
         )
 
-    def _inherited(self, report: Report, asked: Mapping[str, str]) -> dict[str, str]:
+    def _inherited(self, report: RankReport, asked: Mapping[str, str]) -> dict[str, str]:
         """Variables of the library in force that nobody asked for, with who read them."""
         return {
             name: f"{value} (read by {by})"
@@ -195,7 +195,7 @@ class Hydra(Adapter):
             if value is not None and name not in asked and name.startswith(self.prefixes)
         }
 
-    def _mismatch(self, report: Report) -> str | None:
+    def _mismatch(self, report: RankReport) -> str | None:
         """How the ranks' library differs from the launcher's; None if it does not."""
         found = self.own_words.search(report.version)
         if found is None:

@@ -23,7 +23,7 @@ from autotune.targets.target import TargetRequest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from tests.contract.test_mpi_library_contract import intel_mpi
+from tests.mpis import library_named
 from tests.publish.conftest import MakeStudy
 
 BCAST, SITE = "I_MPI_ADJUST_BCAST", "I_MPI_ADJUST_BARRIER"
@@ -58,7 +58,7 @@ def test_the_file_of_the_user_is_the_usual_one(home: Path) -> None:
 
 @pytest.fixture
 def impi() -> Library:
-    return intel_mpi()
+    return library_named("impi")
 
 
 @pytest.fixture

@@ -27,15 +27,15 @@ def prober() -> Prober:
     return Prober(NEW, load_cluster("local"))
 
 
-def state(path: Path, content: Content, source: str) -> FileState:
-    header = planned(find("tune"), path, evidence(source=source)).header
+def state(path: Path, content: Content, source: str, name: str = "tune") -> FileState:
+    header = planned(find(name), path, evidence(source=source)).header
     return FileState(path, True, "", type(header)(**{**vars(header), "content": content}))
 
 
 def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
     rules = tmp_path / "r.rules"
     states = [
-        state(rules, Content(rules=(Rule("bcast", 1, 0, "6"),)), "study:a"),
+        state(rules, Content(rules=(Rule("bcast", 1, 0, "6"),)), "study:a", "rules-v1"),
         state(tmp_path / "b", Content({"placement": {"bind_to": "none"}}), "study:a"),
         state(tmp_path / "c", Content({"mca": {"btl_x": "1"}}), "study:b"),
         FileState(tmp_path / "d", False, "gone"),

@@ -44,7 +44,7 @@ LIBRARY = Library(
 )
 
 
-def report(place: Path, text: str = WHOLE) -> control_variables.Report:
+def report(place: Path, text: str = WHOLE) -> control_variables.RankReport:
     (place / REPORT).write_text(text)
     return read_report(place)
 
