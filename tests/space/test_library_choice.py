@@ -20,19 +20,19 @@ from autotune.space import (
 )
 from autotune.space.space import Constraint
 from autotune.testing.landscapes import CHOICE
-from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD, ONE_NODE
 
-MPICH = Library("mpich", "4.0.2", "/opt/mpich/bin", "/opt/mpich/bin/mpirun")
+MPICH = Space(
+    "mpich",
+    (Parameter("MPIR_CVAR_BCAST_INTRA_ALGORITHM", ("auto", "binomial"), default="auto"),),
+)
 OTHER = {"mpi": "other-1.0"}
 
 
 @pytest.fixture(scope="module")
 def three() -> LibraryChoice:
-    first, old, mpich = (
-        load_space(library.family, library, ONE_NODE) for library in (NEW, OLD, MPICH)
-    )
-    return LibraryChoice.of(first, {"openmpi-4.1.8": old, "mpich-4.0.2": mpich})
+    first, old = (load_space("openmpi", library, ONE_NODE) for library in (NEW, OLD))
+    return LibraryChoice.of(first, {"openmpi-4.1.8": old, "mpich-4.0.2": MPICH})
 
 
 def of(first: tuple[Parameter, ...], other: tuple[Parameter, ...]) -> LibraryChoice:
