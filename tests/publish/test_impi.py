@@ -11,6 +11,7 @@ import pytest
 
 from autotune.api.target import find_target
 from autotune.cli import main
+from autotune.collective_rules import Rule
 from autotune.config.cluster import load_cluster
 from autotune.publish.content import Content
 from autotune.publish.formats import find, usual
@@ -51,6 +52,18 @@ def test_a_file_has_what_the_library_reads(name: str, line: str) -> None:
     assert text.count("\n") == 3
 
 
+TABLE = Content(rules=(Rule("bcast", 2, 0, "3"), Rule("bcast", 2, 4096, "4")))
+
+
+@pytest.mark.parametrize("name", ["impi-user", "impi-env", "sh", "lmod"])
+def test_a_table_is_the_value_of_a_variable(name: str) -> None:
+    fmt = find(name)
+    part = fmt.part(TABLE, ABSENT)
+    assert part == TABLE
+    assert "3:0-4095;4:4096-2147483647" in fmt.render(part, ABSENT)
+    assert [fmt.name for fmt in usual(TABLE, ABSENT)] == ["impi-user"]
+
+
 def test_the_file_of_the_user_is_the_usual_one(home: Path) -> None:
     assert [fmt.name for fmt in usual(CONTENT, ABSENT)] == ["impi-user"]
     assert find("impi-user").default_path("local", ABSENT) == home / ".mpiexec.conf"
@@ -69,6 +82,15 @@ def prober(impi: Library, home: Path) -> Iterator[Prober]:
 
 @pytest.mark.mpi
 class TestObeyed:
+    @pytest.mark.parametrize("name", ["impi-user", "sh"])
+    def test_a_table_is_read_back(self, prober: Prober, name: str) -> None:
+        fmt = find(name)
+        seen = prober.prove(fmt, TABLE, lambda c: fmt.prologue + fmt.render(c, prober.library))
+        assert "1 value seen" in seen
+        wrong = Content(rules=(Rule("bcast", 2, 0, "99"),))
+        with pytest.raises(NotObeyed, match=BCAST):
+            prober.prove(fmt, wrong, lambda c: fmt.prologue + fmt.render(c, prober.library))
+
     @pytest.mark.parametrize("name", ["impi-user", "impi-env", "sh", "slurm", "tcl", "html"])
     def test_variables_are_seen_in_force(self, prober: Prober, name: str) -> None:
         fmt = find(name)
