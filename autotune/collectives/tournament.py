@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.collective_rules import Rule
-from autotune.dialects.base import LIBRARY_DECIDES, RulesDialect
+from autotune.dialects.base import LIBRARY_DECIDES, RuleDialect
 from autotune.space import DEFAULT, Setting, Space
 
 Jobs = Mapping[Setting, Sequence[int]]
@@ -202,7 +202,7 @@ class TableEntry:
 
 
 def as_rules(
-    words: RulesDialect, space: Space, operation: str, ranks: int, entries: Sequence[TableEntry]
+    words: RuleDialect, space: Space, operation: str, ranks: int, entries: Sequence[TableEntry]
 ) -> list[Rule]:
     """The entries as rules for communicators of ``ranks`` ranks and more.
 

@@ -6,16 +6,16 @@ a launch.  Other modules ask the dialect of a library and never compare family n
 
 from __future__ import annotations
 
-from autotune.dialects.base import RulesDialect
+from autotune.dialects.base import RuleDialect
 from autotune.dialects.impi import IntelDialect
 from autotune.dialects.mpich import MpichDialect
 from autotune.dialects.openmpi import OpenMpiDialect
 from autotune.errors import UsageError
 
-_ALL: tuple[RulesDialect, ...] = (OpenMpiDialect(), MpichDialect(), IntelDialect())
+_ALL: tuple[RuleDialect, ...] = (OpenMpiDialect(), MpichDialect(), IntelDialect())
 
 
-def dialect(family: str) -> RulesDialect:
+def dialect(family: str) -> RuleDialect:
     """The dialect of a family; raises UsageError if it has none."""
     for one in _ALL:
         if one.family == family:
@@ -26,4 +26,4 @@ def dialect(family: str) -> RulesDialect:
     )
 
 
-__all__ = ["RulesDialect", "dialect"]
+__all__ = ["RuleDialect", "dialect"]

@@ -17,7 +17,7 @@ LIBRARY_DECIDES = "0"
 """The algorithm of a rule that leaves the choice to the library, in every family."""
 
 
-class RulesDialect(ABC):
+class RuleDialect(ABC):
     """The rules of one family of libraries."""
 
     family: ClassVar[str]

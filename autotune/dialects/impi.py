@@ -13,13 +13,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from autotune.collective_rules import MOST, Rule
-from autotune.dialects.base import LIBRARY_DECIDES, RulesDialect
+from autotune.dialects.base import LIBRARY_DECIDES, RuleDialect
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value
 from runner.mpi.library import Library
 
 
-class IntelDialect(RulesDialect):
+class IntelDialect(RuleDialect):
     family = "impi"
     leaves_sizes = False
     sums = frozenset()  # As seen: allgather and alltoall count the bytes of one rank.

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autotune.collective_rules import Rule
-from autotune.dialects.base import RulesDialect, written
+from autotune.dialects.base import RuleDialect, written
 from autotune.dialects.mpich_trees import (
     FILE,
     LAYERS_FILE,
@@ -36,7 +36,7 @@ _SEGMENTS = (65536,)
 _CHUNK = "TREE_PIPELINE_CHUNK_SIZE"
 
 
-class MpichDialect(RulesDialect):
+class MpichDialect(RuleDialect):
     family = "mpich"
     sums = SUMS
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autotune.collective_rules import ENABLE, FILE, Rule, check_rules, rules_of, rules_text
-from autotune.dialects.base import RulesDialect, written
+from autotune.dialects.base import RuleDialect, written
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value, load_space
 from runner.mpi.library import Library
@@ -16,7 +16,7 @@ _SEGMENTS = 3
 """Number of segment sizes tried of an algorithm: smallest, middle and largest."""
 
 
-class OpenMpiDialect(RulesDialect):
+class OpenMpiDialect(RuleDialect):
     family = "openmpi"
     # coll_tuned_dynamic_file.c of Open MPI.
     sums = frozenset({"allgather", "alltoall", "gather"})

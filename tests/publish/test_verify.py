@@ -27,15 +27,16 @@ def prober() -> Prober:
     return Prober(NEW, load_cluster("local"))
 
 
-def state(path: Path, content: Content, source: str, name: str = "tune") -> FileState:
-    header = planned(find(name), path, evidence(source=source)).header
+def state(path: Path, content: Content, source: str) -> FileState:
+    fmt = find("rules-v1" if content.rules else "tune")
+    header = planned(fmt, path, evidence(source=source)).header
     return FileState(path, True, "", type(header)(**{**vars(header), "content": content}))
 
 
 def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
     rules = tmp_path / "r.rules"
     states = [
-        state(rules, Content(rules=(Rule("bcast", 1, 0, "6"),)), "study:a", "rules-v1"),
+        state(rules, Content(rules=(Rule("bcast", 1, 0, "6"),)), "study:a"),
         state(tmp_path / "b", Content({"placement": {"bind_to": "none"}}), "study:a"),
         state(tmp_path / "c", Content({"mca": {"btl_x": "1"}}), "study:b"),
         FileState(tmp_path / "d", False, "gone"),
@@ -50,6 +51,17 @@ def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
     }
     assert found["study:b"][1].groups == {"mca": {"btl_x": "1"}}
     assert len(found) == 2
+
+
+def test_rules_in_variables_are_compared_as_variables(tmp_path: Path) -> None:
+    header = state(tmp_path / "t", Content({"mca": {"I_MPI_FABRICS": "shm"}}), "study:a").header
+    assert header is not None
+    content = Content({}, (Rule("bcast", 2, 0, "3"),))
+    told = {"content": content, "format": "impi-env", "mpi": "impi 2021.18.x (seen with 2021.18.1)"}
+    one = FileState(tmp_path / "s", True, "", type(header)(**{**vars(header), **told}))
+    assert publications([one])["study:a"][1].groups == {
+        "mca": {"I_MPI_ADJUST_BCAST": "3:0-2147483647"}
+    }
 
 
 @pytest.mark.parametrize(
