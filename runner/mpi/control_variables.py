@@ -22,6 +22,8 @@ from runner.types import ReadBack
 
 REPORT = "control-variables.txt"
 """The report's name in the folder of the read-back files."""
+LOADED = f"{REPORT}.loaded"
+"""A file that is there once a process has the library."""
 PRELOAD = "LD_PRELOAD"
 _FILE, _WATCHED = "AUTOTUNE_CONTROL_VARIABLES", "AUTOTUNE_WATCHED_VARIABLES"
 _BELOW = {"UCX_": "UCX_TLS", "FI_": "FI_PROVIDER"}
@@ -115,11 +117,12 @@ def belongs_below(name: str) -> bool:
 
 def read_report(scratch: Path) -> RankReport:
     """The report below ``scratch``; an empty one if there is none. Odd lines are left out."""
+    loaded = (scratch / LOADED).exists()
     try:
         with (scratch / REPORT).open("rb") as file:
             text = file.read(_MOST_BYTES).decode(errors="replace")
     except OSError:
-        return RankReport()
+        return RankReport(loaded)
     words: dict[str, str] = {}
     numbers: dict[str, str] = {}
     texts: dict[str, str] = {}
@@ -138,7 +141,7 @@ def read_report(scratch: Path) -> RankReport:
             words.setdefault(kind, rest)
     size = words.get("world", "")
     return RankReport(
-        loaded="loaded" in words,
+        loaded=loaded,
         initialised="initialised" in words,
         world_size=int(size) if size.isascii() and size.isdigit() and len(size) < 10 else None,
         path=words.get("library", ""),

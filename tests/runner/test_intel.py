@@ -311,7 +311,7 @@ def test_a_program_that_is_not_there_was_never_started(tmp_path: Path) -> None:
 
 
 def test_a_run_shows_its_transport(tmp_path: Path) -> None:
-    report = "loaded\nworld 2\nversion Intel(R) MPI Library 2021.18.1 for Linux* OS\n"
+    report = "world 2\nversion Intel(R) MPI Library 2021.18.1 for Linux* OS\n"
     asked = "asked I_MPI_ADJUST_BCAST libmpi.so.12=99\ninitialised\n"
     (tmp_path / "control-variables.txt").write_text(report + asked)
     (tmp_path / FILE).write_text(REFUSED)

@@ -85,4 +85,4 @@ def test_a_program_without_openmp_is_told() -> None:
 def test_a_space_without_layouts_is_refused() -> None:
     require_layouts(space())
     with pytest.raises(UsageError, match="--space hybrid"):
-        require_layouts(load_space("mpich"))
+        require_layouts(load_space("null"))

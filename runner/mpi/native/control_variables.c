@@ -6,8 +6,8 @@
    the variables of UCX and libfabric.  So this library also stands before getenv: of each variable
    that it was told to watch it writes what the asking library was given, and which library asked.
 
-   The file begins with a line "loaded" from every process that has this library, so that a program
-   without MPI_Init can be told from one that cannot load it.
+   Every process that has this library makes an empty file beside, with the suffix ".loaded", so that
+   a program without MPI_Init can be told from one that cannot load it.
 
    Intel MPI says on standard output of its MPI_Init which values it ignores.  With the variable
    AUTOTUNE_STARTUP_OUTPUT that output goes to a file, and not between the lines of the program.
@@ -73,21 +73,20 @@ static void begin(void)
     count = found;
 }
 
-/* The file that every process of the job may append a line to; -1 if there is none. */
-static int open_file(void)
+/* The file with a suffix, open to append to; -1 if none is asked for. */
+static int open_file(const char *suffix)
 {
-    char *path = value_of(FILE_VARIABLE);
-    return path && *path ? open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600) : -1;
+    char *path = value_of(FILE_VARIABLE), whole[4096];
+    if (!path || !*path || snprintf(whole, sizeof whole, "%s%s", path, suffix) >= (int)sizeof whole)
+        return -1;
+    return open(whole, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
 __attribute__((constructor)) static void loaded(void)
 {
-    int made = open_file();
-    if (made >= 0) {
-        if (write(made, "loaded\n", 7) != 7)
-            perror("autotune: " FILE_VARIABLE);
+    int made = open_file(".loaded");
+    if (made >= 0)
         close(made);
-    }
 }
 
 static void put(const char *text)
@@ -259,7 +258,7 @@ static void write_file(void)
         world = WORLD_ABI;
     CALL("PMPI_Comm_rank")(world, &rank);
     CALL("PMPI_Comm_size")(world, &size);
-    if (rank != 0 || (made = open_file()) < 0)
+    if (rank != 0 || (made = open_file("")) < 0)
         return;
     pthread_mutex_lock(&lock);
     file = made;
