@@ -26,6 +26,7 @@ LOADED = f"{REPORT}.loaded"
 """A file that is there once a process has the library."""
 PRELOAD = "LD_PRELOAD"
 _FILE, _WATCHED = "AUTOTUNE_CONTROL_VARIABLES", "AUTOTUNE_WATCHED_VARIABLES"
+_WAIT = "AUTOTUNE_WAIT_FOR_LOOK"
 _BELOW = {"UCX_": "UCX_TLS", "FI_": "FI_PROVIDER"}
 """Prefixes of variables of the libraries below MPI, each with one that they always ask for."""
 _MOST_BYTES = 1 << 20
@@ -46,11 +47,14 @@ def reporting_library() -> Path | None:
         return None
 
 
-def report_variables(scratch: Path, watched: Iterable[str], preload: str | None) -> dict[str, str]:
+def report_variables(
+    scratch: Path, watched: Iterable[str], preload: str | None, looked_at: bool = False
+) -> dict[str, str]:
     """Variables that make the ranks report below ``scratch``; empty if they cannot.
 
     ``watched`` are names of environment variables; ``preload`` is what the ranks would preload
-    without the report.
+    without the report. ``looked_at``: the supervisor looks at the ranks when the report is there,
+    and rank 0 gives it the time to.
     """
     library = reporting_library()
     if library is None:
@@ -61,6 +65,7 @@ def report_variables(scratch: Path, watched: Iterable[str], preload: str | None)
             PRELOAD: preloaded(library, preload),
             _FILE: str(scratch / REPORT),
             _WATCHED: ":".join([*_BELOW.values(), *names]),
+            **({_WAIT: "1"} if looked_at else {}),
         }
     except RunnerError:
         return {}

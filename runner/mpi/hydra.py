@@ -146,7 +146,9 @@ class Hydra(Adapter):
 
     def _reporting(self, spec: LaunchSpec, words: list[str], scratch: Path) -> dict[str, str]:
         """The variables of the report; other libraries that the launch preloads stay."""
-        return report_variables(scratch, self._watched(spec), preload_among(words, spec.env))
+        looked_at = self.ready_file(spec, scratch) is not None
+        preload = preload_among(words, spec.env)
+        return report_variables(scratch, self._watched(spec), preload, looked_at)
 
     def _watched(self, spec: LaunchSpec) -> set[str]:
         """Names of environment variables whose use by a library is reported."""

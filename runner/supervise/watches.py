@@ -14,6 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+from contextlib import suppress
 from pathlib import Path
 
 from runner.guard import read_proc, stat_fields
@@ -25,6 +26,10 @@ RANKS_FIRST_LOOK_S = 0.03
 
 The first is early enough for short programs; later ones are too rare to disturb long ones.
 """
+
+
+SEEN = ".seen"
+"""Suffix of the file that says that all ranks were looked at when the ready file was there."""
 
 
 class RankWatch:
@@ -63,6 +68,9 @@ class RankWatch:
             self._settled = complete and (self._ready_file is not None or now == self._seen)
             if complete or len(now) >= len(self._seen):
                 self._seen = now
+            if complete and self._ready_file is not None:
+                with suppress(OSError):
+                    Path(f"{self._ready_file}{SEEN}").touch()
         self.next_s = None if self._settled else (self.next_s or 0.0) + self._gap_s
         self._gap_s *= 2
 

@@ -29,6 +29,8 @@
 #define FILE_VARIABLE "AUTOTUNE_CONTROL_VARIABLES"
 #define WATCH_VARIABLE "AUTOTUNE_WATCHED_VARIABLES"
 #define STARTUP_VARIABLE "AUTOTUNE_STARTUP_OUTPUT"
+#define WAIT_VARIABLE "AUTOTUNE_WAIT_FOR_LOOK"
+#define LOOKS 250 /* of 0.2 ms: the longest wait */
 #define WATCHED 256
 #define TEXT 1024
 #define SUCCESS 0
@@ -233,6 +235,18 @@ static void write_variables(void)
     CALL("MPI_T_finalize")();
 }
 
+/* The report is there and all ranks run: whoever started them looks at them now and then makes a
+   file with the suffix ".seen".  A program may be over in less time than the look takes. */
+static void wait_for_look(void)
+{
+    char *path = value_of(FILE_VARIABLE), whole[4096];
+    if (!value_of(WAIT_VARIABLE)
+        || snprintf(whole, sizeof whole, "%s.seen", path) >= (int)sizeof whole)
+        return;
+    for (int i = 0; i < LOOKS && access(whole, F_OK); i++)
+        usleep(200);
+}
+
 /* The first line of what the library says of its version. */
 static void write_version(void)
 {
@@ -272,7 +286,11 @@ static void write_file(void)
         if (watched[i].asked)
             put(watched[i].line);
     put("initialised\n");
+    /* The closing of the file is what is waited for; what a library asks for later is appended. */
+    close(made);
+    file = open_file("");
     pthread_mutex_unlock(&lock);
+    wait_for_look();
 }
 
 /* Standard output goes to the file of the startup until MPI_Init ends; without the file, nowhere. */
