@@ -48,12 +48,13 @@ def compiled_for(
     Raises :class:`NoCompiler` if that is not possible.
     """
     own = Path(library.bin)
-    wrappers = [own / f"mpicc.{library.family}", own / "mpicc"]
-    wrapper = next((path for path in wrappers if os.access(path, os.X_OK)), None)
+    # The adapter knows whether the library's own command works; else it names cc and the header.
+    words = adapter(library).c_compiler()
+    wrapper = next((word for word in words[:1] if Path(word).name.startswith("mpicc")), None)
     header, libraries = own.parent / "include", own.parent / "lib"
     program = place / source.stem
     if wrapper is not None:
-        return _compile([str(wrapper), *flags], source, program, *more)
+        return _compile([wrapper, *flags], source, program, *more)
     if not (header / "mpi.h").is_file():
         raise NoCompiler(f"{library.family} {library.version} has neither mpicc nor mpi.h")
     linked = [f"-I{header}", f"-L{libraries}", f"-Wl,-rpath,{libraries}"]

@@ -84,7 +84,7 @@ def main() -> int:
     for ranks in given.ranks:
         for collective in given.collectives:
             theirs = {TUNING_FILE: peer["files"][case(collective, ranks)]}
-            values = {DEFAULT: {}, PEER: theirs, OURS: own(ours, collective)}
+            values = {DEFAULT: {}, PEER: theirs, OURS: own(ours, case(collective, ranks))}
             blocks = measured(given, library, collective, ranks, values)
             rows += cells(given.sizes, collective, ranks, blocks)
     print()
@@ -177,17 +177,19 @@ def searched(given: argparse.Namespace, library: Library, budget_s: float) -> Ro
     )
     found = {"wall_s": answer.wall_s, "values": {}, "result": answer.result, "said": answer.text}
     if answer.code == 0:
-        rules = TABLES.find(answer.result["id"]).rules
-        said = dialect(library.family).variables(rules)
-        found["values"] = {collective: {name: value} for collective, (name, value) in said.items()}
+        # A value of Intel MPI is for every number of ranks, so each table is loaded alone.
+        for part in TABLES.find(answer.result["id"]).parts:
+            if part.proven:
+                ((name, value),) = dialect(library.family).variables(part.rules).values()
+                found["values"][case(part.operation, part.ranks)] = {name: value}
     elif "the budget of" not in answer.text:
         raise SystemExit(answer.text)
     return found
 
 
-def own(ours: Row, collective: str) -> dict[str, str]:
-    """The variables of our table; empty where nothing was proven."""
-    return dict(ours["values"].get(collective, {}))
+def own(ours: Row, name: str) -> dict[str, str]:
+    """The variables of our table for a case; empty where nothing was proven."""
+    return dict(ours["values"].get(name, {}))
 
 
 def measured(

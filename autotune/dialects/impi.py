@@ -1,7 +1,8 @@
 """Intel MPI: presets of algorithms, by number, with ranges of sizes in I_MPI_ADJUST_* variables.
 
-As seen with 2021.18: the library cuts the numbers of ranks and the sizes at the upper ends of the
-ranges, and the last range holds for everything above.  No word of such a value is the library's own
+As seen with 2021.18.1: the library cuts the sizes at the upper ends of the ranges, and the last
+range holds for everything above. With ranges of ranks (``PRESET:SIZES@RANKS``) it obeys the last
+range of sizes only, for all sizes, so a value is for every number of ranks.  No word of such a value is the library's own
 choice: 0 is a preset of its own, often a slow one.  So a table names a preset for every size.
 A value that the library does not understand is ignored with a message, which is read back.
 """
@@ -65,9 +66,10 @@ def _main(operation: str) -> str:
 
 
 def _value(rules: Sequence[Rule]) -> str:
-    """``PRESET:FIRST-LAST@FIRST-LAST;...``; the ranks are left out if there is one number only.
+    """``PRESET:FIRST-LAST;...``, for any number of ranks.
 
-    Raises UsageError for a rule that leaves its sizes to the library.
+    Raises UsageError for a rule that leaves its sizes to the library, and for tables of several
+    numbers of ranks that differ.
     """
     for rule in rules:
         if rule.algorithm == LIBRARY_DECIDES or not rule.algorithm.isdecimal():
@@ -75,14 +77,17 @@ def _value(rules: Sequence[Rule]) -> str:
                 f"the rule for {rule.collective} from {rule.message} bytes names the algorithm "
                 f"{rule.algorithm!r}: Intel MPI needs the number of a preset for every size"
             )
-    words = []
-    numbers = sorted({rule.comm_size for rule in rules})
-    for ranks, more in itertools.pairwise([*numbers, MOST + 1]):
-        own = sorted((r.message, r.algorithm) for r in rules if r.comm_size == ranks)
-        least = 1 if ranks == numbers[0] else ranks
-        where = f"@{least}-{more - 1}" if len(numbers) > 1 else ""
-        starts = [0, *(message for message, _ in own[1:]), MOST + 1]
-        ends = itertools.pairwise(starts)
-        for (first, end), (_, preset) in zip(ends, own, strict=True):
-            words.append(f"{preset}:{first}-{end - 1}{where}")
-    return ";".join(words)
+    tables: dict[int, list[tuple[int, str]]] = {}
+    for rule in rules:
+        tables.setdefault(rule.comm_size, []).append((rule.message, rule.algorithm))
+    own, *others = [sorted(table) for table in tables.values()]
+    if any(other != own for other in others):
+        raise UsageError(
+            f"the tables of {rules[0].collective} for {', '.join(map(str, sorted(tables)))} ranks "
+            "differ, and a value of Intel MPI cannot hold both: of the ranges of sizes for one "
+            "range of ranks (PRESET:SIZES@RANKS) the library obeys the last one only, for all "
+            "sizes.\nMeasure one number of ranks: autotune collectives --ranks N"
+        )
+    starts = [0, *(message for message, _ in own[1:]), MOST + 1]
+    pairs = zip(itertools.pairwise(starts), own, strict=True)
+    return ";".join(f"{preset}:{first}-{end - 1}" for (first, end), (_, preset) in pairs)

@@ -38,13 +38,15 @@ def test_every_preset_is_a_candidate_but_the_fallback() -> None:
         INTEL.space(LIBRARY, "scan", {"ranks": 2})
 
 
-def test_the_ranges_cover_all_sizes_and_ranks() -> None:
+def test_the_ranges_cover_all_sizes() -> None:
     """The library has no word for its own choice, and uses the nearest range elsewhere."""
     first = (Rule("bcast", 2, 0, "1"), Rule("bcast", 2, 4096, "3"))
     assert value(*first) == "1:0-4095;3:4096-2147483647"
-    assert value(*first, Rule("bcast", 4, 0, "2")) == (
-        "1:0-4095@1-3;3:4096-2147483647@1-3;2:0-2147483647@4-2147483647"
+    assert value(*first, *(Rule("bcast", 4, r.message, r.algorithm) for r in first)) == (
+        "1:0-4095;3:4096-2147483647"
     )
+    with pytest.raises(UsageError, match="for 2, 4 ranks differ"):
+        value(*first, Rule("bcast", 4, 0, "2"))
 
 
 def test_sizes_cannot_be_left_to_the_library() -> None:
