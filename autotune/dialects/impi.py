@@ -2,9 +2,10 @@
 
 As seen with 2021.18.1: the library cuts the sizes at the upper ends of the ranges, and the last
 range holds for everything above. With ranges of ranks (``PRESET:SIZES@RANKS``) it obeys the last
-range of sizes only, for all sizes, so a value is for every number of ranks.  No word of such a value is the library's own
-choice: 0 is a preset of its own, often a slow one.  So a table names a preset for every size.
-A value that the library does not understand is ignored with a message, which is read back.
+range of sizes only, for all sizes, so a value is for every number of ranks. No word of such a value
+is the library's own choice: 0 is a preset of its own, often a slow one. So a table names a preset
+for every size. A value that the library does not understand is ignored with a message, which is
+read back.
 """
 
 from __future__ import annotations
