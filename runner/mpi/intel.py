@@ -96,7 +96,17 @@ class IntelMpi(Hydra):
         if {WAIT_MODE, YIELD} & {*told, *spec.env}:
             spec = dataclasses.replace(spec, oversubscribe=False)
         words = super().command(spec, scratch)
-        return [words[0], *([NONE] if spec.clean_env else []), *words[1:]]
+        return [self._starter(), *([NONE] if spec.clean_env else []), *words[1:]]
+
+    def _starter(self) -> str:
+        """The launcher, or what ``mpirun`` should start where PATH leads to another Hydra.
+
+        So the printed line works in a shell, too.
+        """
+        launcher = Path(self.library.launcher)
+        own = launcher.parent / _HYDRA
+        found = self._path(os.environ) == os.environ.get("PATH", os.defpath)
+        return str(launcher if found or launcher.name != "mpirun" or not own.is_file() else own)
 
     def program(self, spec: LaunchSpec) -> tuple[str, ...]:
         """The program's words; its file is the one that the caller's PATH names.

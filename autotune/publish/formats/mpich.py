@@ -28,6 +28,9 @@ _ALGORITHM = re.compile(rf"MPI(R|DI)_[A-Za-z0-9_]{{1,100}}|{LIBRARY_DECIDES}")
 _COLLECTIVE = re.compile(r"[a-z_]{1,40}")
 
 
+PREFIX = "MPIR_CVAR_"
+
+
 class MpichEnv(Sh):
     """MPICH and its derivatives."""
 
@@ -39,13 +42,10 @@ class MpichEnv(Sh):
     loads_rules = True
 
     def part(self, content: Content, library: Library) -> Content:
-        names = content.groups.get("mca", {})
-        own = {n: v for n, v in names.items() if n.startswith("MPIR_CVAR_")}
-        return Content({"mca": own} if own else {})
-
-    def body(self, content: Content, library: Library) -> str:
-        found = sorted(content.groups.get("mca", {}).items())
-        return "".join(self.line(name, value) for name, value in found)
+        """MPICH's variables, those of UCX and libfabric, and the placement."""
+        whole = super().part(content, library)
+        foreign = {("mca", n) for n in whole.groups.get("mca", {}) if not n.startswith(PREFIX)}
+        return whole.without(foreign)
 
 
 class MpichTree(RulesV1):
