@@ -162,7 +162,8 @@ def test_a_python_program_runs_under_both(work: Path, names: tuple[str, str]) ->
         found[0].launcher, found[1].launcher, [sys.executable, str(place)], ranks=2, verify="^2$",
         pairs=6, runs=6, guard=False, store=work / "r.db", watch=lambda event: None,
     )  # fmt: skip
-    assert outcome.pairs == 2, outcome.words
+    # Six runs are two pairs, or one where a launch was slow and the warm-up was made again.
+    assert outcome.pairs in (1, 2), outcome.words
     assert outcome.libraries is not None
     seen = [(one["name"], one["version"]) for one in outcome.libraries.values()]
     assert seen == [(library.family, library.version) for library in found]
