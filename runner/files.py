@@ -164,6 +164,23 @@ def cache(*parts: str) -> Path:
     return _below("XDG_CACHE_HOME", ".cache", parts)
 
 
+def cache_about(source: Path, folder: str, version: int) -> Path | None:
+    """The JSON file in the cache for what was read of ``source``; None if there is no such file.
+
+    The name changes with the source, and with ``version``: the meaning of what is stored.
+    """
+    import hashlib  # Only here: it takes 2 ms, and most processes store nothing.
+
+    try:
+        whole = source.resolve()
+        state = whole.stat()
+    except OSError:
+        return None
+    words = (str(whole), state.st_size, state.st_mtime_ns, version)
+    name = hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()[:16]
+    return cache(folder, f"{name}.json")
+
+
 def data(*parts: str) -> Path:
     """``$XDG_DATA_HOME/autotune/PARTS``, or below ``~/.local/share``: for files that must stay."""
     return _below("XDG_DATA_HOME", ".local/share", parts)

@@ -19,8 +19,7 @@ from autotune.space.resolve import title
 from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
 from autotune.space.trust import check_value, runs_programs
-from runner.mpi.discover import adapter
-from runner.mpi.intel import DOMAIN, PIN, binding_of
+from runner.mpi.discover import adapter, families
 from runner.mpi.library import Library, placement_of
 from runner.types import LIBRARY
 
@@ -30,7 +29,6 @@ PREFIXES: Mapping[str, ParameterKind] = {
     "PMIX_MCA_": "pmix",
 }
 """Prefix of a parameter's environment variable; removed from names."""
-_HYDRA = {"HYDRA_BINDING": "bind_to", "HYDRA_MAPPING": "map_by"}
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _OWN = ("mpi_show_mca_params", "mpi_show_mca_params_file")
 """Parameters that autotune itself sets in every launch."""
@@ -46,12 +44,13 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Paramet
     """
     found: dict[str, Value] = {}
     targets: dict[str, ParameterKind] = {}
-    pairs = list(values.items())
-    if (bound := binding_of(values)) is not None:
-        pairs = [pair for pair in pairs if pair[0] not in (PIN, DOMAIN)] + [("bind_to", bound)]
-    for given, value in pairs:
-        prefix = next((p for p in PREFIXES if given.startswith(p)), "")
-        name = _HYDRA.get(given, given.removeprefix(prefix))
+    said = [(name, name, value) for name, value in values.items()]
+    for kind in families().values():
+        for knob, (word, names) in kind.placement_in(values).items():
+            said = [one for one in said if one[0] not in names] + [(names[0], knob, word)]
+    for given, plain, value in said:
+        prefix = next((p for p in PREFIXES if plain.startswith(p)), "")
+        name = plain.removeprefix(prefix)
         placed = placement_of(name)
         if prefix and placed is None:
             targets[name] = PREFIXES[prefix]

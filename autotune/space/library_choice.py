@@ -206,12 +206,18 @@ def _joined(name: str, members: Mapping[str, Space]) -> Parameter:
         implies=_merged(*(p.implies for p in owners.values())),
         implies_at=_merged(*(p.implies_at for p in owners.values())),
         enum=_agreed(*(p.enum for p in owners.values())),
+        words=_merged_words(*(p.words for p in owners.values())),
     )
 
 
 def _merged(*parts: Mapping[Any, Any]) -> dict[Any, Any]:
     """All entries; the first part has precedence."""
     return {key: value for part in reversed(parts) for key, value in part.items()}
+
+
+def _merged_words(*parts: tuple[str, ...]) -> tuple[str, ...]:
+    """The words of all libraries; none if one of them takes any word."""
+    return tuple(dict.fromkeys(chain.from_iterable(parts))) if all(parts) else ()
 
 
 def _agreed(*parts: Mapping[int, str]) -> dict[int, str]:

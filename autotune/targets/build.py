@@ -71,8 +71,8 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
         raise UsageError(
             f"{Path(program[0]).name} needs {needed.name} ({needed.abi.title}), which "
             f"{title(library)} does not have; expected it in "
-            f"{' or '.join(str(f) for f in own.folders[:2])}.\nChoose another --mpi, or build the "
-            f"program with {_compiler(library)}"
+            f"{' or '.join(str(f) for f in library.folders[:2])}.\nChoose another --mpi, or build "
+            f"the program with {_compiler(library)}"
         )
     if needed.is_file(file):
         return ()

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-_PATIENCE_S = 10
+from runner.mpi.output import output_of
+
 LOADER_PATH = "LD_LIBRARY_PATH"
 """The variable with the folders in which the loader looks first; only an RPATH precedes them."""
 
@@ -84,24 +84,8 @@ def _needed(program: str, folders: str) -> Needed | None:
     with Path(program).open("rb") as file:
         if file.read(4) != b"\x7fELF":
             return None
-    match = _LINE.search(_said_by_loader(program, folders))
+    env = {**os.environ, **({LOADER_PATH: folders} if folders else {})}
+    match = _LINE.search(output_of(("ldd", program), env, whatever_code=True))
     if match is None:
         return None
     return Needed(match["name"], match["place"] if match["place"].startswith("/") else "")
-
-
-def _said_by_loader(program: str, folders: str) -> str:
-    """What ``ldd`` prints of a program; "" if it cannot."""
-    try:
-        done = subprocess.run(
-            ("ldd", program),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE_S,
-            check=False,
-            env={**os.environ, **({LOADER_PATH: folders} if folders else {})},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout

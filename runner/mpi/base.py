@@ -264,6 +264,11 @@ class Adapter(ABC):
         What the launcher has no variable for is left out.
         """
 
+    @classmethod
+    def placement_in(cls, variables: Mapping[str, object]) -> dict[str, tuple[str, list[str]]]:
+        """The placement that these variables say: its name -> its value, and the variables."""
+        return {}
+
     def kind_of(self, name: str) -> str | None:
         """The kind of a parameter that the library does not list, by its name.
 
@@ -301,12 +306,6 @@ class Adapter(ABC):
         """
         return {}
 
-    @property
-    def folders(self) -> tuple[Path, ...]:
-        """The folders in which the installation may have its shared libraries."""
-        prefix = Path(self.library.bin).resolve().parent
-        return (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*")))
-
     def can_run(self, needed: str) -> bool:
         """Whether a program that needs the library file ``needed`` has a known interface of this
         family, or one of the MPI standard; true for a family without a known interface."""
@@ -314,7 +313,7 @@ class Adapter(ABC):
 
     def file_for(self, needed: str) -> Path | None:
         """This library's file for programs that need the file ``needed``; None if it has none."""
-        found = (folder / needed for folder in self.folders)
+        found = (folder / needed for folder in self.library.folders)
         return next((path for path in found if path.is_file()), None)
 
     def folder_for(self, needed: str) -> Path | None:

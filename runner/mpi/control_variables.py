@@ -27,8 +27,8 @@ LOADED = f"{REPORT}.loaded"
 PRELOAD = "LD_PRELOAD"
 _FILE, _WATCHED = "AUTOTUNE_CONTROL_VARIABLES", "AUTOTUNE_WATCHED_VARIABLES"
 _WAIT = "AUTOTUNE_WAIT_FOR_LOOK"
-_BELOW = {"UCX_": "UCX_TLS", "FI_": "FI_PROVIDER"}
-"""Prefixes of variables of the libraries below MPI, each with one that they always ask for."""
+_BELOW = {"UCX_": ("UCX", "UCX_TLS"), "FI_": ("libfabric", "FI_PROVIDER")}
+"""Prefix of the variables of a library below MPI -> its name, and one that it always asks for."""
 _MOST_BYTES = 1 << 20
 
 
@@ -64,7 +64,7 @@ def report_variables(
         return {
             PRELOAD: preloaded(library, preload),
             _FILE: str(scratch / REPORT),
-            _WATCHED: ":".join([*_BELOW.values(), *names]),
+            _WATCHED: ":".join([*(always for _, always in _BELOW.values()), *names]),
             **({_WAIT: "1"} if looked_at else {}),
         }
     except RunnerError:
@@ -105,14 +105,12 @@ class RankReport:
             return ReadBack("altered", value, "(not set)" if given is None else given, by)
         if name in self.texts or info is not None:
             return ReadBack("inactive", value, source="the library did not ask for it in this run")
-        below = next((prefix for prefix in _BELOW if name.startswith(prefix)), None)
-        if below is None:
+        below = (about for prefix, about in _BELOW.items() if name.startswith(prefix))
+        part, always = next(below, ("", ""))
+        if not part:
             return ReadBack("unknown", value)
-        part = {"UCX_": "UCX", "FI_": "libfabric"}[below]
-        why = f"{part} did not ask for it in this run"
-        if _BELOW[below] not in self.asked:
-            why = f"{part} has no part in this run"
-        return ReadBack("inactive", value, source=why)
+        did = "did not ask for it" if always in self.asked else "has no part"
+        return ReadBack("inactive", value, source=f"{part} {did} in this run")
 
 
 def belongs_below(name: str) -> bool:

@@ -28,6 +28,7 @@ from runner.mpi.intel import IntelMpi
 from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
 from runner.mpi.openmpi import OpenMPI
+from runner.mpi.output import output_of
 
 LAUNCHERS = ("mpirun", "mpiexec")
 
@@ -224,7 +225,6 @@ text, length = ctypes.create_string_buffer(8192), ctypes.c_int()
 ctypes.CDLL(sys.argv[1]).MPI_Get_library_version(text, ctypes.byref(length))
 print(text.value.decode(errors="replace"))"""
 """The call that prints the version; MPI allows it before MPI_Init."""
-_PATIENCE_S = 10
 
 
 @dataclass(frozen=True)
@@ -248,20 +248,6 @@ def linked_with(words: Sequence[str]) -> Linked | None:
 
 @lru_cache(maxsize=8)
 def _identified(place: str) -> Linked | None:
-    match = _VERSION.search(_said(sys.executable, "-I", "-c", _ASK, place))
+    asked = (sys.executable, "-I", "-c", _ASK, place)
+    match = _VERSION.search(output_of(asked, whatever_code=True))
     return match and Linked(place, _FAMILIES[match["family"]], match["version"])
-
-
-def _said(*words: str) -> str:
-    try:
-        done = subprocess.run(
-            words,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_PATIENCE_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout

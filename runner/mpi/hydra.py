@@ -50,12 +50,8 @@ PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
 
 def shared_library(library: Library) -> Path | None:
     """The ``libmpi`` that belongs to the launcher; None if it is not in the usual place."""
-    prefix = Path(library.bin).resolve().parent
-    for folder in (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*"))):
-        for name in NAMES:
-            if (folder / name).is_file():
-                return folder / name
-    return None
+    found = (folder / name for folder in library.folders for name in NAMES)
+    return next((path for path in found if path.is_file()), None)
 
 
 def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -130,6 +126,25 @@ class Hydra(Adapter):
     """Beginnings of the names of the library's own variables."""
     own_words: ClassVar[re.Pattern[str]]
     """Finds the version, as group 1, in what the library says of itself."""
+    launcher_words: ClassVar[re.Pattern[str]]
+    """Finds the version, as group 1, in what the launcher says of itself."""
+    algorithm_names: ClassVar[re.Pattern[str]]
+    """Matches the names of parameters about the algorithm of a collective, which is group 1."""
+
+    @classmethod
+    def version_in(cls, text: str) -> str | None:
+        found = cls.launcher_words.search(text)
+        return found[1] if found else None
+
+    @classmethod
+    def operations_of(cls, parameter: str) -> tuple[str, ...]:
+        found = cls.algorithm_names.fullmatch(parameter)
+        return (found[1].lower(),) if found else ()
+
+    @classmethod
+    def placement_in(cls, variables: Mapping[str, object]) -> dict[str, tuple[str, list[str]]]:
+        said = {knob: name for knob, name in PLACEMENT.items() if name in variables}
+        return {knob: (str(variables[name]), [name]) for knob, name in said.items()}
 
     @cached_property
     def reads_back(self) -> bool:  # type: ignore[override]

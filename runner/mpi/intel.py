@@ -72,12 +72,9 @@ class IntelMpi(Hydra):
     # Its processes are called like MPICH's; both names would make neither known.
     launchers: ClassVar[Mapping[str, str]] = {}
     prefixes = ("I_MPI_", "MPIR_CVAR_")
+    launcher_words = _VERSION
+    algorithm_names = _ALGORITHM
     own_words = re.compile(r"Intel\(R\) MPI Library (\d[\d.]*)")
-
-    @classmethod
-    def version_in(cls, text: str) -> str | None:
-        found = _VERSION.search(text)
-        return found[1] if found else None
 
     @classmethod
     def complete(cls, library: Library) -> Library:
@@ -86,10 +83,9 @@ class IntelMpi(Hydra):
         return dataclasses.replace(library, params=params)
 
     @classmethod
-    def operations_of(cls, parameter: str) -> tuple[str, ...]:
-        """The collective whose algorithm a parameter chooses or shapes."""
-        found = _ALGORITHM.fullmatch(parameter)
-        return (found[1].lower(),) if found else ()
+    def placement_in(cls, variables: Mapping[str, object]) -> dict[str, tuple[str, list[str]]]:
+        bound = _binding_of(variables)
+        return {} if bound is None else {"bind_to": (bound, [PIN, DOMAIN])}
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
         told = {} if spec.clean_env else os.environ
@@ -216,7 +212,7 @@ def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
     return {PIN: "1", DOMAIN: BINDINGS[wanted]}
 
 
-def binding_of(variables: Mapping[str, object]) -> str | None:
+def _binding_of(variables: Mapping[str, object]) -> str | None:
     """The ``bind_to`` whose variables are among these; None if there is none."""
     given = {name: str(value) for name, value in variables.items()}
     words = ("none", *BINDINGS)

@@ -7,17 +7,16 @@ understood is left out.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
-import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from runner import files
 from runner.mpi.library import ParamInfo
+from runner.mpi.output import output_of
 
 COMMAND = "impi_info"
 TIMEOUT_S = 30
@@ -38,12 +37,13 @@ def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, 
 
     The list is stored in the cache until the command changes.
     """
-    place = _stored_at(command)
-    if place is None:
+    place = files.cache_about(command, "impi-info", _FORMAT)
+    if place is None or not os.access(command, os.X_OK):
         return {}
     texts = _stored(place)
     if texts is None:
-        texts = [_said(command, environment, *words) for words in (("-a",), ("-a", "-e"))]
+        asked = ([str(command), "-a"], [str(command), "-a", "-e"])
+        texts = [output_of(words, environment, timeout_s=TIMEOUT_S) for words in asked]
         if all(texts):
             with suppress(OSError):
                 files.write_atomically(place, json.dumps(texts))
@@ -117,34 +117,6 @@ def words_of(info: ParamInfo) -> frozenset[str]:
     """
     found = (word.strip() for group in _WORD.findall(info.help) for word in group.split("|"))
     return frozenset(found) if info.type == "string" else frozenset()
-
-
-def _said(command: Path, environment: Mapping[str, str], *words: str) -> str:
-    try:
-        done = subprocess.run(
-            [str(command), *words],
-            env=dict(environment),
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
-
-
-def _stored_at(command: Path) -> Path | None:
-    try:
-        state = command.resolve().stat()
-    except OSError:
-        return None
-    if not os.access(command, os.X_OK):
-        return None
-    words = (str(command.resolve()), state.st_size, state.st_mtime_ns, _FORMAT)
-    name = hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()[:16]
-    return files.cache("impi-info", f"{name}.json")
 
 
 def _stored(place: Path) -> list[str] | None:

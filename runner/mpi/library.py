@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,12 @@ class Library:
     bin: str
     launcher: str
     params: dict[str, ParamInfo] = field(default_factory=dict)
+
+    @property
+    def folders(self) -> tuple[Path, ...]:
+        """The folders in which the installation may have its shared libraries."""
+        prefix = Path(self.bin).resolve().parent
+        return (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*")))
 
     @property
     def version_tuple(self) -> tuple[int, ...]:

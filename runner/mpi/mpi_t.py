@@ -157,7 +157,7 @@ def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, Par
     ``environment`` has no settings of the library. The list is stored in the cache: it takes a
     fifth of a second to make.
     """
-    place = _stored_at(path)
+    place = files.cache_about(path, "mpi-t", _FORMAT)
     if place is None:
         return {}
     stored = _stored(place)
@@ -183,18 +183,6 @@ def _info(
         enum={int(number): word for number, word in enum.items()},
         by_name=bool(enum),
     )
-
-
-def _stored_at(path: Path) -> Path | None:
-    import hashlib
-
-    try:
-        state = path.resolve().stat()
-    except OSError:
-        return None
-    words = (str(path.resolve()), state.st_size, state.st_mtime_ns, _FORMAT)
-    name = hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()[:16]
-    return files.cache("mpi-t", f"{name}.json")
 
 
 def _stored(place: Path) -> list[Any] | None:

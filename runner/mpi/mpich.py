@@ -26,12 +26,9 @@ class Mpich(Hydra):
     checks_values = True
     version_marker = "HYDRA build details: Version: "
     prefixes = _PREFIXES
+    launcher_words = _VERSION
+    algorithm_names = _ALGORITHM
     own_words = re.compile(r"MPICH Version:\s*(\d\S*)")
-
-    @classmethod
-    def version_in(cls, text: str) -> str | None:
-        found = _VERSION.search(text)
-        return found[1] if found else None
 
     @classmethod
     def complete(cls, library: Library) -> Library:
@@ -40,12 +37,6 @@ class Mpich(Hydra):
             return library
         params = read_parameters(own, environment_without(_PREFIXES))
         return dataclasses.replace(library, params=params)
-
-    @classmethod
-    def operations_of(cls, parameter: str) -> tuple[str, ...]:
-        """The collective in the name of a choice of algorithms."""
-        found = _ALGORITHM.fullmatch(parameter)
-        return (found[1].lower(),) if found else ()
 
     def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
         # Hydra never counts slots on one node, so oversubscription needs no option.

@@ -145,6 +145,33 @@ def policies(content: Content, library: Library) -> dict[str, str]:
     return {POLICIES[name][new]: value for name, value in placed.items() if name in POLICIES}
 
 
+def without_foreign(content: Content, prefixes: tuple[str, ...]) -> Content:
+    """``content`` without library parameters whose names do not begin as this family's do."""
+    names = content.groups.get(LIBRARY, {})
+    return content.without({(LIBRARY, n) for n in names if not n.startswith(prefixes)})
+
+
+class HomeFile(Format):
+    """A file at a fixed place below the user's home, which every launch of the user reads."""
+
+    suffix = ".conf"
+    merges = True
+    usual = 2
+    relative: ClassVar[str]
+
+    def canaries(self, content: Content, library: Library) -> list[Canary]:
+        return policy_canaries(content)
+
+    def default_path(self, cluster: str, library: Library) -> Path:
+        return Path(os.environ.get("HOME", "/nonexistent")) / self.relative
+
+    def staged(self, text: str, place: Path, library: Library) -> Loading:
+        return Loading(home_copy(place, self.relative, text))
+
+    def live(self, path: Path, library: Library) -> Loading:
+        return Loading()
+
+
 def rule_variables(content: Content, library: Library) -> dict[str, tuple[str, str]]:
     """Rules that environment variables of this family can express: collective -> name, value."""
     return dialect(library.family).variables(content.rules) if content.rules else {}

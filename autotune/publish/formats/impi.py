@@ -6,19 +6,8 @@ files (``.dat``) are binary, and only the library itself and its tools write the
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 from autotune.publish.content import Content
-from autotune.publish.formats.base import (
-    Canary,
-    Format,
-    Loading,
-    home_copy,
-    policy_canaries,
-    variables,
-    with_rules,
-)
+from autotune.publish.formats.base import HomeFile, variables, with_rules, without_foreign
 from autotune.publish.formats.scripts import Sh
 from runner.mpi.intel import FAMILY, IntelMpi
 from runner.mpi.library import Library
@@ -27,13 +16,10 @@ from runner.mpi.mpiexec_conf import USER
 
 def _own_part(content: Content, library: Library) -> Content:
     """The library's own variables, rules, a binding, and variables of other parts."""
-    part = content.only("mca", "placement", "env")
-    foreign = {
-        ("mca", n) for n in part.groups.get("mca", {}) if not n.startswith(IntelMpi.prefixes)
-    }
+    part = without_foreign(content.only("mca", "placement", "env"), IntelMpi.prefixes)
     placed = part.groups.get("placement", {})
     unsaid = {("placement", n) for n in placed if n not in IntelMpi.placement_names}
-    return with_rules(part.without(foreign | unsaid), content, library)
+    return with_rules(part.without(unsaid), content, library)
 
 
 class ImpiEnv(Sh):
@@ -48,16 +34,13 @@ class ImpiEnv(Sh):
         return _own_part(content, library)
 
 
-class ImpiUser(Format):
+class ImpiUser(HomeFile):
     """The user's file of launcher options. It has precedence over the environment, and the command
     line and ``./mpiexec.conf`` have precedence over it."""
 
     name = "impi-user"
     summary = "options of Intel MPI's launcher for one user ($HOME/.mpiexec.conf)"
-    suffix = ".conf"
     family = FAMILY
-    merges = True
-    usual = 2
     relative = USER
 
     def part(self, content: Content, library: Library) -> Content:
@@ -66,15 +49,3 @@ class ImpiUser(Format):
     def body(self, content: Content, library: Library) -> str:
         found = sorted(variables(content, library).items())
         return "".join(f"-genv {name} {value}\n" for name, value in found)
-
-    def canaries(self, content: Content, library: Library) -> list[Canary]:
-        return policy_canaries(content)
-
-    def default_path(self, cluster: str, library: Library) -> Path:
-        return Path(os.environ.get("HOME", "/nonexistent")) / self.relative
-
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
-        return Loading(home_copy(place, self.relative, text))
-
-    def live(self, path: Path, library: Library) -> Loading:
-        return Loading()

@@ -7,18 +7,15 @@ value`` lines, the only form that both 4.1 and 5.0 read.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from autotune.publish.content import Content
 from autotune.publish.formats.base import (
-    Canary,
     Format,
+    HomeFile,
     Loading,
     assignments,
-    home_copy,
     policies,
-    policy_canaries,
     system_copy,
     system_directory,
 )
@@ -30,15 +27,12 @@ SYSTEM_VARIABLE = "OPAL_SYSCONFDIR"
 """The variable with the directory of the library's system files."""
 
 
-class UserConf(Format):
+class UserConf(HomeFile):
     """The user's file.  It has precedence over ``--tune`` in 5.0, but not in 4.1."""
 
     name = "openmpi-user"
     summary = "Open MPI parameters of one user ($HOME/.openmpi/mca-params.conf)"
-    suffix = ".conf"
     family = "openmpi"
-    merges = True
-    usual = 2
     loads_rules = True
     relative = ".openmpi/mca-params.conf"
 
@@ -55,18 +49,6 @@ class UserConf(Format):
         }
         values |= adapter(library).forwarding(content.groups.get("env", {}))
         return assignments(values | policies(content, library))
-
-    def canaries(self, content: Content, library: Library) -> list[Canary]:
-        return policy_canaries(content)
-
-    def default_path(self, cluster: str, library: Library) -> Path:
-        return Path(os.environ.get("HOME", "/nonexistent")) / self.relative
-
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
-        return Loading(home_copy(place, self.relative, text))
-
-    def live(self, path: Path, library: Library) -> Loading:
-        return Loading()
 
 
 class SystemConf(UserConf):

@@ -17,18 +17,15 @@ from autotune.dialects.base import LIBRARY_DECIDES
 from autotune.dialects.mpich_trees import FILE, LAYERS_FILE, changed, changed_layers, layered
 from autotune.errors import UsageError
 from autotune.publish.content import Content
-from autotune.publish.formats.base import Canary, Loading
+from autotune.publish.formats.base import Canary, Loading, without_foreign
 from autotune.publish.formats.rules import RulesV1
 from autotune.publish.formats.scripts import Sh
 from runner.mpi.library import Library
-from runner.mpi.mpich import FAMILY
+from runner.mpi.mpich import FAMILY, Mpich
 from runner.mpi.mpich_tree import Tree, builtin_layers, builtin_tree
 
 _ALGORITHM = re.compile(rf"MPI(R|DI)_[A-Za-z0-9_]{{1,100}}|{LIBRARY_DECIDES}")
 _COLLECTIVE = re.compile(r"[a-z_]{1,40}")
-
-
-PREFIX = "MPIR_CVAR_"
 
 
 class MpichEnv(Sh):
@@ -43,9 +40,7 @@ class MpichEnv(Sh):
 
     def part(self, content: Content, library: Library) -> Content:
         """MPICH's variables, those of UCX and libfabric, and the placement."""
-        whole = super().part(content, library)
-        foreign = {("mca", n) for n in whole.groups.get("mca", {}) if not n.startswith(PREFIX)}
-        return whole.without(foreign)
+        return without_foreign(super().part(content, library), Mpich.prefixes)
 
 
 class MpichTree(RulesV1):

@@ -1,0 +1,34 @@
+"""The output of a command that is asked about an installation, where silence is an answer too."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+
+PATIENCE_S = 10
+
+
+def output_of(
+    words: Sequence[str],
+    environment: Mapping[str, str] | None = None,
+    *,
+    timeout_s: float = PATIENCE_S,
+    whatever_code: bool = False,
+) -> str:
+    """What a command prints; "" if it cannot be started, hangs, or ends with another code than 0.
+
+    ``whatever_code``: the code does not matter. ``environment`` None: that of this process.
+    """
+    try:
+        done = subprocess.run(
+            list(words),
+            env=None if environment is None else dict(environment),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=timeout_s,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if whatever_code or not done.returncode else ""
