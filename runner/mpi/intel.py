@@ -68,6 +68,8 @@ class IntelMpi(Hydra):
     parameter_names = "variables (I_MPI_...)"
     placement_names = frozenset({"bind_to"})
     transport_parameter = FABRICS
+    # With an options file of comments only the launcher crashes, even before it says its version.
+    identify_environment: ClassVar[Mapping[str, str]] = {"HOME": "/nonexistent"}
     version_marker = "Intel(R) MPI Library for Linux* OS, Version "
     # Its processes are called like MPICH's; both names would make neither known.
     launchers: ClassVar[Mapping[str, str]] = {}
