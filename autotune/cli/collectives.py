@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 from autotune.cli import options as o
-from autotune.cli.options import opt
+from autotune.cli.options import opt, rank_counts
 from autotune.collectives.tournament import OPERATIONS
 from autotune.errors import UsageError
 from autotune.terminal.render import console, error_console, table, write_json
@@ -84,7 +84,7 @@ def collectives(
 
     chosen = [word.strip() for word in operations.split(",") if word.strip()]
     wanted = SIZES if sizes is None else _sizes(sizes)
-    counts = _ranks(ranks)
+    counts = rank_counts(ranks)
     words = TargetRequest(
         app="micro", ranks=counts[0], cluster=cluster, mpi=mpi, command="collectives"
     )
@@ -129,16 +129,6 @@ def _sizes(text: str) -> tuple[int, ...]:
             "such as 8,64,1k or 8:1m"
         )
     return found
-
-
-def _ranks(text: str) -> list[int]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words or not all(word.isdigit() and int(word) >= 2 for word in words):
-        raise UsageError(
-            f"--ranks {text!r}: expected numbers of ranks of 2 or more, separated by "
-            "commas, such as 2,4"
-        )
-    return sorted({int(word) for word in words})
 
 
 def _print(result: CollectiveResult) -> None:

@@ -36,6 +36,7 @@ COMMANDS = {
     "predict": "predict:predict",
     "anova": "anova:anova",
     "classwide": "classwide:classwide",
+    "calibrate": "calibrate:calibrate",
     "collectives": "collectives:collectives",
     "importance": "importance:importance_of",
     "studies": "studies:studies",

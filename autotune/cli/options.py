@@ -201,3 +201,14 @@ Guard = Annotated[
         "count too, and nothing is proven.",
     ),
 ]
+
+
+def rank_counts(text: str) -> list[int]:
+    """The numbers of ranks of ``--ranks 2,4``, ascending; raises UsageError for anything else."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if not words or not all(word.isdigit() and int(word) >= 2 for word in words):
+        raise UsageError(
+            f"--ranks {text!r}: expected numbers of ranks of 2 or more, separated by "
+            "commas, such as 2,4"
+        )
+    return sorted({int(word) for word in words})

@@ -1,4 +1,4 @@
-"""Measurements of one collective: one launch times one setting at many message sizes.
+"""Measurements in rounds: one launch times one setting at many points, as message sizes.
 
 The sizes of a launch are a parameter of its setting, so that all launches of a search belong to one
 study.  The default is timed at all sizes.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import dataclasses
 import random
 import statistics
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
-from autotune.collectives.tournament import Jobs
 from autotune.config.app import load_app
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
@@ -29,6 +30,7 @@ PLAN = SearchPlan(trials=None, default_every=4)
 _WORK_BYTES = 16 * 2**20
 _CALLS = 400
 """Calls at one size: this many, or fewer if they would move more than ``_WORK_BYTES``."""
+Point = TypeVar("Point", bound=Hashable)
 
 
 def micro_program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
@@ -73,11 +75,11 @@ def _listed(sizes: Sequence[int]) -> str:
 
 
 @dataclass
-class SizeMeasurement:
-    """The rounds of a tournament on an evaluator.
+class RoundMeasurement(ABC, Generic[Point]):
+    """Rounds of launches on an evaluator; each launch times one setting at some points.
 
-    Runs of a round that are in the run history are not measured again, so an interrupted command
-    continues.
+    The default is timed at all points.  Runs of a round that are in the run history are not
+    measured again, so an interrupted command continues.
     """
 
     evaluator: Evaluator
@@ -91,12 +93,20 @@ class SizeMeasurement:
         self.evaluator.budget = self.budget
         self.defaults = Defaults(self.evaluator, PLAN, self.budget)
 
-    def measure(self, jobs: Jobs) -> dict[Setting, dict[int, float]]:
+    @abstractmethod
+    def asked(self, setting: Setting, points: Sequence[Point]) -> Setting:
+        """The setting with the points that its launch times."""
+
+    @abstractmethod
+    def figures(self, record: RunRecord) -> Mapping[Point, float]:
+        """Microseconds per call at each point; empty for a run that is not valid."""
+
+    def measure(self, jobs: Mapping[Setting, Sequence[Point]]) -> dict[Setting, dict[Point, float]]:
         """Measure one round: the settings in random order, with default runs before, between and
         after.
 
-        Returns T / T_default at each size; a setting that fails has no sizes.  Raises WorkError if
-        the default does not run, BudgetSpent if the budget does not allow the round.
+        Returns T / T_default at each point; a setting that fails has no points.  Raises WorkError
+        if the default does not run, BudgetSpent if the budget does not allow the round.
         """
         phase = f"{SEARCH}:{self.rounds}"
         closing = f"{DEFAULT_PHASE}:{self.rounds}"
@@ -113,7 +123,7 @@ class SizeMeasurement:
             (e for e in self.evaluator.history.entries if e.order <= last),
             self.evaluator.history.place,
         )
-        return {setting: _ratios(known, run, jobs[setting]) for setting, run in runs.items()}
+        return {s: self._ratios(known, run, jobs[s]) for s, run in runs.items()}
 
     @property
     def limit_s(self) -> float:
@@ -121,8 +131,8 @@ class SizeMeasurement:
         walls = [record.wall_s for record in self.evaluator.history.default_records()]
         return hang_limit(statistics.median(walls), self.budget)
 
-    def _run(self, phase: str, setting: Setting, sizes: Sequence[int]) -> HistoryEntry:
-        asked = setting.updated({SIZES: _listed(sizes)})
+    def _run(self, phase: str, setting: Setting, points: Sequence[Point]) -> HistoryEntry:
+        asked = self.asked(setting, points)
         stored = self.evaluator.history.blocks(phase).get(0, {}).get(asked.key)
         if stored is not None:
             return stored
@@ -143,7 +153,23 @@ class SizeMeasurement:
         if not self.budget.affords(1):
             raise BudgetSpent("the budget is spent")
 
+    def _ratios(
+        self, history: RunHistory, entry: HistoryEntry, points: Sequence[Point]
+    ) -> dict[Point, float]:
+        if not entry.record.valid:
+            return {}
+        found = {point: history.ratio(entry, self._at(point)) for point in points}
+        return {point: ratio for point, ratio in found.items() if ratio is not None}
 
-def _ratios(history: RunHistory, entry: HistoryEntry, sizes: Sequence[int]) -> dict[int, float]:
-    found = {size: history.ratio(entry, at_size(size)) for size in sizes if entry.record.valid}
-    return {size: ratio for size, ratio in found.items() if ratio is not None}
+    def _at(self, point: Point) -> Figure:
+        return lambda record: self.figures(record)[point]
+
+
+class SizeMeasurement(RoundMeasurement[int]):
+    """The rounds of a tournament of one operation; a point is a message size in bytes."""
+
+    def asked(self, setting: Setting, points: Sequence[int]) -> Setting:
+        return setting.updated({SIZES: _listed(points)})
+
+    def figures(self, record: RunRecord) -> Mapping[int, float]:
+        return by_size(record)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from autotune.collective_rules import Rule
@@ -15,9 +15,11 @@ from autotune.dialects.base import LIBRARY_DECIDES, RuleDialect
 from autotune.space import DEFAULT, Setting, Space
 
 Jobs = Mapping[Setting, Sequence[int]]
-Measure = Callable[[Jobs], Mapping[Setting, Mapping[int, float]]]
-"""Runs each setting at its sizes, once, with the default among them; returns T / T_default by size.
-A size that is missing has failed."""
+Ratios = Mapping[Setting, Mapping[int, float]]
+"""T / T_default of each setting by size; a size that is missing has failed."""
+Measure = Callable[[Jobs], Ratios]
+"""Runs each setting at its sizes, once, with the default among them."""
+Rounds = Generator[Jobs, Ratios, None]
 
 COARSE = 3
 """The first round measures every third size."""
@@ -72,13 +74,26 @@ class Tournament:
         return 3 * len(self.candidates) * len(self.sizes)
 
     def run(self) -> None:
-        """Run three rounds: all candidates at a few sizes; the best of these at the sizes near
-        those where they were fast; the best of each size once more.  In the second and third round
-        the better candidates come first, until :data:`SHARE` is used."""
+        """Run the :meth:`rounds` with ``measure``."""
+        rounds = self.rounds()
+        jobs = next(rounds, None)
+        while jobs is not None:
+            try:
+                jobs = rounds.send(self.measure(jobs))
+            except StopIteration:
+                return
+
+    def rounds(self) -> Rounds:
+        """Three rounds: all candidates at a few sizes; the best of these at the sizes near those
+        where they were fast; the best of each size once more.  In the second and third round the
+        better candidates come first, until :data:`SHARE` is used.
+
+        Yields what to measure, and is sent the ratios.
+        """
         coarse = [*self.sizes[::COARSE]]
         if self.sizes[-1] not in coarse:
             coarse.append(self.sizes[-1])
-        self._round(dict.fromkeys(self.candidates, coarse))
+        yield from self._round(dict.fromkeys(self.candidates, coarse))
         near: list[Wish] = []
         for place, size in enumerate(coarse):
             low = coarse[place - 1] if place else size
@@ -87,19 +102,20 @@ class Tournament:
             for rank, candidate in enumerate(self._best(size, MOST)):
                 near += [(rank, self.ratio(candidate, size), candidate, s) for s in between]
         left = int(SHARE * self.grid) - self.points
-        self._round(first(near, max(int(SECOND * left), len(self.sizes))))
+        yield from self._round(first(near, max(int(SECOND * left), len(self.sizes))))
         last = [
             (rank, self.ratio(candidate, size), candidate, size)
             for size in self.sizes
             for rank, candidate in enumerate(self._best(size, FINAL))
         ]
-        self._round(first(last, int(SHARE * self.grid) - self.points))
+        yield from self._round(first(last, int(SHARE * self.grid) - self.points))
 
-    def _round(self, jobs: Jobs) -> None:
+    def _round(self, jobs: Jobs) -> Rounds:
         if not jobs:
             return
         self.points += sum(len(sizes) for sizes in jobs.values())
-        for setting, ratios in self.measure(jobs).items():
+        found = yield jobs
+        for setting, ratios in found.items():
             for size in jobs[setting]:
                 value = ratios.get(size, math.inf)
                 self.seen.setdefault(setting, {}).setdefault(size, []).append(value)

@@ -24,3 +24,11 @@ def positive(text: str) -> int:
     if not (text.isascii() and text.isdigit() and int(text) > 0):
         raise argparse.ArgumentTypeError(f"expected a whole number above 0, not {text!r}")
     return int(text)
+
+
+def above_zero(text: str) -> float:
+    """A finite number above 0; raises ValueError for anything else."""
+    value = float(text)
+    if not 0 < value < float("inf"):
+        raise ValueError
+    return value

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_options import OptionParser, positive
+from runner.apps.common_options import OptionParser, above_zero, positive
 from runner.apps.common_report import json_line
 from runner.closed_output import drop_output
 
@@ -35,7 +35,7 @@ def build_parser() -> OptionParser:
     )
     parser.add_argument("--us-of", type=positive, metavar="CALLS",
         help="the figure is in us per call; seconds = the time of this many calls")  # fmt: skip
-    parser.add_argument("--rate-of", type=_above_zero, metavar="WORK",
+    parser.add_argument("--rate-of", type=above_zero, metavar="WORK",
         help="the figure is a rate; seconds = the time of this much work at that rate")  # fmt: skip
     parser.add_argument(
         "--valid", metavar="RE", help="regular expression that the output of a correct run contains"
@@ -122,13 +122,6 @@ def _parse(arguments: list[str]) -> tuple[Any, list[str]]:
         if pattern is options.figure and groups != 1:
             raise AppUsageError(f"--figure {pattern!r} must have one group, around the figure")
     return options, program
-
-
-def _above_zero(text: str) -> float:
-    value = float(text)
-    if not 0 < value < float("inf"):
-        raise ValueError
-    return value
 
 
 if __name__ == "__main__":

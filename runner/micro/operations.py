@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.micro.point_to_point import bandwidth, pingpong
+from runner.micro.point_to_point import bandwidth, exchange, pingpong
 
 Operation = Callable[[int], None]
 Build = Callable[[Any, int], Operation]
@@ -132,6 +132,7 @@ OPERATIONS: dict[str, Kind] = {
         2 * WINDOW,
         2,
     ),
+    "exchange": Kind(exchange, "every rank sends to its two neighbours on a ring and waits", 0, 2),
     "barrier": Kind(barrier, "barrier of all ranks; has no size", sized=False),
     "bcast": Kind(bcast, "broadcast from rank 0"),
     "reduce": Kind(reduce, "sum of doubles on rank 0"),

@@ -1,4 +1,4 @@
-"""Operations between ranks 0 and 1; all other ranks do nothing."""
+"""Operations between two ranks, while all others do nothing; and between neighbours on a ring."""
 
 from __future__ import annotations
 
@@ -66,6 +66,26 @@ def bandwidth(comm: Any, size: int, window: int, *, both: bool) -> Operation:
                 comm.Recv(answer, peer, ANSWER)
             else:
                 comm.Send(answer, peer, ANSWER)
+
+    return work
+
+
+def exchange(comm: Any, size: int) -> Operation:
+    """Every rank sends a message to each of its two neighbours on a ring of all ranks, and waits.
+
+    Two ranks send one message each.  The requests are persistent, as in :func:`bandwidth`.
+    """
+    from mpi4py import MPI
+
+    peers = sorted({(comm.rank - 1) % comm.size, (comm.rank + 1) % comm.size} - {comm.rank})
+    out = _message(size)
+    requests = [comm.Recv_init(_message(size), peer, ONE_WAY) for peer in peers]
+    requests += [comm.Send_init(out, peer, ONE_WAY) for peer in peers]
+
+    def work(count: int) -> None:
+        for _ in range(count):
+            MPI.Prequest.Startall(requests)
+            MPI.Prequest.Waitall(requests)
 
     return work
 

@@ -1,0 +1,191 @@
+"""The calibration of a cluster: one response table for each number of ranks."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from autotune.calibration.candidates import algorithm_settings, level_settings
+from autotune.calibration.points import (
+    COLLECTIVES,
+    MESSAGES,
+    Point,
+    PointMeasurement,
+    by_point,
+    listed,
+    points_of,
+    probe_space,
+    probe_target,
+)
+from autotune.calibration.response import (
+    LEAST_NOISE,
+    Calibration,
+    Level,
+    ResponseTable,
+    pooled,
+)
+from autotune.calibration.rounds import CalibrationRounds
+from autotune.store import Store
+from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.events import Watcher, silent
+from autotune.study.run_history import RunHistory
+from autotune.study.session import Session
+from autotune.study.study_key import study_key
+from autotune.targets.target import Target
+from autotune.wording import asked_time, count
+from runner.lock import MachineLock
+from runner.machine import describe_machine
+
+STRATEGY = "calibrate"
+"""The strategy in the keys of the studies."""
+_NEAREST = 4
+"""Runs of the default around each run whose median is the level it is compared with."""
+
+
+@dataclass(frozen=True)
+class CalibrationTerms:
+    """How to measure.  ``budget_s``: machine seconds for all tables together; ``space``: the name
+    of the space, None for that of a search."""
+
+    store: Store
+    space: str | None = None
+    seed: int = 0
+    guard: bool = True
+    watch: Watcher = silent
+    say: Callable[[str], None] = lambda words: None
+    budget_s: float | None = None
+
+
+def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration:
+    """Measure one table for each target; the targets differ in their number of ranks.
+
+    Raises WorkError if the default fails, BudgetTooSmall if the budget does not allow the first
+    table.  Tables that the budget does not allow are left out.
+    """
+    tables: list[ResponseTable] = []
+    launches, seconds, points, grid = 0, 0.0, 0, 0
+    left_s = terms.budget_s
+    # One machine lock for all tables, so that they are of one time.
+    with MachineLock(
+        "exclusive",
+        on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
+        cpus=targets[0].cluster.cpu_set,
+    ) as lock:
+        for note in targets[-1].shared_notes(lock):
+            terms.say(note)
+        for target in targets:
+            try:
+                table, history, rounds = _table(target, terms, left_s)
+            except BudgetSpent as spent:
+                _say_spent(target, tables, terms, spent)
+                break
+            tables.append(table)
+            launches, seconds = launches + len(history.entries), seconds + history.launched_s
+            points, grid = points + rounds.points, grid + rounds.grid
+            left_s = None if left_s is None else left_s - history.launched_s
+    library = targets[0].library
+    return Calibration(
+        cluster=targets[0].cluster.name,
+        machine=describe_machine().fingerprint,
+        mpi={"name": library.family, "version": library.version},
+        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+        tables=tuple(tables),
+        launches=launches,
+        seconds=round(seconds, 1),
+        points=points,
+        grid=grid,
+        guarded=terms.guard,
+    )
+
+
+def _say_spent(
+    target: Target, done: Sequence[ResponseTable], terms: CalibrationTerms, spent: BudgetSpent
+) -> None:
+    if not done:
+        raise BudgetTooSmall(
+            f"the budget of {asked_time(terms.budget_s or 0)} was spent before the first table was "
+            "complete.  Every run is stored: the same command with a larger --budget continues"
+        ) from spent
+    terms.say(
+        f"the budget was spent before the table of {target.ranks} ranks: it is left out.  Every "
+        "run is stored: the same command with a larger --budget continues"
+    )
+
+
+def _table(
+    target: Target, terms: CalibrationTerms, left_s: float | None
+) -> tuple[ResponseTable, RunHistory, CalibrationRounds]:
+    space = target.space(terms.space)
+    levels = level_settings(space)
+    algorithms = {name: algorithm_settings(target, space, name) for name in COLLECTIVES}
+    every = points_of((*MESSAGES, *COLLECTIVES))
+    nodes = int(target.facts.get("nodes", 1))
+    terms.say(
+        f"{count(target.ranks, 'rank')} on {count(nodes, 'node')}: {len(levels)} levels, "
+        f"{sum(map(len, algorithms.values()))} algorithms, {len(every)} points"
+    )
+    timed, asked = probe_target(target, every), probe_space(space, every)
+    key = study_key(
+        timed, asked, Session.adapter(timed), STRATEGY, {"points": listed(every)}, terms.seed,
+        terms.guard,
+    )  # fmt: skip
+    with Session(terms.store, key, timed, asked, terms.watch, whole=True) as on:
+        history = on.evaluator.history
+        budget = Budget(history, left_s).from_here()
+        machine = PointMeasurement(on.evaluator, budget, STRATEGY, terms.seed)
+        rounds = CalibrationRounds(space, levels, algorithms)
+        running = rounds.run()
+        jobs = next(running, None)
+        while jobs is not None:
+            found = machine.measure(jobs)
+            rounds.scatter.update(default_scatter(history))
+            try:
+                jobs = running.send(found)
+            except StopIteration:
+                jobs = None
+        table = response_table(target.ranks, nodes, int(target.facts["cores"]), history, rounds)
+    terms.say(
+        f"  {len(history.entries)} launches; measured {rounds.points} of "
+        f"{rounds.grid} points of a full grid ({rounds.points / max(rounds.grid, 1):.0%})"
+    )
+    return table, history, rounds
+
+
+def default_scatter(history: RunHistory) -> dict[Point, float]:
+    """The standard deviation of one run's log ratio at each point: that of neighbouring runs of the
+    default."""
+    runs = [by_point(record) for record in history.default_records()]
+    found = {}
+    for point in runs[0] if runs else ():
+        logs = [math.log(run[point]) for run in runs if point in run]
+        steps = [abs(after - before) for before, after in pairwise(logs)]
+        # The median step is robust against the few steps in which the machine changed.
+        found[point] = statistics.median(steps) / 0.954 if steps else LEAST_NOISE
+    return found
+
+
+def response_table(
+    ranks: int, nodes: int, cores: int, history: RunHistory, rounds: CalibrationRounds
+) -> ResponseTable:
+    """The table from the runs of the default in ``history`` and the ratios of the rounds."""
+    scatter = default_scatter(history)
+    runs = [by_point(record) for record in history.default_records()]
+    default: dict[Point, Level] = {
+        point: Level(
+            statistics.median(run[point] for run in runs),
+            max(scatter[point] / math.sqrt(len(runs)), LEAST_NOISE),
+        )
+        for point in scatter
+    }
+    responses = {
+        setting: {
+            point: pooled(own, scatter[point], scatter[point] / math.sqrt(_NEAREST))
+            for point, own in logs.items()
+        }
+        for setting, logs in rounds.logs.items()
+    }
+    return ResponseTable(ranks, nodes, cores, default, responses)

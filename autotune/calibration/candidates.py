@@ -1,0 +1,111 @@
+"""What a calibration measures: each level of a space by itself, and each collective's algorithms.
+
+A level that acts under a condition only stands with the value that makes it act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from autotune.collectives.tournament import OPERATIONS, table_candidates
+from autotune.dialects import dialect
+from autotune.errors import UsageError
+from autotune.space import DEFAULT, Parameter, Setting, Space
+from autotune.space.parameter import operation_of
+from autotune.targets.target import Target
+
+_NOT_COMPOSED = ("placement", "resource", "arg", "library")
+"""Parameters of these kinds change which ranks are partners, or the program: how a program responds
+to them does not follow from the response of its operations."""
+_WAITING = ("mpi_yield_when_idle",)
+"""A parameter about how a rank waits: its effect depends on what the processor could do instead."""
+_OTHER = "another"
+"""A value that is none of a parameter's levels."""
+
+
+def composed(parameter: Parameter) -> bool:
+    """Whether the effect of a parameter follows from that on the operations of a program."""
+    return parameter.target not in _NOT_COMPOSED and parameter.name not in _WAITING
+
+
+def level_settings(space: Space) -> list[Setting]:
+    """Every level of the parameters that are not about one collective, each with the fewest other
+    values that make it act."""
+    wanted = [p for p in space if composed(p) and not operation_of(p.name)]
+    singles = [Setting({p.name: v}) for p in wanted for v in p.choices if v is not None]
+    found = (acting_setting(single, singles, space) for single in singles)
+    return list(dict.fromkeys(setting for setting in found if setting is not None))
+
+
+def acting_setting(setting: Setting, helpers: Sequence[Setting], space: Space) -> Setting | None:
+    """The setting, with one of ``helpers`` if it does not act or is not allowed without; None if it
+    never acts."""
+    for helper in (DEFAULT, *helpers):
+        if any(name in setting for name in helper):
+            continue
+        joint = setting.updated(helper)
+        if space.is_valid(joint) and space.canonical(joint) == joint and _acts(joint, space):
+            return joint
+    return None
+
+
+def _acts(setting: Setting, space: Space) -> bool:
+    """Whether no condition is false where parameters that it names, whose value is not known, have
+    none of their levels: unset is the library's own choice, which a search would not name."""
+    for name in setting:
+        when = space[name].when
+        if when is None:
+            continue
+        unknown = {n: _OTHER for n in when.names if n in space and space.value(n, setting) is None}
+        if space.truth(when, setting.updated(unknown)) is False:
+            return False
+    return True
+
+
+def algorithm_settings(target: Target, space: Space, operation: str) -> list[Setting]:
+    """Every algorithm of a collective that the space allows, with further values that matter."""
+    own = [p for p in space if operation_of(p.name) == operation]
+    singles = [Setting({p.name: v}) for p in own for v in p.choices if v is not None]
+    if operation in OPERATIONS:
+        try:
+            words = dialect(target.library.family)
+            known = table_candidates(words.space(target.library, operation, space.facts))
+            singles = [s for s in known if all(name in space for name in s)] or singles
+        except UsageError:
+            pass  # This library has no rules for the collective: single levels are what there is.
+    helpers = [s for s in level_settings(space) if len(s) == 1]
+    found = (acting_setting(single, helpers, space) for single in singles)
+    return list(dict.fromkeys(setting for setting in found if setting is not None))
+
+
+def packed(parts: Mapping[str, Sequence[Setting]], space: Space) -> list[dict[str, Setting]]:
+    """The settings of different collectives packed into few launches: operation -> its setting.
+
+    Algorithms of different collectives do not touch each other, so one launch measures several.
+    """
+    bins: list[dict[str, Setting]] = []
+    for operation, settings in parts.items():
+        free = [one for one in bins if operation not in one]
+        for setting in settings:
+            place = next((one for one in free if _fits(one, setting, space)), None)
+            if place is None:
+                bins.append({operation: setting})
+                continue
+            place[operation] = setting
+            free.remove(place)
+    return bins
+
+
+def joined(settings: Sequence[Setting]) -> Setting:
+    """All the settings as one."""
+    whole = DEFAULT
+    for setting in settings:
+        whole = whole.updated(setting)
+    return whole
+
+
+def _fits(together: Mapping[str, Setting], setting: Setting, space: Space) -> bool:
+    others = joined(list(together.values()))
+    if any(others[name] != value for name, value in setting.items() if name in others):
+        return False
+    return space.is_valid(others.updated(setting))

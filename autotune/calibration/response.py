@@ -1,0 +1,244 @@
+"""Response tables: how the primitives of a machine answer to settings, and the calibration that
+holds them.
+
+A table is of one place: a number of ranks on a number of nodes.  It has the time of each operation
+at each message size under the default, and for each measured setting the log ratio of its time to
+that, both with their noise.
+"""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from autotune.artifacts import ArtifactStore, content_id
+from autotune.calibration.points import Point
+from autotune.space import Setting
+
+SCHEMA = "autotune-calibration-1"
+LEAST_NOISE = 0.01
+"""Smallest standard deviation of a log ratio, because a few runs can agree by chance."""
+
+
+class Response(NamedTuple):
+    """Log ratio to the default's time, its standard deviation, and the number of runs behind it."""
+
+    log: float
+    sd: float
+    runs: int
+
+    @property
+    def shrunk(self) -> float:
+        """The log ratio drawn towards 0 by its noise: the largest of many small ratios is luck."""
+        return self.log * max(0.0, 1.0 - (self.sd / self.log) ** 2) if self.log else 0.0
+
+
+class Level(NamedTuple):
+    """The default's time in microseconds a call, and the standard deviation of its logarithm."""
+
+    us: float
+    sd: float
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseTable:
+    """One place.  ``default``: the time of each point; ``responses``: those of each setting."""
+
+    ranks: int
+    nodes: int
+    cores: int
+    default: Mapping[Point, Level]
+    responses: Mapping[Setting, Mapping[Point, Response]]
+
+    @cached_property
+    def _sizes(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for operation, size in sorted(self.default):
+            found.setdefault(operation, []).append(size)
+        return found
+
+    def us(self, operation: str, size: float) -> float | None:
+        """Microseconds of a call under the default, between the measured sizes along a straight
+        line of the logarithms; outside of them in proportion to the size above, constant below.
+        None for an operation that was not measured."""
+        around = self._around(operation, size)
+        if around is None:
+            return None
+        low, high, share = around
+        first, last = self.default[low].us, self.default[high].us
+        if low == high and size > low.size > 0:
+            return first * size / low.size
+        return math.exp(math.log(first) * (1 - share) + math.log(last) * share)
+
+    def response(self, setting: Setting, operation: str, size: float) -> Response | None:
+        """The response of a measured setting; None where it was not measured at both sizes around
+        ``size``, or where ``size`` lies far outside of all of them."""
+        points = self.responses.get(setting, {})
+        own = sorted(p.size for p in points if p.operation == operation)
+        around = _between(own, size)
+        if around is None:
+            return None
+        low, high, share = around
+        first, last = points[Point(operation, low)], points[Point(operation, high)]
+        if share in (0.0, 1.0) or low == high:
+            return first if share < 0.5 else last
+        # Between two sizes a limit may lie anywhere: half of their difference is noise.
+        log = first.log * (1 - share) + last.log * share
+        sd = math.hypot(max(first.sd, last.sd), (first.log - last.log) / 2 * min(share, 1 - share))
+        return Response(log, sd, min(first.runs, last.runs))
+
+    def _around(self, operation: str, size: float) -> tuple[Point, Point, float] | None:
+        sizes = self._sizes.get(operation)
+        if not sizes:
+            return None
+        place = min(max(size, sizes[0]), sizes[-1])
+        low, high, share = _between(sizes, place) or (sizes[0], sizes[0], 0.0)
+        return Point(operation, low), Point(operation, high), share
+
+
+def _between(sizes: list[int], size: float) -> tuple[int, int, float] | None:
+    """The sizes around a size and its place between them, 0 to 1, on the logarithmic scale.
+
+    A size up to twice the largest or below the smallest counts as that; None beyond.
+    """
+    if not sizes or size > 2 * sizes[-1]:
+        return None
+    if size <= sizes[0]:
+        return sizes[0], sizes[0], 0.0
+    if size >= sizes[-1]:
+        return sizes[-1], sizes[-1], 0.0
+    at = bisect.bisect_right(sizes, size)
+    low, high = sizes[at - 1], sizes[at]
+    return low, high, math.log(size / max(low, 1)) / math.log(high / max(low, 1))
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The response tables of a cluster under one MPI library.
+
+    ``launches`` and ``seconds`` are what it took.  ``points`` counts measurements of a setting at a
+    point, ``grid`` those of a full grid: every setting of every table at all points that it can act
+    on, three times each.
+    """
+
+    cluster: str
+    machine: str
+    mpi: Mapping[str, str]
+    date: str
+    tables: tuple[ResponseTable, ...]
+    launches: int
+    seconds: float
+    points: int
+    grid: int
+    guarded: bool = True
+
+    @property
+    def id(self) -> str:
+        """12 hexadecimal digits over the whole content."""
+        return content_id(self._content())
+
+    def table(self, ranks: float, nodes: int) -> ResponseTable | None:
+        """The table for a program on so many ranks and nodes: across nodes or not as it is, and the
+        nearest number of ranks; None if there is none of its kind."""
+        own = [t for t in self.tables if (t.nodes > 1) == (nodes > 1)]
+        return min(own, key=lambda t: (abs(math.log(t.ranks / ranks)), t.ranks), default=None)
+
+    @cached_property
+    def settings(self) -> tuple[Setting, ...]:
+        """Every measured setting, each once."""
+        return tuple(dict.fromkeys(s for table in self.tables for s in table.responses))
+
+    def _content(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "cluster": self.cluster,
+            "machine": self.machine,
+            "mpi": dict(self.mpi),
+            "date": self.date,
+            "guarded": self.guarded,
+            "launches": self.launches,
+            "seconds": self.seconds,
+            "points": self.points,
+            "grid": self.grid,
+            "tables": [_table_json(table) for table in self.tables],
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON types only, with the ``id``."""
+        return {**self._content(), "id": self.id}
+
+
+def _table_json(table: ResponseTable) -> dict[str, Any]:
+    return {
+        "ranks": table.ranks,
+        "nodes": table.nodes,
+        "cores": table.cores,
+        "default": [[*point, _short(us), _short(sd)] for point, (us, sd) in table.default.items()],
+        "responses": [
+            {
+                "setting": setting.to_json(),
+                "points": [
+                    [*point, _short(log), _short(sd), runs]
+                    for point, (log, sd, runs) in points.items()
+                ],
+            }
+            for setting, points in table.responses.items()
+        ],
+    }
+
+
+def _short(number: float) -> float:
+    return float(f"{number:.5g}")
+
+
+def _finite(*numbers: float) -> None:
+    if not all(math.isfinite(n) for n in numbers):
+        raise ValueError("expected finite numbers")
+
+
+def _table(data: Mapping[str, Any]) -> ResponseTable:
+    default = {
+        Point(str(operation), int(size)): Level(float(us), float(sd))
+        for operation, size, us, sd in data["default"]
+    }
+    _finite(*(n for level in default.values() for n in level))
+    if not default or any(level.us <= 0 or level.sd < 0 for level in default.values()):
+        raise ValueError("default: expected times above 0")
+    responses = {}
+    for row in data["responses"]:
+        points = {
+            Point(str(o), int(s)): Response(float(log), float(sd), int(runs))
+            for o, s, log, sd, runs in row["points"]
+        }
+        _finite(*(n for response in points.values() for n in response))
+        responses[Setting(row["setting"])] = points
+    ranks, nodes, cores = (int(data[key]) for key in ("ranks", "nodes", "cores"))
+    if min(ranks, nodes, cores) < 1:
+        raise ValueError("ranks, nodes and cores: expected 1 or more")
+    return ResponseTable(ranks, nodes, cores, default, responses)
+
+
+def _parse(data: dict[str, Any]) -> Calibration:
+    rest = {key: value for key, value in data.items() if key != "tables"}
+    return Calibration(**rest, tables=tuple(_table(table) for table in data["tables"]))
+
+
+CALIBRATIONS = ArtifactStore("calibrate", "calibration", SCHEMA, _parse)
+"""The artifact store of all calibrations."""
+
+
+def pooled(logs: Iterable[float], scatter: float, spread: float) -> Response:
+    """The response of a setting from the log ratios of its runs.
+
+    ``scatter`` is the standard deviation of one run's log ratio, as the default shows it, and
+    ``spread`` that of the default's own level, which no number of runs removes.
+    """
+    known = sorted(logs)
+    middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
+    own = (known[-1] - known[0]) / 2 if len(known) > 1 else 0.0
+    one = max(scatter, own, LEAST_NOISE)
+    return Response(middle, math.hypot(one / math.sqrt(len(known)), spread), len(known))

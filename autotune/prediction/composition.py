@@ -1,0 +1,157 @@
+"""Composition: the time of a program under a setting, from its work and a machine's responses.
+
+T' = T + the sum over its work of (calls x time under the default x (response - 1)).  Computing and
+waiting for others stay as they are: no more of a program's time responds than its calls cost on the
+calibrated machine, and no more than the trace saw in them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from autotune.calibration.response import Calibration, Response, ResponseTable
+from autotune.prediction.workload import Work, workload
+from autotune.space import DEFAULT, Setting
+from runner.trace import Features
+
+UNKNOWN = 0.25
+"""Standard deviation of the log ratio of an operation under a parameter that was not measured at
+it."""
+
+
+@dataclass(frozen=True)
+class Composed:
+    """log(T' / T) of one setting, and its standard deviation from the noise of the calibration.
+
+    ``touched`` is the share of the run time that responds; ``uncovered`` that on which the setting
+    may act without any measurement.
+    """
+
+    log: float
+    sd: float
+    touched: float
+    uncovered: float
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A program on a calibrated machine.  ``shares``: the share of the run time of each work that
+    responds to settings, 0 to 1."""
+
+    table: ResponseTable
+    work: tuple[Work, ...]
+    shares: tuple[float, ...]
+
+    @classmethod
+    def of(cls, features: Features, calibration: Calibration) -> Composition | None:
+        """None if the calibration has no table for the program's nodes."""
+        table = calibration.table(features.ranks, features.nodes)
+        if table is None:
+            return None
+        work = tuple(workload(features, table.us))
+        costs = [(w.calls * (table.us(w.operation, w.size) or 0.0) / 1e6, w.seconds) for w in work]
+        shares = tuple(min(cost, spent) / features.wall_s for cost, spent in costs)
+        return cls(table, work, shares)
+
+    @property
+    def responds(self) -> float:
+        """The share of the run time that responds to settings at all."""
+        return sum(self.shares)
+
+    def log(self, setting: Setting) -> Composed:
+        """The expected effect of a setting."""
+        change = variance = touched = uncovered = 0.0
+        for work, share in zip(self.work, self.shares, strict=True):
+            found, whole = covered(self.table, setting, work.operation, work.size)
+            if found is None:
+                uncovered += 0.0 if whole else share
+                continue
+            ratio = math.exp(found.shrunk)
+            change += share * (ratio - 1)
+            variance += (share * ratio * found.sd) ** 2
+            touched += share
+            uncovered += 0.0 if whole else share
+        variance += (uncovered * UNKNOWN) ** 2
+        left = max(1 + change, 0.02)
+        return Composed(math.log(left), math.sqrt(variance) / left, touched, uncovered)
+
+    def most(self) -> float:
+        """The largest gain that any measured setting could give, each work with its best response:
+        a fraction of the run time's speed."""
+        saved = 0.0
+        for work, share in zip(self.work, self.shares, strict=True):
+            best = min(
+                (r.shrunk for r in _all(self.table, work.operation, work.size).values()),
+                default=0.0,
+            )
+            saved += share * (1 - math.exp(min(best, 0.0)))
+        return 1 / max(1 - saved, 0.02) - 1
+
+
+@lru_cache(maxsize=65536)
+def covered(
+    table: ResponseTable, setting: Setting, operation: str, size: float
+) -> tuple[Response | None, bool]:
+    """The response of an operation to a setting, and whether measurements cover all of it.
+
+    The largest measured parts of the setting count, and those of its other parameters that were
+    measured by themselves: the logarithms add.  None if nothing of it was measured here.
+    """
+    known = _all(table, operation, size)
+    parts = sorted(
+        (s for s in known if all(setting.get(n) == v for n, v in s.items())),
+        key=lambda s: (-len(s), s.key),
+    )
+    rest = dict(setting)
+    found: list[Response] = []
+    for part in parts:
+        if all(name in rest for name in part):
+            found.append(known[part])
+            for name in part:
+                del rest[name]
+    open_ = [name for name in rest if name in _acting(table, operation)]
+    if not found:
+        return None, not open_
+    log = sum(one.shrunk for one in found)
+    sd = math.sqrt(sum(one.sd**2 for one in found))
+    return Response(log, sd, min(one.runs for one in found)), not open_
+
+
+@lru_cache(maxsize=4096)
+def _all(table: ResponseTable, operation: str, size: float) -> dict[Setting, Response]:
+    found = {s: table.response(s, operation, size) for s in table.responses}
+    return {s: response for s, response in found.items() if response is not None and s != DEFAULT}
+
+
+@lru_cache(maxsize=256)
+def _acting(table: ResponseTable, operation: str) -> frozenset[str]:
+    """Parameters that were measured at an operation."""
+    return frozenset(
+        name
+        for setting, points in table.responses.items()
+        if any(point.operation == operation for point in points)
+        for name in setting
+    )
+
+
+def proposals(
+    composition: Composition, settings: Sequence[Setting], most: int = 40
+) -> list[Setting]:
+    """Settings that may be fast for the program, composed of measured ones of different parameters,
+    greedily; the best single ones come first."""
+    single = sorted((composition.log(s).log, s.key, s) for s in settings if s != DEFAULT)
+    useful = [s for log, _, s in single if log < 0][:most]
+    found: dict[Setting, None] = dict.fromkeys(useful)
+    for start in useful[:3]:
+        whole = start
+        for other in useful:
+            if any(name in whole for name in other):
+                continue
+            joint = whole.updated(other)
+            if composition.log(joint).log < composition.log(whole).log - 0.002:
+                whole = joint
+                found[whole] = None
+    return list(found)
