@@ -185,7 +185,7 @@ class ExposureModel(Scorer):
     summary: ClassVar[str] = "ridge regression on what each parameter can touch in the program"
     grid: ClassVar[tuple[Options, ...]] = tuple(
         {"ridge": ridge, "caution": caution}
-        for ridge, caution in product((0.1, 0.3, 1.0, 3.0), (0.0, 0.1, 0.2, 0.4))
+        for ridge, caution in product((0.1, 0.3, 1.0, 3.0), (0.0, 0.1, 0.2, 0.4, 0.8, 1.6))
     )
 
     def __init__(self, effects: Effects, caution: float, defaults: Mapping[str, float]):

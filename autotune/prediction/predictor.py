@@ -51,23 +51,33 @@ WRONG = 4.0
 """Weight of a program that is made slower, relative to a missed gain of the same size."""
 _BEYOND = 20.0
 """Limit of log ratios; no program has larger ones."""
-_FAR = 1.25
-"""A program farther than all programs of the checks, by this factor, counts as outside."""
+FALSE = SURE
+"""What naming a setting costs where the default is right, as a log ratio: the user checks it, or
+changes the cluster's defaults, for nothing."""
+REACH = 0.95
+"""Quantile of the programs' distances to their nearest other one; a program farther than that is
+outside."""
+HARM = 0.05
+"""Largest chance of being slower with which a setting is named."""
 
 
 @dataclass(frozen=True)
 class Checks:
-    """The results on programs that were left out of training, one row for each; all shapes (rows,).
+    """The results on programs that were left out of training, one row for each cell; all shapes
+    (rows,).
 
     ``predicted`` and ``actual`` are log(T / T_default) of the setting with the best score.
     ``distance`` is the distance to the nearest of the other programs.  ``slower`` is 1 where that
-    setting made the program slower, else 0.
+    setting made the program slower, else 0; ``null`` is 1 where the default is right.  ``program``
+    numbers the groups that were left out together.
     """
 
     predicted: Floats
     actual: Floats
     distance: Floats
     slower: Floats
+    null: Floats
+    program: Floats
 
     def threshold(self) -> float:
         """The predicted log gain from which naming a setting paid in the checks; else infinite."""
@@ -75,16 +85,31 @@ class Checks:
         best, best_cost = math.inf, 0.0
         for bar in sorted({SURE, *gains[gains >= SURE].tolist()}, reverse=True):
             named = gains >= bar
-            cost = float(np.where(self.slower > 0, WRONG, 1.0)[named] @ self.actual[named])
+            cost = float(self.costs[named].sum())
             if cost < best_cost:
                 best, best_cost = bar, cost
         return best
 
+    @property
+    def costs(self) -> Floats:
+        """What naming the best setting costs in each row: its log ratio, a multiple of it where it
+        makes the program slower, and :data:`FALSE` where the default is right."""
+        weights = np.where(self.slower > 0, WRONG, 1.0)
+        costs = weights * np.where(self.null > 0, self.actual + FALSE, self.actual)
+        return np.asarray(costs, dtype=np.float64)
+
     def residuals(self, bar: float) -> Floats:
-        """actual - predicted of the rows where a setting was named; of all rows if fewer than 4."""
+        """actual - predicted of each program where a setting was named, the mean of its cells: two
+        cells of a program are not two witnesses.  Of all programs if fewer than 4."""
         named = -self.predicted >= bar
-        chosen = named if named.sum() >= 4 else np.ones(len(named), dtype=bool)
-        return np.asarray((self.actual - self.predicted)[chosen], dtype=np.float64)
+        chosen = named if len(set(self.program[named])) >= 4 else np.ones(len(named), dtype=bool)
+        errors, programs = (self.actual - self.predicted)[chosen], self.program[chosen]
+        means = [errors[programs == one].mean() for one in dict.fromkeys(programs.tolist())]
+        return np.array(means, dtype=np.float64)
+
+    def reach(self) -> float:
+        """The distance up to which a program counts as near."""
+        return float(np.quantile(self.distance, REACH))
 
 
 @dataclass(frozen=True)
@@ -92,8 +117,9 @@ class NamedSetting:
     """The answer for one program.
 
     ``gain`` and ``interval`` (95 %, for this one program) are those of ``setting``, None for the
-    default.  ``unsure`` says why the default is named although ``best`` has a better score.
-    ``why``: the expected effect of each parameter of ``best``, if the model can say it.
+    default.  ``harm``: the chance, 0 to 1, that ``best`` is slower than the default.  ``unsure``
+    says why the default is named although ``best`` has a better score.  ``why``: the expected
+    effect of each parameter of ``best``, if the model can say it.
     """
 
     setting: Setting
@@ -101,6 +127,7 @@ class NamedSetting:
     interval: tuple[float, float] | None
     best: Setting
     best_gain: float
+    harm: float
     distance: float
     far: bool
     unsure: str
@@ -167,7 +194,7 @@ class Predictor:
             best=tuple(e.settings[i] for e, i in zip(examples, best, strict=True)),
             gains=np.array([1 / e.ratios[i] - 1 for e, i in zip(examples, best, strict=True)]),
             bar=bar,
-            reach=float(checks.distance.max()) * _FAR,
+            reach=checks.reach(),
             residuals=checks.residuals(bar),
             careful=careful,
         )
@@ -191,6 +218,7 @@ class Predictor:
             interval=None if keep else self._interval(log),
             best=listed[at],
             best_gain=math.expm1(-log),
+            harm=self._harm(log) if at else 0.0,
             distance=distance,
             far=far,
             unsure=unsure,
@@ -200,8 +228,8 @@ class Predictor:
     def _unsure(self, gain: float, far: bool) -> str:
         if far:
             return (
-                "the program is farther from the training set than any on which the model was "
-                "validated"
+                f"the program is farther from the training set than {REACH:.0%} of the programs on "
+                "which the model was validated"
             )
         if not math.isfinite(self.bar):
             return (
@@ -213,6 +241,8 @@ class Predictor:
                 f"its expected gain is below {math.expm1(self.bar) * 100:.1f} %, the limit "
                 "below which the model was not reliable on programs left out"
             )
+        if (harm := self._harm(-gain)) > HARM:
+            return f"its chance of being slower is {harm:.0%}, and at most {HARM:.0%} is allowed"
         return ""
 
     def _centre(self, log: float) -> float:
@@ -223,17 +253,35 @@ class Predictor:
         """
         return log + (max(float(self.residuals.mean()), 0.0) if len(self.residuals) else 0.0)
 
+    def _error(self) -> float:
+        """Standard deviation of the log ratio of one further program, from the checks.
+
+        The root mean square, not the standard deviation, so that an uncorrected bias counts.
+        """
+        n = len(self.residuals)
+        return math.sqrt(float((self.residuals**2).mean()) * (1 + 1 / n)) if n >= 2 else math.inf
+
+    def _harm(self, log: float) -> float:
+        """The chance that a program with this score becomes slower (Student's t)."""
+        from scipy import stats
+
+        error = self._error()
+        if not math.isfinite(error):
+            return 1.0
+        middle = self._centre(log)
+        if not error:
+            return float(middle >= 0)
+        return float(stats.t.sf(-middle / error, len(self.residuals) - 1))
+
     def _interval(self, log: float) -> tuple[float, float]:
         """Prediction interval of the gain, from the errors in the checks (Student's t)."""
         from scipy import stats
 
-        n = len(self.residuals)
-        if n < 2:
+        error = self._error()
+        if not math.isfinite(error):
             return -1.0, math.inf
         middle = self._centre(log)
-        # The root mean square, not the standard deviation, so that an uncorrected bias counts.
-        error = math.sqrt(float((self.residuals**2).mean()) * (1 + 1 / n))
-        reach = float(stats.t.ppf(0.975, n - 1)) * error
+        reach = float(stats.t.ppf(0.975, len(self.residuals) - 1)) * error
         return math.expm1(-(middle + reach)), math.expm1(min(-(middle - reach), 50.0))
 
     def distance(self, values: Mapping[str, float]) -> float:

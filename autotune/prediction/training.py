@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autotune.prediction.examples import Example
-from autotune.prediction.predictor import WRONG, Checks, Predictor, careful, find_kind
+from autotune.prediction.predictor import Checks, Predictor, careful, find_kind
 from autotune.prediction.scorer import SETS, Options, Scaler, Scorer, described
 from autotune.space import Value
 
@@ -71,7 +71,7 @@ def cross_validate(
 ) -> Checks:
     """Predict each group in turn with a model of the other groups."""
     rows = []
-    for left_out in dict.fromkeys(group(e) for e in examples):
+    for number, left_out in enumerate(dict.fromkeys(group(e) for e in examples)):
         others = [e for e in examples if group(e) != left_out]
         if len(others) < 2:
             continue
@@ -84,15 +84,14 @@ def cross_validate(
             at = int(scores.argmin())
             distance = np.linalg.norm(points - scaler(described(example.features)), axis=1).min()
             slower = example.logs[at] > example.beyond_noise(at)
-            rows.append((scores[at], example.logs[at], distance, float(slower)))
-    if not rows:
-        return Checks(*(np.zeros(1) for _ in range(4)))
-    columns = np.array(rows, dtype=np.float64).T
-    return Checks(columns[0], columns[1], columns[2], columns[3])
+            null = float(example.null and at > 0)
+            rows.append((scores[at], example.logs[at], distance, float(slower), null, number))
+    columns = np.array(rows, dtype=np.float64).reshape(-1, 6).T if rows else np.zeros((6, 1))
+    return Checks(*columns)
 
 
 def _cost(checks: Checks, cautious: bool) -> float:
-    bar = checks.threshold() if cautious else 0.0
-    named = -checks.predicted >= bar
-    weights = np.where(checks.slower > 0, WRONG if cautious else 1.0, 1.0)
-    return float((weights * checks.actual * named).mean())
+    if not cautious:
+        return float(checks.actual.mean())
+    named = -checks.predicted >= checks.threshold()
+    return float((checks.costs * named).mean())

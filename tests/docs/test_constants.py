@@ -281,7 +281,8 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("prediction", "Ratios above {}, and failures, count as {}", 2 * (math.exp(examples.EXTREME),)),
     ("prediction", "weighs {} times as much as a gain missed", (predictor.WRONG,)),
     ("prediction", "it is never below {} %", (percent(math.expm1(predictor.SURE)),)),
-    ("prediction", "than any in the checks (by a {})", (predictor._FAR - 1,)),
+    ("prediction", "farther from the training set than {} % of", (percent(predictor.REACH),)),
+    ("prediction", "chance of being slower is at most {} %", (percent(predictor.HARM),)),
     ("prediction", "Up to {} settings with the best scores", (warm_start.MOST,)),
     # analysis of variance
     ("anova", "the outermost {} % at either end", (percent(oneway.WINSOR),)),

@@ -142,7 +142,7 @@ def _only(e: Example, keep: list[int]) -> Example:
 
 
 def checks(*rows: tuple[float, float, bool]) -> Checks:
-    columns = np.array([(p, a, 1.0, float(s)) for p, a, s in rows]).T
+    columns = np.array([(p, a, 1.0, float(s), 0.0, n) for n, (p, a, s) in enumerate(rows)]).T
     return Checks(*columns)
 
 
@@ -153,6 +153,29 @@ def test_the_bar_lies_above_gains_that_were_promised_and_not_kept() -> None:
 
 def test_nothing_is_ever_named_where_naming_only_did_harm() -> None:
     assert checks((-0.2, 0.1, True), (-0.3, 0.2, True)).threshold() == math.inf
+
+
+def test_naming_where_the_default_is_right_costs_something() -> None:
+    """Of a harmless setting on many null cells and one small gain, nothing is left."""
+    columns = np.array(
+        [(-0.1, 0.0, 1.0, 0.0, 1.0, n) for n in range(5)] + [(-0.1, -0.05, 1, 0, 0, 5)]
+    )
+    assert Checks(*columns.T).threshold() == math.inf
+    columns[:, 4] = 0.0
+    assert Checks(*columns.T).threshold() < math.inf
+
+
+def test_cells_of_one_program_are_one_witness() -> None:
+    seen = Checks(
+        predicted=np.full(6, -0.2),
+        actual=np.array([-0.1, -0.1, -0.1, -0.2, -0.2, -0.3]),
+        distance=np.arange(6.0),
+        slower=np.zeros(6),
+        null=np.zeros(6),
+        program=np.array([0, 0, 0, 1, 2, 3]),
+    )
+    assert seen.residuals(0.0) == pytest.approx([0.1, 0.0, 0.0, -0.1])
+    assert seen.reach() == pytest.approx(4.75)
 
 
 def test_small_promises_are_not_named_even_if_they_were_kept() -> None:
