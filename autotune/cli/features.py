@@ -9,16 +9,14 @@ from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.files import check_writable
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import binary, count, seconds, share
+from autotune.wording import count, seconds
 
 if TYPE_CHECKING:
-    from runner.trace import Features, Profile, ProfileRow
+    from runner.trace import Features
     from runner.trace.run import Traced
 
 
 _PRINTED_GROUPS = ("thesis", "extra")
-_PRINTED_ROWS = 6
-_SIZELESS = ("recv", "wait", "barrier", "rma", "other")
 
 
 def features(
@@ -106,51 +104,10 @@ def _print(found: Features, traced: Traced) -> None:
         f"{rest} features are 0; for all features and their definitions: autotune features --list"
     )
     if found.profile and found.profile.rows:
-        _print_profile(found.profile)
+        from autotune.terminal.profile import profile_table
 
-
-def _print_profile(profile: Profile) -> None:
-    run_s = profile.compute_s + profile.communication_s
-    longest = sorted(profile.rows, key=lambda row: -row.seconds)[:_PRINTED_ROWS]
-    rows = [
-        [
-            f"{row.operation} (non-blocking)" if row.nonblocking else row.operation,
-            "-" if row.operation in _SIZELESS else _size_class(row.size_bin),
-            _partners(row),
-            f"{row.calls:.6g}",
-            share(row.seconds / run_s),
-            share(row.waiting_s / row.seconds) if row.seconds else "-",
-        ]
-        for row in longest
-    ]
-    columns = ["operation", ">bytes", "partners", ">calls/rank", ">of the run", ">of it waiting"]
-    out = console()
-    out.print(table("\nwhere the communication time goes", columns, rows))
-    waiting = share(profile.waiting_s / profile.communication_s) if profile.communication_s else "-"
-    out.print(
-        f"{share(profile.communication_s / run_s)} of the run is communication, {waiting} of that "
-        "is waiting for other ranks"
-    )
-
-
-def _size_class(size_bin: int) -> str:
-    from runner.trace.schema import SIZE_BINS
-
-    if size_bin < 2:
-        return str(size_bin)
-    first = 2 ** (size_bin - 1)
-    if size_bin == SIZE_BINS - 1:
-        return f">= {binary(first)}"
-    last = 2 * first - 1
-    return f"{first}-{last}" if last < 1024 else f"{binary(first)}-{binary(last + 1)}"
-
-
-def _partners(row: ProfileRow) -> str:
-    if row.operation == "send":
-        return "other node" if row.far else "same node"
-    if not row.comm_size:
-        return "-"
-    return f"{count(row.comm_size, 'rank')}{', several nodes' if row.far else ', one node'}"
+        out.print()
+        out.print(profile_table(found.profile))
 
 
 def _explain(json_out: str | None) -> None:

@@ -15,7 +15,7 @@ class FeaturesError(RunnerError):
     """A features file that cannot be used."""
 
 
-class Checks:
+class EntryChecks:
     """Checks of single entries; each failure raises FeaturesError with file and key."""
 
     def __init__(self, place: str, schema: str) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.files import atomic_file
-from runner.trace.checks import AGAIN, Checks, FeaturesError
+from runner.trace.checks import AGAIN, EntryChecks, FeaturesError
 from runner.trace.profile import Profile, profile_from_json
 from runner.trace.schema import FEATURE_NAMES, SCHEMA, SCHEMA_WITHOUT_PROFILE, SPECS
 
@@ -120,7 +120,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
             f"{place}: schema is {schema!r}, expected {SCHEMA!r} or {SCHEMA_WITHOUT_PROFILE!r}: "
             f"written by another version, or not a features file.\n{AGAIN}"
         )
-    check = Checks(place, schema)
+    check = EntryChecks(place, schema)
     profiled = schema == SCHEMA
     check.keys("", data, (*_KEYS, "profile") if profiled else _KEYS)
     mpi = check.mapping("mpi", data["mpi"])
@@ -153,7 +153,7 @@ _KEYS = (
 )
 
 
-def _values(check: Checks, raw: Any, ranks: Any) -> dict[str, float]:
+def _values(check: EntryChecks, raw: Any, ranks: Any) -> dict[str, float]:
     data = check.mapping("features", raw)
     check.keys("features", data, FEATURE_NAMES)
     values = {}

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.trace.checks import Checks
+from runner.trace.checks import EntryChecks
 from runner.trace.compute import communication_ns
 from runner.trace.counts import OPERATIONS, RankCounts, RowKind
 from runner.trace.schema import SIZE_BINS
@@ -138,7 +138,7 @@ _KEYS = ("compute_s", "waiting", "rows")
 _ROW_KEYS = tuple(field.name for field in dataclasses.fields(ProfileRow))
 
 
-def profile_from_json(data: Any, check: Checks) -> Profile:
+def profile_from_json(data: Any, check: EntryChecks) -> Profile:
     """The profile in a features file; raises FeaturesError with file and key if it is wrong."""
     raw = check.mapping("profile", data)
     check.keys("profile", raw, _KEYS)
@@ -155,7 +155,7 @@ def profile_from_json(data: Any, check: Checks) -> Profile:
     )
 
 
-def _row_from_json(key: str, data: Any, check: Checks) -> ProfileRow:
+def _row_from_json(key: str, data: Any, check: EntryChecks) -> ProfileRow:
     raw = check.mapping(key, data)
     check.keys(key, raw, _ROW_KEYS)
     row = ProfileRow(
@@ -177,7 +177,9 @@ def _row_from_json(key: str, data: Any, check: Checks) -> ProfileRow:
     return row
 
 
-def _waiting_from_json(data: Any, rows: Iterable[ProfileRow], check: Checks) -> dict[str, float]:
+def _waiting_from_json(
+    data: Any, rows: Iterable[ProfileRow], check: EntryChecks
+) -> dict[str, float]:
     raw = check.mapping("profile.waiting", data)
     spent: dict[str, float] = {}
     for row in rows:

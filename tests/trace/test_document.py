@@ -116,6 +116,15 @@ def test_a_file_without_a_profile_stays_version_1(tmp_path: Path) -> None:
     assert load_features(path).profile is None
 
 
+def test_the_files_of_the_shipped_datasets_are_read_without_a_profile() -> None:
+    files = sorted((Path(__file__).parents[2] / "datasets").glob("*/features/*.json"))
+    assert files
+    for path in files:
+        found = load_features(path)
+        assert found.profile is None
+        assert found.to_json() == json.loads(path.read_text())
+
+
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     path.write_text(" " * ((4 << 20) + 1))
