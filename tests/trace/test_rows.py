@@ -25,7 +25,7 @@ NAMED_NODES = """
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Ranks 0 and 1 are on node-0, 2 and 3 on node-1. */
+/* The first RANKS_PER_NODE ranks are on node-0, the next ones on node-1. */
 int PMPI_Get_processor_name(char *name, int *length)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -156,6 +156,43 @@ def test_partners_on_other_nodes(
         assert small == ({True: 4, False: 1} if next_is_far else {True: 3, False: 2})
         spanning = {kind.far for kind in rank.rows if kind.comm_size}
         assert spanning == {True}
+
+
+BETWEEN = """
+#include <mpi.h>
+
+/* Ranks 0 and 1 face ranks 2 and 3; rank 0 sends to rank 3. */
+int main(int count, char **words)
+{
+    int rank, value = 0;
+    MPI_Comm half, both;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank < 2 ? 2 : 0, 0, &both);
+    MPI_Barrier(half);
+    MPI_Barrier(both);
+    if (rank == 0)
+        MPI_Send(&value, 1, MPI_INT, 1, 0, both);
+    if (rank == 3)
+        MPI_Recv(&value, 1, MPI_INT, 0, 0, both, MPI_STATUS_IGNORE);
+    MPI_Finalize();
+    return 0;
+}
+"""
+
+
+def test_an_intercommunicator_spans_the_nodes_of_both_its_groups(
+    traced: TraceRun, compiled: Callable[[str, str], str], named_nodes: Callable[[int], None]
+) -> None:
+    # Only rank 3 is on the other node. For rank 2 that is a rank of its own group.
+    named_nodes(3)
+    ranks = traced(RANKS, compiled("between", BETWEEN)).ranks
+    for rank in ranks:
+        barriers = [kind.far for kind in rank.rows if kind.operation == "barrier"]
+        assert sorted(barriers) == ([False, True] if rank.rank < 2 else [True])
+    assert sums(ranks[0], "send") == {RowKind("send", False, 3, 0, True): (1, 4)}
+    assert ranks[0].to == {3: (1, 4)}
 
 
 @pytest.mark.parametrize("nodes", [1, 2])
