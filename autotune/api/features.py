@@ -15,6 +15,7 @@ from runner.trace import (
     load_features,
 )
 from runner.trace.compute import feature_values, nodes
+from runner.trace.profile import profile_of
 from runner.trace.run import NotTraceable, Traced, trace
 
 
@@ -68,4 +69,5 @@ def features_of(target: Target, traced: Traced) -> Features:
         app=None if target.app.literal else target.app.name,
         input=target.input,
         cluster=target.cluster.name,
+        profile=profile_of(traced.ranks),
     )

@@ -103,6 +103,11 @@ def _print(found: Features, traced: Traced) -> None:
     out.print(
         f"{rest} features are 0; for all features and their definitions: autotune features --list"
     )
+    if found.profile and found.profile.rows:
+        from autotune.terminal.profile import profile_table
+
+        out.print()
+        out.print(profile_table(found.profile))
 
 
 def _explain(json_out: str | None) -> None:

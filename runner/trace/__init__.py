@@ -1,11 +1,14 @@
-"""What a program communicates: the profiling library, the counts of a run, and its features."""
+"""What a program communicates: the profiling library, the counts, features and profile of a run."""
 
-from runner.trace.document import Features, FeaturesError, features_from_json, load_features
+from runner.trace.checks import FeaturesError
+from runner.trace.document import Features, features_from_json, load_features
+from runner.trace.profile import Profile, ProfileRow
 from runner.trace.schema import (
     COUNT_NAMES,
     FEATURE_NAMES,
     FEATURES,
     SCHEMA,
+    SCHEMA_WITHOUT_PROFILE,
     SPECS,
     THESIS_NAMES,
     FeatureSpec,
@@ -16,11 +19,14 @@ __all__ = [
     "FEATURES",
     "FEATURE_NAMES",
     "SCHEMA",
+    "SCHEMA_WITHOUT_PROFILE",
     "SPECS",
     "THESIS_NAMES",
     "FeatureSpec",
     "Features",
     "FeaturesError",
+    "Profile",
+    "ProfileRow",
     "features_from_json",
     "load_features",
 ]

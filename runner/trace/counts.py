@@ -1,14 +1,15 @@
-"""The counts of one rank, read from its file (format 1, written by native/counts.c)."""
+"""The counts of one rank, read from its file (format 2, written by native/counts.c)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from runner.errors import RunnerError
 from runner.trace.schema import SIZE_BINS
 
-FORMAT = "autotune-trace 1"
+FORMAT = "autotune-trace 2"
 OPERATIONS = (
     *("send", "recv", "wait", "barrier", "bcast", "scatter", "reduce", "gather", "allgather"),
     *("allreduce", "alltoall", "reduce_scatter", "scan", "neighbor", "rma", "other"),
@@ -30,6 +31,33 @@ class OpCounts:
     ns: int = 0
 
 
+class RowKind(NamedTuple):
+    """What the calls of one row have in common.
+
+    ``size_bin`` is a bin of schema.SIZE_BINS. ``comm_size`` is 0 where no communicator matters.
+    ``far``: the receiver, or a part of the communicator, is on another node. Receives, waits,
+    one-sided and other calls have neither size nor partners: 0, 0 and False.
+    """
+
+    operation: str
+    nonblocking: bool
+    size_bin: int
+    comm_size: int
+    far: bool
+
+
+class RowSums(NamedTuple):
+    """The calls of one row on one rank: ``ns`` spent in them; ``bytes`` of ``wait``: requests.
+
+    The calls of ``send`` are messages. A call that sends none (to MPI_PROC_NULL, or the start of
+    persistent requests) adds only its time, to a row of size 0.
+    """
+
+    calls: int
+    bytes: int
+    ns: int
+
+
 @dataclass
 class RankCounts:
     """All counts of one rank.
@@ -37,6 +65,7 @@ class RankCounts:
     ``to`` maps a receiver (world rank) to (messages, bytes). ``outside`` counts messages to
     processes outside MPI_COMM_WORLD. ``timed`` maps operations to the calls between
     ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)``; it is empty if the program marks no timed part.
+    The ``ns`` of the ``rows`` of an operation add up to those in ``ops``.
     """
 
     rank: int
@@ -49,6 +78,7 @@ class RankCounts:
     coll_sizes: list[int] = field(default_factory=lambda: [0] * SIZE_BINS)
     to: dict[int, tuple[int, int]] = field(default_factory=dict)
     timed: dict[str, int] = field(default_factory=dict)
+    rows: dict[RowKind, RowSums] = field(default_factory=dict)
 
     @property
     def messages(self) -> int:
@@ -102,6 +132,7 @@ def _counts(lines: list[str]) -> RankCounts:
     ops: dict[str, OpCounts] = {}
     to: dict[int, tuple[int, int]] = {}
     timed: dict[str, int] = {}
+    rows: dict[RowKind, RowSums] = {}
     for line in lines:
         key, _, rest = line.partition(" ")
         if key == "op":
@@ -114,6 +145,11 @@ def _counts(lines: list[str]) -> RankCounts:
         elif key == "to":
             rank, messages, size = map(int, rest.split())
             to[rank] = (messages, size)
+        elif key == "row":
+            kind, sums = _row(rest)
+            if kind in rows:
+                raise ValueError(f"two lines for the row {rest[:40]!r}")
+            rows[kind] = sums
         elif key in _LINES:
             single[key] = rest
         else:
@@ -129,7 +165,24 @@ def _counts(lines: list[str]) -> RankCounts:
         coll_sizes=_sizes(single["coll_sizes"]),
         to=to,
         timed=timed,
+        rows=rows,
     )
+
+
+def _row(text: str) -> tuple[RowKind, RowSums]:
+    name, *words = text.split()
+    nonblocking, size_bin, comm_size, far, *sums = map(int, words)
+    calls, size, ns = sums
+    good = (
+        name in OPERATIONS
+        and {nonblocking, far} <= {0, 1}
+        and size_bin in range(SIZE_BINS)
+        and min(comm_size, *sums) >= 0
+    )
+    if not good:
+        raise ValueError(f"impossible row {text[:60]!r}")
+    kind = RowKind(name, bool(nonblocking), size_bin, comm_size, bool(far))
+    return kind, RowSums(calls, size, ns)
 
 
 def _sizes(text: str) -> list[int]:

@@ -4,23 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.errors import RunnerError
 from runner.files import atomic_file
-from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
+from runner.trace.checks import AGAIN, EntryChecks, FeaturesError
+from runner.trace.profile import Profile, profile_from_json
+from runner.trace.schema import FEATURE_NAMES, SCHEMA, SCHEMA_WITHOUT_PROFILE, SPECS
 
 _SLACK = 1e-9
-_LARGEST = 1 << 20
-_AGAIN = "Write it again: autotune features -o FILE -- PROGRAM ARGS"
-
-
-class FeaturesError(RunnerError):
-    """A features file that cannot be used."""
+_LARGEST_MIB = 4
 
 
 @dataclass(frozen=True)
@@ -31,6 +26,7 @@ class Features:
     (the profiling library) or ``mpi4py`` (the substitute without a compiler). ``machine`` holds
     ``fingerprint``, ``cpu_model`` and ``hostname`` as texts. ``app``, ``input`` and ``cluster`` are
     None if unknown. ``wall_s`` is the longest time of a rank from Init to Finalize, in seconds.
+    ``profile`` is None if the file was written before there were profiles.
     """
 
     values: dict[str, float]
@@ -47,6 +43,7 @@ class Features:
     app: str | None = None
     input: str | None = None
     cluster: str | None = None
+    profile: Profile | None = None
 
     def vector(self, names: Iterable[str] = FEATURE_NAMES) -> list[float]:
         """The values in the order of ``names``; raises KeyError for an unknown name."""
@@ -68,9 +65,9 @@ class Features:
         return dataclasses.replace(self, argv=words, cwd=".")
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file as JSON types."""
-        return {
-            "schema": SCHEMA,
+        """The content of the file as JSON types; version 1 of the schema without a profile."""
+        data = {
+            "schema": SCHEMA if self.profile else SCHEMA_WITHOUT_PROFILE,
             "method": self.method,
             "app": self.app,
             "input": self.input,
@@ -85,6 +82,7 @@ class Features:
             "wall_s": self.wall_s,
             "features": {name: self.values[name] for name in FEATURE_NAMES},
         }
+        return data | {"profile": self.profile.to_json()} if self.profile else data
 
 
 def load_features(path: Path | str) -> Features:
@@ -95,8 +93,10 @@ def load_features(path: Path | str) -> Features:
     """
     place = str(path)
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            raise FeaturesError(f"{place} is too large to be a features file (limit: 1 MiB)")
+        if Path(path).stat().st_size > _LARGEST_MIB << 20:
+            raise FeaturesError(
+                f"{place} is too large to be a features file (limit: {_LARGEST_MIB} MiB)"
+            )
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
@@ -105,7 +105,7 @@ def load_features(path: Path | str) -> Features:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise FeaturesError(
-            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{AGAIN}"
         ) from None
     return features_from_json(data, place)
 
@@ -113,14 +113,16 @@ def load_features(path: Path | str) -> Features:
 def features_from_json(data: Any, place: str = "features") -> Features:
     """Features from the content of a file; errors (FeaturesError) name ``place``."""
     if not isinstance(data, dict):
-        raise FeaturesError(f"{place}: expected a JSON object with a features schema.\n{_AGAIN}")
-    if data.get("schema") != SCHEMA:
+        raise FeaturesError(f"{place}: expected a JSON object with a features schema.\n{AGAIN}")
+    schema = data.get("schema")
+    if schema not in (SCHEMA, SCHEMA_WITHOUT_PROFILE):
         raise FeaturesError(
-            f"{place}: schema is {data.get('schema')!r}, expected {SCHEMA!r}: written by "
-            f"another version, or not a features file.\n{_AGAIN}"
+            f"{place}: schema is {schema!r}, expected {SCHEMA!r} or {SCHEMA_WITHOUT_PROFILE!r}: "
+            f"written by another version, or not a features file.\n{AGAIN}"
         )
-    check = _Checks(place)
-    check.keys("", data, _KEYS)
+    check = EntryChecks(place, schema)
+    profiled = schema == SCHEMA
+    check.keys("", data, (*_KEYS, "profile") if profiled else _KEYS)
     mpi = check.mapping("mpi", data["mpi"])
     check.keys("mpi", mpi, ("name", "version"))
     machine = check.mapping("machine", data["machine"])
@@ -140,6 +142,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         app=check.optional("app", data["app"]),
         input=check.optional("input", data["input"]),
         cluster=check.optional("cluster", data["cluster"]),
+        profile=profile_from_json(data["profile"], check) if profiled else None,
     )
 
 
@@ -150,7 +153,7 @@ _KEYS = (
 )
 
 
-def _values(check: _Checks, raw: Any, ranks: Any) -> dict[str, float]:
+def _values(check: EntryChecks, raw: Any, ranks: Any) -> dict[str, float]:
     data = check.mapping("features", raw)
     check.keys("features", data, FEATURE_NAMES)
     values = {}
@@ -163,72 +166,3 @@ def _values(check: _Checks, raw: Any, ranks: Any) -> dict[str, float]:
     if values["ranks"] != ranks:
         check.fail("features.ranks", values["ranks"], f"the same as ranks, {ranks}")
     return values
-
-
-class _Checks:
-    """Checks of single entries; each failure raises FeaturesError with file and key."""
-
-    def __init__(self, place: str) -> None:
-        self._place = place
-
-    def fail(self, key: str, value: Any, expected: str) -> None:
-        shown = repr(value)[:60]
-        raise FeaturesError(f"{self._place}: {key} is {shown}, expected {expected}.\n{_AGAIN}")
-
-    def keys(self, key: str, data: dict[str, Any], expected: Iterable[str]) -> None:
-        wanted = tuple(expected)
-        dot = f"{key}." if key else ""
-        missing = [f"{dot}{name}" for name in wanted if name not in data]
-        unknown = [f"{dot}{name}" for name in data if name not in wanted]
-        if missing:
-            raise FeaturesError(f"{self._place}: missing {_few(missing)}.\n{_AGAIN}")
-        if unknown:
-            raise FeaturesError(
-                f"{self._place}: unknown {_few(unknown)}; schema {SCHEMA} has no such "
-                f"key.\n{_AGAIN}"
-            )
-
-    def mapping(self, key: str, value: Any) -> dict[str, Any]:
-        if not isinstance(value, dict):
-            self.fail(key, value, "a JSON object")
-        result: dict[str, Any] = value
-        return result
-
-    def number(self, key: str, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            self.fail(key, value, "a number")
-        try:
-            number = float(value)
-        except OverflowError:
-            number = math.inf
-        if not math.isfinite(number) or number < 0:
-            self.fail(key, value, "a finite number of 0 or more")
-        return number
-
-    def natural(self, key: str, value: Any) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            self.fail(key, value, "a whole number of 1 or more")
-        return int(value)
-
-    def text(self, key: str, value: Any) -> str:
-        if not isinstance(value, str):
-            self.fail(key, value, "a text")
-        return str(value)
-
-    def optional(self, key: str, value: Any) -> str | None:
-        return None if value is None else self.text(key, value)
-
-    def texts(self, key: str, value: Any) -> list[str]:
-        if not isinstance(value, list) or not value:
-            self.fail(key, value, "a list of texts, the program first")
-        return [self.text(f"{key}[{at}]", word) for at, word in enumerate(value)]
-
-    def one_of(self, key: str, value: Any, allowed: tuple[str, ...]) -> str:
-        if value not in allowed:
-            self.fail(key, value, " or ".join(allowed))
-        return str(value)
-
-
-def _few(names: list[str]) -> str:
-    rest = len(names) - 4
-    return ", ".join(names[:4]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,8 +1,8 @@
-"""The features of a program: names, units and definitions, version 1 of the schema.
+"""The features of a program: names, units and definitions.
 
-A change of a name, a definition or the order needs a new version, because models are trained on
-these. Source: Pellegrini, section 4.6. The thesis gives 14 of its 19 features; the other five of
-:data:`THESIS_NAMES` are our completions in the same sense.
+A change of a name, a definition or the order needs a new version of the schema, because models are
+trained on these. Source: Pellegrini, section 4.6. The thesis gives 14 of its 19 features; the other
+five of :data:`THESIS_NAMES` are our completions in the same sense.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-SCHEMA = "autotune-features-1"
+SCHEMA = "autotune-features-2"
+SCHEMA_WITHOUT_PROFILE = "autotune-features-1"
+"""The same features; the file has no profile of the run (runner.trace.profile)."""
 
 SIZE_BINS = 26
 """Bins of a message-size histogram: 0 bytes; 2^k to 2^(k+1)-1 bytes for k = 0 to 23; the rest."""

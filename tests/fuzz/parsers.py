@@ -6,6 +6,7 @@ A parser takes text and may refuse it with the errors it promises; anything else
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import re
 import tempfile
@@ -86,6 +87,7 @@ from tests.runner.test_openmpi_ucx import LOG as UCX_LOG
 from tests.runner.test_openmpi_windows import SAID
 from tests.space.libraries import CLUSTER, NEW
 from tests.trace.test_counts import text as counts_text
+from tests.trace.test_profile import PROFILE
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT / "tests" / "runner" / "data"
@@ -204,6 +206,7 @@ COMPLAINTS = tuple(
     for row in json.loads((ROOT / "tests" / "runner" / "data" / "complaints.json").read_text())[::9]
 )
 FEATURES = json.dumps(traced(150.0).to_json())
+PROFILED = json.dumps(dataclasses.replace(traced(150.0), profile=PROFILE).to_json())
 CLASSWIDE = json.dumps(
     ClasswideResult(
         "keep_default", Setting({}), "local", "m", {"name": "openmpi", "version": "5.0.8"},
@@ -262,7 +265,7 @@ PARSERS: dict[str, Parser] = {
         (),
     ),
     "windows": Parser(lambda t: components_of(t.splitlines()), ("\n".join(SAID),), ()),
-    "features": Parser(_file(load_features), (FEATURES,), (RunnerError,), damaged_json),
+    "features": Parser(_file(load_features), (FEATURES, PROFILED), (RunnerError,), damaged_json),
     "counts": Parser(_file(parse_counts, "rank-0"), (counts_text(),), (RunnerError,)),
     "class-wide result": Parser(_file(RESULTS.read), (CLASSWIDE,), damage=damaged_json),
     "collectives": Parser(_file(TABLES.read), (COLLECTIVES,), damage=damaged_json),

@@ -7,7 +7,13 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.trace.counts import FORMAT, OPERATIONS, parse_counts, read_ranks
+from runner.trace.counts import (
+    FORMAT,
+    OPERATIONS,
+    RowKind,
+    parse_counts,
+    read_ranks,
+)
 from runner.trace.schema import SIZE_BINS
 
 
@@ -15,7 +21,8 @@ def text(rank: int = 0, size: int = 2) -> str:
     sizes = " ".join(["0"] * (SIZE_BINS - 1) + ["2"])
     lines = [FORMAT, f"rank {rank}", f"size {size}", "host a node", "wall_ns 7", "outside 1"]
     lines += [f"op {name} 1 2 3 4 5" for name in OPERATIONS]
-    lines += [f"p2p_sizes {sizes}", f"coll_sizes {sizes}", "to 1 1 30", "end"]
+    lines += [f"p2p_sizes {sizes}", f"coll_sizes {sizes}", "to 1 1 30"]
+    lines += ["row scan 0 2 4 0 1 3 5", "row send 1 25 0 1 1 40 5", "end"]
     return "\n".join(lines) + "\n"
 
 
@@ -27,6 +34,10 @@ def test_a_whole_file(tmp_path: Path) -> None:
     assert (found.messages, found.outside, found.to) == (2, 1, {1: (1, 30)})
     op = found.ops["scan"]
     assert (op.calls, op.nonblocking, op.bytes, op.comm_sizes, op.ns) == (1, 2, 3, 4, 5)
+    assert found.rows == {
+        RowKind("scan", False, 2, 4, False): (1, 3, 5),
+        RowKind("send", True, 25, 0, True): (1, 40, 5),
+    }
 
 
 def test_the_timed_part(tmp_path: Path) -> None:
@@ -55,6 +66,16 @@ def test_a_rank_without_finalize(tmp_path: Path, lines: int) -> None:
         ("to 1 1 30", "to 1 1"),
         ("p2p_sizes 0", "p2p_sizes"),
         ("size 2\n", ""),
+        ("row scan 0 2 4 0 1 3 5", "row scan 0 2 4 0 1 3"),
+        ("row scan 0 2 4 0 1 3 5", "row scan 0 2 4 0 1 3 5 6"),
+        ("row scan 0 2", "row scam 0 2"),
+        ("row scan 0 2", "row scan 2 2"),
+        ("row scan 0 2", "row scan 0 26"),
+        ("row scan 0 2 4 0", "row scan 0 2 -4 0"),
+        ("row scan 0 2 4 0", "row scan 0 2 4 2"),
+        ("row scan 0 2 4 0 1 3 5", "row scan 0 2 4 0 1 3 -5"),
+        ("row send 1 25 0 1 1 40 5", "row scan 0 2 4 0 1 3 5"),
+        ("row scan 0 2", "row scan 0 many"),
     ],
 )
 def test_a_damaged_file(tmp_path: Path, old: str, new: str) -> None:
@@ -62,6 +83,13 @@ def test_a_damaged_file(tmp_path: Path, old: str, new: str) -> None:
     assert old in text()
     path.write_text(text().replace(old, new, 1))
     with pytest.raises(RunnerError, match="damaged"):
+        parse_counts(path)
+
+
+def test_a_file_of_the_format_before(tmp_path: Path) -> None:
+    path = tmp_path / "rank-0"
+    path.write_text(text().replace(FORMAT, "autotune-trace 1"))
+    with pytest.raises(RunnerError, match="rank 0 wrote no counts"):
         parse_counts(path)
 
 

@@ -18,6 +18,7 @@ from runner.trace import (
     FEATURE_NAMES,
     FEATURES,
     SCHEMA,
+    SCHEMA_WITHOUT_PROFILE,
     SPECS,
     THESIS_NAMES,
     FeaturesError,
@@ -30,7 +31,8 @@ FREE = sorted(name for name in FEATURE_NAMES if SPECS[name].largest is None and 
 
 
 def test_the_schema_names_each_feature_once() -> None:
-    assert SCHEMA == "autotune-features-1"
+    assert SCHEMA == "autotune-features-2"
+    assert SCHEMA_WITHOUT_PROFILE == "autotune-features-1"
     assert len(set(FEATURE_NAMES)) == len(FEATURES) == 107
     assert len(THESIS_NAMES) == 19
     assert set(COUNT_NAMES) < set(FEATURE_NAMES)
@@ -65,7 +67,9 @@ def _feature(name: str, value: Any) -> Callable[[dict[str, Any]], Any]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (_with(schema="autotune-features-2"), "schema is 'autotune-features-2', expected"),
+        (_with(schema="autotune-features-3"), "schema is 'autotune-features-3', expected"),
+        (_with(schema=["autotune-features-1"]), "schema is ['autotune-features-1'], expected"),
+        (_with(schema="autotune-features-2"), "missing profile"),
         (lambda data: data.pop("schema"), "schema is None"),
         (lambda data: data.pop("argv"), "missing argv"),
         (_with(colour="red"), "unknown colour"),
@@ -101,6 +105,31 @@ def test_what_is_wrong_is_said_with_its_key(
         load_features(path)
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_a_file_without_a_profile_stays_version_1(tmp_path: Path) -> None:
+    path = tmp_path / "old.json"
+    features().save(path)
+    data = json.loads(path.read_text())
+    assert data["schema"] == SCHEMA_WITHOUT_PROFILE
+    assert "profile" not in data
+    assert load_features(path).profile is None
+
+
+def test_the_files_of_the_shipped_datasets_are_read_without_a_profile() -> None:
+    files = sorted((Path(__file__).parents[2] / "datasets").glob("*/features/*.json"))
+    assert files
+    for path in files:
+        found = load_features(path)
+        assert found.profile is None
+        assert found.to_json() == json.loads(path.read_text())
+
+
+def test_a_large_file_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "large.json"
+    path.write_text(" " * ((4 << 20) + 1))
+    with pytest.raises(FeaturesError, match=r"too large to be a features file \(limit: 4 MiB\)"):
+        load_features(path)
 
 
 @pytest.mark.parametrize("share", [0, 0.3, 0.99])

@@ -42,12 +42,18 @@ def test_features_are_written_and_printed(
     assert found.argv[0] == sys.executable
     assert (found.ranks, found.nodes, found.method, found.app) == (2, 1, "pmpi", None)
     assert found.cwd == str(work)
+    assert found.profile
+    (barrier,) = (row for row in found.profile.rows if row.operation == "barrier")
+    assert (barrier.calls, barrier.comm_size, barrier.far) == (1, 2, False)
 
 
 def test_an_application_and_its_input_are_named(cli: Cli, mpicc: str, work: Path) -> None:
     done = cli("features", *QUICK, "--app", "micro", "--input", "barrier")
     assert done.code == 0, done.err
     assert all(len(line) <= 80 for line in done.out.splitlines())
+    assert "where the communication time goes" in done.out
+    assert "2 ranks, one node" in done.out
+    assert "is waiting for other ranks" in done.out
     found = load_features(work / "app_features.json")
     assert (found.app, found.input) == ("micro", "barrier")
 

@@ -46,6 +46,6 @@ WRAP(Barrier, (MPI_Comm comm), (comm), OP_BARRIER,
 WRAP(Ibarrier, (MPI_Comm comm, MPI_Request *request), (comm, request), OP_BARRIER,
     trace_collective(mine, OP_BARRIER, comm, 0, 1))
 #if AUTOTUNE_PERSISTENT_COLLECTIVES
-WRAP(Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request *request), (comm, info, request),
-    OP_OTHER, trace_remember_collective(mine, *request, OP_BARRIER, comm, 0))
+SET_UP(Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request *request),
+    (comm, info, request), trace_remember_collective(mine, *request, OP_BARRIER, comm, 0))
 #endif

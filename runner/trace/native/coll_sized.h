@@ -11,8 +11,8 @@
         trace_collective(mine, op, comm, bytes, 1))
 #if AUTOTUNE_PERSISTENT_COLLECTIVES
 #define PERSISTENT(name, params, args, op, bytes) \
-    WRAP(SIZED(JOIN(name, _init)), (BARE params, MPI_Info info, MPI_Request *request), \
-        (BARE args, info, request), OP_OTHER, \
+    SET_UP(SIZED(JOIN(name, _init)), (BARE params, MPI_Info info, MPI_Request *request), \
+        (BARE args, info, request), \
         trace_remember_collective(mine, *request, op, comm, bytes))
 #else
 #define PERSISTENT(name, params, args, op, bytes)

@@ -18,6 +18,7 @@ static struct {
     pid_t pid;
     uint64_t began;
     char host[MPI_MAX_PROCESSOR_NAME + 1];
+    uint64_t *nodes; /* for each rank: a hash of the name of its node */
 } self = {.file = -1};
 
 static struct counts *all;
@@ -26,7 +27,7 @@ int trace_timed = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct counts *ours __attribute__((tls_model("initial-exec")));
 
-static void fail(const char *what, const char *name)
+void trace_fail(const char *what, const char *name)
 {
     fprintf(stderr, "autotune features: %s %s\n", what, name);
     _exit(86);
@@ -36,7 +37,7 @@ void *trace_real(const char *name)
 {
     void *found = dlsym(RTLD_NEXT, name);
     if (!found)
-        fail("the MPI library does not have", name);
+        trace_fail("the MPI library does not have", name);
     return found;
 }
 
@@ -46,7 +47,7 @@ static struct counts *new_counts(void)
     if (made)
         made->to = calloc((size_t)self.size, sizeof *made->to);
     if (!made || !made->to)
-        fail("no memory for", "the counts of a thread");
+        trace_fail("no memory for", "the counts of a thread");
     pthread_mutex_lock(&lock);
     made->next = all;
     all = made;
@@ -72,8 +73,35 @@ static int bin(uint64_t bytes)
     return place < TRACE_BINS ? place : TRACE_BINS - 1;
 }
 
-static void count_message(struct counts *mine, int to, uint64_t bytes, int nonblocking)
+int trace_far(int world_rank)
 {
+    return world_rank < 0 || self.nodes[world_rank] != self.nodes[self.rank];
+}
+
+void trace_plain(struct counts *mine, enum trace_op op, uint64_t amount, int nonblocking)
+{
+    struct row_kind kind = {.op = op, .nonblocking = nonblocking};
+    rows_add(&mine->rows, &kind, 1, amount, mine->spent);
+}
+
+void trace_transfer(struct counts *mine, uint64_t bytes)
+{
+    mine->op[OP_RMA].bytes += bytes;
+    trace_plain(mine, OP_RMA, bytes, 0);
+}
+
+/* A call that sends nothing, or starts what was set up before: its time, but no message. */
+static void add_time(struct counts *mine, int nonblocking)
+{
+    struct row_kind kind = {.op = OP_SEND, .nonblocking = nonblocking};
+    rows_add(&mine->rows, &kind, 0, 0, mine->spent);
+}
+
+static void count_message(
+    struct counts *mine, int to, uint64_t bytes, int nonblocking, uint64_t ns)
+{
+    struct row_kind kind = {OP_SEND, nonblocking, bin(bytes), 0, trace_far(to)};
+    rows_add(&mine->rows, &kind, 1, bytes, ns);
     mine->op[OP_SEND].bytes += bytes;
     mine->op[OP_SEND].nonblocking += (uint64_t)nonblocking;
     mine->p2p_sizes[bin(bytes)]++;
@@ -95,30 +123,44 @@ static int world_rank(struct counts *mine, MPI_Comm comm, int to)
 
 void trace_message(struct counts *mine, MPI_Comm comm, int to, uint64_t bytes, int nonblocking)
 {
-    if (to != MPI_PROC_NULL)
-        count_message(mine, world_rank(mine, comm, to), bytes, nonblocking);
+    if (to == MPI_PROC_NULL)
+        add_time(mine, nonblocking);
+    else
+        count_message(mine, world_rank(mine, comm, to), bytes, nonblocking, mine->spent);
 }
 
 static void count_collective(
-    struct counts *mine, enum trace_op op, int comm_size, uint64_t bytes, int nonblocking)
+    struct counts *mine, const struct started *what, int nonblocking, uint64_t ns)
 {
-    mine->op[op].bytes += bytes;
-    mine->op[op].comm_sizes += (uint64_t)comm_size;
+    enum trace_op op = what->op;
+    struct row_kind kind = {op, nonblocking, bin(what->bytes), what->comm_size, what->far};
+    rows_add(&mine->rows, &kind, 1, what->bytes, ns);
+    mine->op[op].bytes += what->bytes;
+    mine->op[op].comm_sizes += (uint64_t)what->comm_size;
     mine->op[op].nonblocking += (uint64_t)nonblocking;
     if (op != OP_BARRIER)
-        mine->coll_sizes[bin(bytes)]++;
+        mine->coll_sizes[kind.bin]++;
+}
+
+static struct started collective(
+    struct counts *mine, enum trace_op op, MPI_Comm comm, uint64_t bytes)
+{
+    const struct comm_info *info = trace_comm(mine, comm);
+    struct started what = {op, -1, info->size, info->far, bytes};
+    return what;
 }
 
 void trace_collective(
     struct counts *mine, enum trace_op op, MPI_Comm comm, uint64_t bytes, int nonblocking)
 {
-    count_collective(mine, op, trace_comm(mine, comm)->size, bytes, nonblocking);
+    struct started what = collective(mine, op, comm, bytes);
+    count_collective(mine, &what, nonblocking, mine->spent);
 }
 
 void trace_remember_message(
     struct counts *mine, MPI_Request request, MPI_Comm comm, int to, uint64_t bytes)
 {
-    struct started what = {OP_SEND, -1, 0, bytes};
+    struct started what = {OP_SEND, -1, 0, 0, bytes};
     if (to == MPI_PROC_NULL)
         return;
     what.to = world_rank(mine, comm, to);
@@ -128,22 +170,29 @@ void trace_remember_message(
 void trace_remember_collective(
     struct counts *mine, MPI_Request request, enum trace_op op, MPI_Comm comm, uint64_t bytes)
 {
-    struct started what = {op, -1, trace_comm(mine, comm)->size, bytes};
+    struct started what = collective(mine, op, comm, bytes);
     trace_remember(request, &what);
 }
 
-void trace_start(struct counts *mine, MPI_Request request)
+static void start(struct counts *mine, MPI_Request request)
 {
     struct started what;
     if (!trace_recall(request, &what))
         return;
     if (what.op == OP_SEND) {
-        count_message(mine, what.to, what.bytes, 1);
+        count_message(mine, what.to, what.bytes, 1, 0);
         return;
     }
     mine->op[what.op].calls++;
     mine->op[what.op].timed += (uint64_t)trace_timed;
-    count_collective(mine, what.op, what.comm_size, what.bytes, 1);
+    count_collective(mine, &what, 1, 0);
+}
+
+void trace_start(struct counts *mine, const MPI_Request requests[], int count)
+{
+    add_time(mine, 1);
+    for (int at = 0; at < count; at++)
+        start(mine, requests[at]);
 }
 
 void trace_mark(int level)
@@ -161,6 +210,25 @@ void trace_mark(int level)
     pthread_mutex_unlock(&lock);
 }
 
+/* 64-bit FNV-1a. */
+static uint64_t hash_of(const char *text)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    for (; *text; text++)
+        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static void exchange_nodes(void)
+{
+    uint64_t mine = hash_of(self.host);
+    free(self.nodes);
+    self.nodes = calloc((size_t)self.size, sizeof *self.nodes);
+    if (!self.nodes)
+        trace_fail("no memory for", "the nodes of the ranks");
+    PMPI_Allgather(&mine, 1, MPI_UINT64_T, self.nodes, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+}
+
 void trace_begin(void)
 {
     const char *directory = getenv(DIRECTORY);
@@ -171,6 +239,8 @@ void trace_begin(void)
     PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
     PMPI_Get_processor_name(self.host, &length);
+    /* Before anything that can fail on one rank alone, because all ranks take part. */
+    exchange_nodes();
     snprintf(path, sizeof path, "%s/rank-%d", directory, self.rank);
     /* Exclusive: a program started by a rank must not write over what the rank counts. */
     self.file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -205,6 +275,7 @@ static struct counts *summed(void)
             total->to[rank][1] += part->to[rank][1];
         }
         total->outside += part->outside;
+        rows_merge(&total->rows, &part->rows);
     }
     return total;
 }
@@ -240,6 +311,7 @@ static void write_counts(FILE *out, const struct counts *total, uint64_t wall)
         if (total->to[rank][0])
             fprintf(out, "to %d %llu %llu\n", rank, (unsigned long long)total->to[rank][0],
                 (unsigned long long)total->to[rank][1]);
+    rows_write(&total->rows, out, names);
     fprintf(out, "end\n");
 }
 

@@ -41,44 +41,40 @@ int MPI_Pcontrol(const int level, ...)
 }
 int PMPI_Pcontrol(const int level, ...) __attribute__((alias("MPI_Pcontrol")));
 
-TIMED(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made), OP_OTHER)
-TIMED(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made),
-    OP_OTHER)
-TIMED(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request),
-    OP_OTHER)
-TIMED(Comm_split, (MPI_Comm comm, int colour, int key, MPI_Comm *made), (comm, colour, key, made),
-    OP_OTHER)
-TIMED(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
-    (comm, type, key, info, made), OP_OTHER)
-TIMED(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made), OP_OTHER)
-TIMED(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made),
-    (comm, group, tag, made), OP_OTHER)
-TIMED(Cart_create,
+OTHER(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
+OTHER(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made))
+OTHER(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request))
+OTHER(Comm_split, (MPI_Comm comm, int colour, int key, MPI_Comm *made), (comm, colour, key, made))
+OTHER(Comm_split_type, (MPI_Comm comm, int type, int key, MPI_Info info, MPI_Comm *made),
+    (comm, type, key, info, made))
+OTHER(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *made), (comm, group, made))
+OTHER(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made),
+    (comm, group, tag, made))
+OTHER(Cart_create,
     (MPI_Comm comm, int dims, const int extent[], const int periodic[], int reorder,
         MPI_Comm *made),
-    (comm, dims, extent, periodic, reorder, made), OP_OTHER)
-TIMED(Cart_sub, (MPI_Comm comm, const int keep[], MPI_Comm *made), (comm, keep, made), OP_OTHER)
-TIMED(Graph_create,
+    (comm, dims, extent, periodic, reorder, made))
+OTHER(Cart_sub, (MPI_Comm comm, const int keep[], MPI_Comm *made), (comm, keep, made))
+OTHER(Graph_create,
     (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *made),
-    (comm, nodes, index, edges, reorder, made), OP_OTHER)
-TIMED(Dist_graph_create,
+    (comm, nodes, index, edges, reorder, made))
+OTHER(Dist_graph_create,
     (MPI_Comm comm, int count, const int sources[], const int degrees[], const int to[],
         const int weights[], MPI_Info info, int reorder, MPI_Comm *made),
-    (comm, count, sources, degrees, to, weights, info, reorder, made), OP_OTHER)
-TIMED(Dist_graph_create_adjacent,
+    (comm, count, sources, degrees, to, weights, info, reorder, made))
+OTHER(Dist_graph_create_adjacent,
     (MPI_Comm comm, int in, const int from[], const int inweights[], int out, const int to[],
         const int outweights[], MPI_Info info, int reorder, MPI_Comm *made),
-    (comm, in, from, inweights, out, to, outweights, info, reorder, made), OP_OTHER)
-TIMED(Intercomm_create,
+    (comm, in, from, inweights, out, to, outweights, info, reorder, made))
+OTHER(Intercomm_create,
     (MPI_Comm local, int leader, MPI_Comm peer, int remote, int tag, MPI_Comm *made),
-    (local, leader, peer, remote, tag, made), OP_OTHER)
-TIMED(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made), OP_OTHER)
-/* Forgotten before the call: afterwards the handle may stand for another communicator. */
-WRAP_CALL(Comm_free, (MPI_Comm *comm), (comm), OP_OTHER, trace_forget_comm(*comm), )
-WRAP_CALL(Comm_disconnect, (MPI_Comm *comm), (comm), OP_OTHER, trace_forget_comm(*comm), )
+    (local, leader, peer, remote, tag, made))
+OTHER(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))
+FREE(Comm_free, (MPI_Comm *comm), (comm), trace_forget_comm(*comm))
+FREE(Comm_disconnect, (MPI_Comm *comm), (comm), trace_forget_comm(*comm))
 
 #define TRANSFER(name, params, args) \
-    WRAP(name, params, args, OP_RMA, mine->op[OP_RMA].bytes += trace_bytes(count, type))
+    WRAP(name, params, args, OP_RMA, trace_transfer(mine, trace_bytes(count, type)))
 #define ORIGIN void *origin, int count, MPI_Datatype type
 #define CONST_ORIGIN const ORIGIN
 #define RESULT void *result, int rcount, MPI_Datatype rtype
@@ -104,24 +100,24 @@ WRAP(Fetch_and_op,
     (const void *origin, void *result, MPI_Datatype type, int to, MPI_Aint place,
         MPI_Op operation, MPI_Win win),
     (origin, result, type, to, place, operation, win), OP_RMA,
-    mine->op[OP_RMA].bytes += trace_bytes(1, type))
+    trace_transfer(mine, trace_bytes(1, type)))
 WRAP(Compare_and_swap,
     (const void *origin, const void *expected, void *result, MPI_Datatype type, int to,
         MPI_Aint place, MPI_Win win),
     (origin, expected, result, type, to, place, win), OP_RMA,
-    mine->op[OP_RMA].bytes += trace_bytes(1, type))
+    trace_transfer(mine, trace_bytes(1, type)))
 
-TIMED(Win_fence, (int mode, MPI_Win win), (mode, win), OP_OTHER)
-TIMED(Win_lock, (int type, int rank, int mode, MPI_Win win), (type, rank, mode, win), OP_OTHER)
-TIMED(Win_lock_all, (int mode, MPI_Win win), (mode, win), OP_OTHER)
-TIMED(Win_unlock, (int rank, MPI_Win win), (rank, win), OP_OTHER)
-TIMED(Win_unlock_all, (MPI_Win win), (win), OP_OTHER)
-TIMED(Win_flush, (int rank, MPI_Win win), (rank, win), OP_OTHER)
-TIMED(Win_flush_all, (MPI_Win win), (win), OP_OTHER)
-TIMED(Win_flush_local, (int rank, MPI_Win win), (rank, win), OP_OTHER)
-TIMED(Win_flush_local_all, (MPI_Win win), (win), OP_OTHER)
-TIMED(Win_post, (MPI_Group group, int mode, MPI_Win win), (group, mode, win), OP_OTHER)
-TIMED(Win_start, (MPI_Group group, int mode, MPI_Win win), (group, mode, win), OP_OTHER)
-TIMED(Win_complete, (MPI_Win win), (win), OP_OTHER)
-TIMED(Win_wait, (MPI_Win win), (win), OP_OTHER)
-TIMED(Win_free, (MPI_Win *win), (win), OP_OTHER)
+OTHER(Win_fence, (int mode, MPI_Win win), (mode, win))
+OTHER(Win_lock, (int type, int rank, int mode, MPI_Win win), (type, rank, mode, win))
+OTHER(Win_lock_all, (int mode, MPI_Win win), (mode, win))
+OTHER(Win_unlock, (int rank, MPI_Win win), (rank, win))
+OTHER(Win_unlock_all, (MPI_Win win), (win))
+OTHER(Win_flush, (int rank, MPI_Win win), (rank, win))
+OTHER(Win_flush_all, (MPI_Win win), (win))
+OTHER(Win_flush_local, (int rank, MPI_Win win), (rank, win))
+OTHER(Win_flush_local_all, (MPI_Win win), (win))
+OTHER(Win_post, (MPI_Group group, int mode, MPI_Win win), (group, mode, win))
+OTHER(Win_start, (MPI_Group group, int mode, MPI_Win win), (group, mode, win))
+OTHER(Win_complete, (MPI_Win win), (win))
+OTHER(Win_wait, (MPI_Win win), (win))
+OTHER(Win_free, (MPI_Win *win), (win))

@@ -12,7 +12,7 @@
     WRAP(SIZED(name), (BARE MESSAGE, MPI_Request *request), (BARE MESSAGE_ARGS, request), OP_SEND, \
         trace_message(mine, comm, to, trace_bytes(count, type), 1))
 #define SEND_INIT(name) \
-    WRAP(SIZED(name), (BARE MESSAGE, MPI_Request *request), (BARE MESSAGE_ARGS, request), OP_OTHER, \
+    SET_UP(SIZED(name), (BARE MESSAGE, MPI_Request *request), (BARE MESSAGE_ARGS, request), \
         trace_remember_message(mine, *request, comm, to, trace_bytes(count, type)))
 
 SEND(Send)
@@ -28,20 +28,20 @@ SEND_INIT(Bsend_init)
 SEND_INIT(Ssend_init)
 SEND_INIT(Rsend_init)
 
-TIMED(SIZED(Recv),
+RECEIVE(SIZED(Recv),
     (void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
         MPI_Status *status),
-    (buffer, count, type, from, tag, comm, status), OP_RECV)
-TIMED(SIZED(Irecv),
+    (buffer, count, type, from, tag, comm, status), 0)
+RECEIVE(SIZED(Irecv),
     (void *buffer, COUNT count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
         MPI_Request *request),
-    (buffer, count, type, from, tag, comm, request), OP_RECV)
-TIMED(SIZED(Mrecv),
+    (buffer, count, type, from, tag, comm, request), 1)
+RECEIVE(SIZED(Mrecv),
     (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
-    (buffer, count, type, message, status), OP_RECV)
-TIMED(SIZED(Imrecv),
+    (buffer, count, type, message, status), 0)
+RECEIVE(SIZED(Imrecv),
     (void *buffer, COUNT count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
-    (buffer, count, type, message, request), OP_RECV)
+    (buffer, count, type, message, request), 1)
 
 WRAP(SIZED(Sendrecv),
     (const void *sent, COUNT count, MPI_Datatype type, int to, int tag, void *buffer,

@@ -56,6 +56,15 @@ static int degree_of(MPI_Comm comm, int rank)
     return out;
 }
 
+/* The ranks in MPI_COMM_WORLD; notes whether one of them is far. */
+static int *describe_group(struct comm_info *info, MPI_Group group, int size)
+{
+    int *world = world_ranks(group, size);
+    for (int at = 0; at < size && !info->far; at++)
+        info->far = trace_far(world ? world[at] : at);
+    return world;
+}
+
 static struct comm_info *describe(MPI_Comm comm, uint64_t key)
 {
     struct comm_info *info = calloc(1, sizeof *info);
@@ -69,13 +78,16 @@ static struct comm_info *describe(MPI_Comm comm, uint64_t key)
     PMPI_Comm_test_inter(comm, &inter);
     info->peers = info->size;
     if (inter) {
+        PMPI_Comm_group(comm, &group);
+        free(describe_group(info, group, info->size));
+        PMPI_Group_free(&group);
         PMPI_Comm_remote_size(comm, &info->peers);
         PMPI_Comm_remote_group(comm, &group);
     } else {
         PMPI_Comm_group(comm, &group);
         info->degree = degree_of(comm, info->rank);
     }
-    info->world = world_ranks(group, info->peers);
+    info->world = describe_group(info, group, info->peers);
     PMPI_Group_free(&group);
     return info;
 }

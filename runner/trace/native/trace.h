@@ -8,11 +8,13 @@
 #ifndef AUTOTUNE_TRACE_H
 #define AUTOTUNE_TRACE_H
 
+#include "rows.h"
+
 #include <mpi.h>
 #include <stdint.h>
 #include <time.h>
 
-#define TRACE_FORMAT "autotune-trace 1"
+#define TRACE_FORMAT "autotune-trace 2"
 #define TRACE_BINS 26
 
 /* Operation and its name in the file; the classes are made of them by the reader. */
@@ -36,10 +38,11 @@ struct op_counts {
 };
 
 /* A communicator as far as counting needs it.  world: rank there -> rank in MPI_COMM_WORLD, or -1
-   outside of it; NULL where they are the same.  peers: the other group of an intercommunicator. */
+   outside of it; NULL where they are the same.  peers: the other group of an intercommunicator.
+   far: not all of its processes are on this node. */
 struct comm_info {
     uint64_t key;
-    int rank, size, peers, degree;
+    int rank, size, peers, degree, far;
     int *world;
     struct comm_info *next;
 };
@@ -49,6 +52,8 @@ struct comm_info {
 /* What one thread counted; every thread has its own, so that none waits for another. */
 struct counts {
     struct op_counts op[OPS];
+    struct rows rows;
+    uint64_t spent; /* nanoseconds in the call that was left last */
     uint64_t p2p_sizes[TRACE_BINS], coll_sizes[TRACE_BINS];
     uint64_t outside;
     uint64_t (*to)[2]; /* for each rank of MPI_COMM_WORLD: messages, bytes */
@@ -62,12 +67,18 @@ struct counts {
 struct started {
     enum trace_op op;
     int to; /* rank in MPI_COMM_WORLD, -1 outside; only for OP_SEND */
-    int comm_size;
+    int comm_size, far; /* only for collectives */
     uint64_t bytes;
 };
 
 /* The implementation behind a name; ends the process with a message where there is none. */
 void *trace_real(const char *name);
+
+/* Ends the process with a message. */
+void trace_fail(const char *what, const char *name);
+
+/* Whether a rank of MPI_COMM_WORLD, or a process outside of it (-1), is on another node. */
+int trace_far(int world_rank);
 
 /* This thread's counts, or NULL where this call must not be counted.  Each non-NULL answer is
    followed by one trace_leave. */
@@ -86,9 +97,11 @@ static inline uint64_t trace_now(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* What counts the call afterwards adds `spent` to exactly one row of the same operation. */
 static inline void trace_leave(struct counts *mine, enum trace_op op, uint64_t began)
 {
-    mine->op[op].ns += trace_now() - began;
+    mine->spent = trace_now() - began;
+    mine->op[op].ns += mine->spent;
     mine->op[op].calls++;
     mine->op[op].timed += (uint64_t)trace_timed;
     mine->depth--;
@@ -108,6 +121,9 @@ const struct comm_info *trace_comm(struct counts *mine, MPI_Comm comm);
 int trace_degree(struct counts *mine, MPI_Comm comm);
 void trace_forget_comm(MPI_Comm comm);
 
+/* A call without size and partners; amount: bytes, or for OP_WAIT the requests handed to it. */
+void trace_plain(struct counts *mine, enum trace_op op, uint64_t amount, int nonblocking);
+void trace_transfer(struct counts *mine, uint64_t bytes);
 void trace_message(struct counts *mine, MPI_Comm comm, int to, uint64_t bytes, int nonblocking);
 void trace_collective(
     struct counts *mine, enum trace_op op, MPI_Comm comm, uint64_t bytes, int nonblocking);
@@ -120,7 +136,7 @@ void trace_remember_collective(struct counts *mine, MPI_Request request, enum tr
 void trace_forget_request(MPI_Request request);
 /* What was remembered of a request; 0 where nothing was. */
 int trace_recall(MPI_Request request, struct started *what);
-void trace_start(struct counts *mine, MPI_Request request);
+void trace_start(struct counts *mine, const MPI_Request requests[], int count);
 
 void trace_begin(void);
 void trace_end(void);

@@ -34,7 +34,19 @@
 
 #define WRAP(name, params, args, op, after) WRAP_CALL(name, params, args, op, , after)
 
-/* Calls that are timed, with nothing else to count. */
-#define TIMED(name, params, args, op) WRAP_CALL(name, params, args, op, , )
+/* Calls without size and partners. */
+#define OTHER(name, params, args) \
+    WRAP(name, params, args, OP_OTHER, trace_plain(mine, OP_OTHER, 0, 0))
+/* Calls that set up a persistent request, which `after` remembers. */
+#define SET_UP(name, params, args, after) \
+    WRAP(name, params, args, OP_OTHER, trace_plain(mine, OP_OTHER, 0, 0); after)
+/* Calls that free what was remembered of a handle: before the call, because afterwards the handle
+   may stand for something else. */
+#define FREE(name, params, args, before) \
+    WRAP_CALL(name, params, args, OP_OTHER, before, trace_plain(mine, OP_OTHER, 0, 0))
+#define RECEIVE(name, params, args, nonblocking) \
+    WRAP(name, params, args, OP_RECV, trace_plain(mine, OP_RECV, 0, nonblocking))
+#define WAITING(name, params, args, requests) \
+    WRAP(name, params, args, OP_WAIT, trace_plain(mine, OP_WAIT, (uint64_t)(requests), 0))
 
 #endif

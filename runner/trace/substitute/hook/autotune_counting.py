@@ -7,6 +7,7 @@ import os
 import threading
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,11 @@ def argument(args: Any, options: Any, place: int, names: tuple[str, ...]) -> Any
     return next((options[name] for name in names if name in options), None)
 
 
+def number_of_requests(args: Any, options: Any) -> int:
+    """Number of requests handed to a call that waits for several."""
+    return len(argument(args, options, 0, ("requests",)))
+
+
 class Counts:
     """The counts of this process so far."""
 
@@ -64,52 +70,82 @@ class Counts:
         self.p2p_sizes, self.coll_sizes = [0] * BINS, [0] * BINS
         self.to: dict[int, list[int]] = defaultdict(lambda: [0, 0])
         self.outside = 0
+        # By operation, non-blocking, size bin, communicator size, far: calls, bytes, nanoseconds.
+        self.rows: dict[tuple[str, int, int, int, int], list[int]] = defaultdict(lambda: [0, 0, 0])
         self.lock = threading.Lock()
         self.inside = threading.local()
         self.began = time.monotonic_ns()
 
-    def timed(self, op: str, call: Any, args: Any, options: Any) -> tuple[Any, bool]:
-        """The call's result, and whether the call counts (not if it is inside another call)."""
+    def timed(self, op: str, call: Any, args: Any, options: Any) -> tuple[Any, int | None]:
+        """The call's result and its nanoseconds; None if it does not count (inside another).
+
+        The caller puts the time of a call that counts into a row.
+        """
         if getattr(self.inside, "call", False):
-            return call(*args, **options), False
+            return call(*args, **options), None
         self.inside.call = True
+        done = False
         began = time.monotonic_ns()
         try:
             result = call(*args, **options)
+            done = True
         finally:
             self.inside.call = False
+            spent = time.monotonic_ns() - began
             with self.lock:
-                self.ops[op][4] += time.monotonic_ns() - began
+                self.ops[op][4] += spent
                 self.ops[op][0] += 1
-        return result, True
+                if not done:
+                    self._row((op, 0, 0, 0, 0), 0, 0, spent)
+        return result, spent
 
-    def message(self, to: int, size: int, nonblocking: bool) -> None:
+    def _row(self, kind: tuple[str, int, int, int, int], calls: int, size: int, ns: int) -> None:
+        row = self.rows[kind]
+        row[0] += calls
+        row[1] += size
+        row[2] += ns
+
+    def plain(self, op: str, nonblocking: bool, amount: int, ns: int, calls: int = 1) -> None:
+        """A call without size and partners; ``amount``: of a wait, the requests handed to it."""
         with self.lock:
+            self._row((op, int(nonblocking), 0, 0, 0), calls, amount, ns)
+
+    def message(self, to: int, far: bool, size: int, nonblocking: bool, ns: int) -> None:
+        bin_ = min(size.bit_length(), BINS - 1)
+        with self.lock:
+            self._row(("send", int(nonblocking), bin_, 0, int(far)), 1, size, ns)
             self.ops["send"][1] += nonblocking
             self.ops["send"][2] += size
-            self.p2p_sizes[min(size.bit_length(), BINS - 1)] += 1
+            self.p2p_sizes[bin_] += 1
             if to < 0:
                 self.outside += 1
             else:
                 self.to[to][0] += 1
                 self.to[to][1] += size
 
-    def collective(self, op: str, comm_size: int, size: int, nonblocking: bool) -> None:
+    def collective(
+        self, op: str, comm_size: int, far: bool, size: int, nonblocking: bool, ns: int
+    ) -> None:
+        bin_ = min(size.bit_length(), BINS - 1)
         with self.lock:
+            self._row((op, int(nonblocking), bin_, comm_size, int(far)), 1, size, ns)
             self.ops[op][1] += nonblocking
             self.ops[op][2] += size
             self.ops[op][3] += comm_size
             if op != "barrier":
-                self.coll_sizes[min(size.bit_length(), BINS - 1)] += 1
+                self.coll_sizes[bin_] += 1
 
     def write(self, path: Path, rank: int, size: int, host: str) -> None:
         wall = time.monotonic_ns() - self.began
-        lines = ["autotune-trace 1", f"rank {rank}", f"size {size}", f"host {host}"]
+        lines = ["autotune-trace 2", f"rank {rank}", f"size {size}", f"host {host}"]
         lines += [f"wall_ns {wall}", f"outside {self.outside}"]
         lines += [f"op {name} {' '.join(map(str, n))}" for name, n in self.ops.items()]
         lines.append(f"p2p_sizes {' '.join(map(str, self.p2p_sizes))}")
         lines.append(f"coll_sizes {' '.join(map(str, self.coll_sizes))}")
         lines += [f"to {there} {n} {bytes_}" for there, (n, bytes_) in sorted(self.to.items())]
+        lines += [
+            f"row {' '.join(map(str, (*kind, *sums)))}" for kind, sums in sorted(self.rows.items())
+        ]
         path.write_text("\n".join([*lines, "end", ""]))
 
 
@@ -146,8 +182,10 @@ class Sizes:
 class Maker:
     """Makes the counting classes of one mpi4py.MPI module."""
 
-    def __init__(self, mpi: Any, counts: Counts) -> None:
+    def __init__(self, mpi: Any, counts: Counts, far: list[bool]) -> None:
         self.mpi, self.counts, self.sizes = mpi, counts, Sizes(mpi)
+        self.far = far
+        """For each rank of COMM_WORLD: whether it is on another node than this one."""
         self.world = mpi.COMM_WORLD.Get_group()
         self.requests = {mpi.Request: self._request(mpi.Request)}
         self.requests[mpi.Prequest] = self._request(mpi.Prequest)
@@ -159,18 +197,33 @@ class Maker:
         made = self.comms.get(type(result)) or self.requests.get(type(result))
         return result if made is None or not result else made(result)
 
-    def _timed(self, op: str, name: str, base: Any) -> Any:
+    def _timed(
+        self,
+        op: str,
+        name: str,
+        base: Any,
+        amount: Callable[[Any, Any], int] = lambda args, options: 0,
+    ) -> Any:
         method = getattr(base, name)
+        nonblocking = op == "recv" and name in ("Irecv", "irecv")
 
         def call(*args: Any, **options: Any) -> Any:
-            return self.wrapped(self.counts.timed(op, method, args, options)[0])
+            handed = amount(args, options)
+            result, spent = self.counts.timed(op, method, args, options)
+            if spent is not None:
+                self.counts.plain(op, nonblocking, handed, spent)
+            return self.wrapped(result)
 
         return call
 
     def _request(self, base: Any) -> type:
-        methods = {name: self._timed("wait", name, base) for name in WAITS if hasattr(base, name)}
+        methods = {
+            name: self._timed("wait", name, base, lambda args, options: 1)
+            for name in WAITS
+            if hasattr(base, name)
+        }
         many = {
-            name: staticmethod(self._timed("wait", name, base))
+            name: staticmethod(self._timed("wait", name, base, number_of_requests))
             for name in WAITS_OF_MANY
             if hasattr(base, name)
         }
@@ -200,9 +253,12 @@ class Maker:
         def call(comm: Any, *args: Any, **options: Any) -> Any:
             dest = argument(args, options, 1, ("dest",))
             size = measure(argument(args, options, 0, FIRST))
-            result, counted = self.counts.timed("send", method, (comm, *args), options)
-            if counted and dest != self.mpi.PROC_NULL:
-                self.counts.message(self._world_rank(comm, dest), size, nonblocking)
+            result, spent = self.counts.timed("send", method, (comm, *args), options)
+            if spent is not None and dest == self.mpi.PROC_NULL:
+                self.counts.plain("send", nonblocking, 0, spent, calls=0)
+            elif spent is not None:
+                (to,) = self._world_ranks(comm, [dest])
+                self.counts.message(to, self._is_far(to), size, nonblocking, spent)
             return self.wrapped(result)
 
         return call
@@ -214,13 +270,16 @@ class Maker:
         measure = self.sizes.pickled if name[0].islower() else self.sizes.buffer
 
         def call(comm: Any, *args: Any, **options: Any) -> Any:
-            result, counted = self.counts.timed(op, method, (comm, *args), options)
-            if counted:
+            result, spent = self.counts.timed(op, method, (comm, *args), options)
+            if spent is not None:
                 sent, received = (
                     argument(args, options, at, names) for at, names in enumerate((FIRST, SECOND))
                 )
                 size = 0 if op == "barrier" else self._handed_in(op, measure, comm, sent, received)
-                self.counts.collective(op, comm.Get_size(), size, name[0] == "I")
+                nonblocking = name[0] == "I"
+                self.counts.collective(
+                    op, comm.Get_size(), self._spans(comm), size, nonblocking, spent
+                )
             return self.wrapped(result)
 
         return call
@@ -240,11 +299,23 @@ class Maker:
         whole = int(measure(other))
         return whole // comm.Get_size() if op in ("scatter", "gather", "allgather") else whole
 
-    def _world_rank(self, comm: Any, rank: int) -> int:
+    def _world_ranks(self, comm: Any, ranks: list[int]) -> list[int]:
+        """The ranks in COMM_WORLD of ranks in a communicator; -1 for one that is not there."""
         group = comm.Get_group()
-        there = self.mpi.Group.Translate_ranks(group, [rank], self.world)[0]
+        there = self.mpi.Group.Translate_ranks(group, ranks, self.world)
         group.Free()
-        return -1 if there == self.mpi.UNDEFINED else int(there)
+        return [-1 if rank == self.mpi.UNDEFINED else int(rank) for rank in there]
+
+    def _is_far(self, to: int) -> bool:
+        return to < 0 or self.far[to]
+
+    def _spans(self, comm: Any) -> bool:
+        """Whether a communicator has processes on other nodes than this one."""
+        # Kept on the object, because a communicator may be called very often.
+        if "autotune_spans" not in vars(comm):
+            there = self._world_ranks(comm, list(range(comm.Get_size())))
+            comm.autotune_spans = any(map(self._is_far, there))
+        return bool(comm.autotune_spans)
 
 
 def install(mpi: Any, directory: str) -> None:
@@ -253,13 +324,15 @@ def install(mpi: Any, directory: str) -> None:
         return
     world, host, process = mpi.COMM_WORLD, mpi.Get_processor_name(), os.getpid()
     rank, size = world.Get_rank(), world.Get_size()
+    # Before anything that can fail on one rank alone, because all ranks take part.
+    far = [name != host for name in world.allgather(host)]
     path = Path(directory) / f"rank-{rank}"
     try:
         path.touch(exist_ok=False)
     except FileExistsError:
         return
     counts = Counts()
-    maker = Maker(mpi, counts)
+    maker = Maker(mpi, counts, far)
     mpi.COMM_WORLD = maker.wrapped(world)
     mpi.Request = maker.requests[mpi.Request]
     mpi.Prequest = maker.requests[mpi.Prequest]
