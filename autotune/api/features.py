@@ -70,4 +70,5 @@ def features_of(target: Target, traced: Traced) -> Features:
         input=target.input,
         cluster=target.cluster.name,
         profile=profile_of(traced.ranks),
+        figure_s=traced.record.value_s,
     )

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from autotune.calibration.response import Calibration, Response, ResponseTable
-from autotune.prediction.workload import Work, workload
+from autotune.prediction.workload import Work, timed_s, workload
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features
 
@@ -39,11 +39,13 @@ class Composed:
 @dataclass(frozen=True)
 class Composition:
     """A program on a calibrated machine.  ``shares``: the share of the run time of each work that
-    responds to settings, 0 to 1."""
+    responds to settings, 0 to 1.  ``blind``: whether the table says nothing of it, as of messages
+    within a node in a program across nodes."""
 
     table: ResponseTable
     work: tuple[Work, ...]
     shares: tuple[float, ...]
+    blind: tuple[bool, ...]
 
     @classmethod
     def of(cls, features: Features, calibration: Calibration) -> Composition | None:
@@ -53,8 +55,11 @@ class Composition:
             return None
         work = tuple(workload(features, table.us))
         costs = [(w.calls * (table.us(w.operation, w.size) or 0.0) / 1e6, w.seconds) for w in work]
-        shares = tuple(min(cost, spent) / features.wall_s for cost, spent in costs)
-        return cls(table, work, shares)
+        whole = timed_s(features)
+        shares = [min(cost, spent) / whole for cost, spent in costs]
+        most = max(1.0, sum(shares))
+        blind = tuple(w.far is not None and w.far != (table.nodes > 1) for w in work)
+        return cls(table, work, tuple(share / most for share in shares), blind)
 
     @property
     def responds(self) -> float:
@@ -64,8 +69,12 @@ class Composition:
     def log(self, setting: Setting) -> Composed:
         """The expected effect of a setting."""
         change = variance = touched = uncovered = 0.0
-        for work, share in zip(self.work, self.shares, strict=True):
+        for work, share, blind in zip(self.work, self.shares, self.blind, strict=True):
             found, whole = covered(self.table, setting, work.operation, work.size)
+            if blind:
+                acts = not whole or found is not None
+                uncovered += share if acts else 0.0
+                continue
             if found is None:
                 uncovered += 0.0 if whole else share
                 continue
@@ -82,7 +91,9 @@ class Composition:
         """The largest gain that any measured setting could give, each work with its best response:
         a fraction of the run time's speed."""
         saved = 0.0
-        for work, share in zip(self.work, self.shares, strict=True):
+        for work, share, blind in zip(self.work, self.shares, self.blind, strict=True):
+            if blind:
+                continue
             best = min(
                 (r.shrunk for r in _all(self.table, work.operation, work.size).values()),
                 default=0.0,

@@ -253,35 +253,35 @@ class Predictor:
         """
         return log + (max(float(self.residuals.mean()), 0.0) if len(self.residuals) else 0.0)
 
-    def _error(self) -> float:
-        """Standard deviation of the log ratio of one further program, from the checks.
-
-        The root mean square, not the standard deviation, so that an uncorrected bias counts.
-        """
-        n = len(self.residuals)
-        return math.sqrt(float((self.residuals**2).mean()) * (1 + 1 / n)) if n >= 2 else math.inf
-
     def _harm(self, log: float) -> float:
-        """The chance that a program with this score becomes slower (Student's t)."""
+        """The chance that a program with this score becomes slower (Student's t).
+
+        Only errors towards slower count, twice, as if those towards faster were as large: a model
+        that promises too little does no harm.
+        """
         from scipy import stats
 
-        error = self._error()
-        if not math.isfinite(error):
+        n = len(self.residuals)
+        if n < 2:
             return 1.0
+        worse = np.maximum(self.residuals, 0.0)
+        error = math.sqrt(2 * float((worse**2).mean()) * (1 + 1 / n))
         middle = self._centre(log)
         if not error:
             return float(middle >= 0)
-        return float(stats.t.sf(-middle / error, len(self.residuals) - 1))
+        return float(stats.t.sf(-middle / error, n - 1))
 
     def _interval(self, log: float) -> tuple[float, float]:
         """Prediction interval of the gain, from the errors in the checks (Student's t)."""
         from scipy import stats
 
-        error = self._error()
-        if not math.isfinite(error):
+        n = len(self.residuals)
+        if n < 2:
             return -1.0, math.inf
         middle = self._centre(log)
-        reach = float(stats.t.ppf(0.975, len(self.residuals) - 1)) * error
+        # The root mean square, not the standard deviation, so that an uncorrected bias counts.
+        error = math.sqrt(float((self.residuals**2).mean()) * (1 + 1 / n))
+        reach = float(stats.t.ppf(0.975, n - 1)) * error
         return math.expm1(-(middle + reach)), math.expm1(min(-(middle - reach), 50.0))
 
     def distance(self, values: Mapping[str, float]) -> float:

@@ -7,18 +7,21 @@ only; they are divided among sizes and operations.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from runner.trace import Features
+from runner.trace import Features, Profile
+from runner.trace.profile import ProfileRow
 from runner.trace.schema import COLLECTIVES, SIZE_BINS
 
 Cost = Callable[[str, float], float | None]
 """Microseconds of a calibrated operation at a message size; None if it was not calibrated."""
 
 _SINGLE, _AROUND, _MANY = "pingpong", "exchange", "bw"
-_WINDOW = 64
+_WINDOW = 64.0
 """Messages of one call of the calibrated window (``bw``)."""
+_AT_ONCE = 16.0
+"""From so many requests in one wait on, messages go as in a window."""
 _CLASS = {
     "bcast": "one_to_n_share",
     "scatter": "one_to_n_share",
@@ -26,9 +29,12 @@ _CLASS = {
     "gather": "n_to_one_share",
 }
 """The feature with the share of the communication time of an operation; n-to-n for all others."""
-_PER_PEER = ("alltoall", "reduce_scatter")
+_PER_RANK = ("alltoall", "reduce_scatter")
 """Collectives whose bytes in a trace are those for all ranks, while the micro-benchmark's size is
 that for one."""
+_CALIBRATED = ("barrier", *(name for name in COLLECTIVES if name not in ("scan", "neighbor")))
+_WAITS = ("send", "recv", "wait")
+"""Operations of a trace in which the time of messages goes."""
 
 
 @dataclass(frozen=True)
@@ -37,36 +43,84 @@ class Work:
 
     ``operation`` is one of a calibration and ``size`` its message size in bytes.  ``calls`` is the
     number of its calls by a rank, a mean over the ranks; it need not be whole.  ``seconds`` is the
-    largest time of a rank that can have gone into them, waiting included.
+    largest time of a rank that can have gone into them, waiting included.  ``far``: between nodes;
+    None if the trace does not say it.
     """
 
     operation: str
     size: float
     calls: float
     seconds: float
+    far: bool | None = None
 
 
 def workload(features: Features, cost: Cost) -> list[Work]:
     """The work of a program.  ``cost`` divides a time that is known only for several operations
     together, in proportion to what their calls cost under the default."""
+    if features.profile is not None:
+        return _profiled(features.profile, features.values["p2p_neighbours"], cost)
+    return _of_totals(features, cost)
+
+
+def timed_s(features: Features) -> float:
+    """The seconds of which the work is a part: the program's figure, if its communication can have
+    happened within it, else the time from Init to Finalize."""
+    figure, profile = features.figure_s, features.profile
+    if figure is None or profile is None:
+        return features.wall_s
+    spent = sum(row.seconds for row in profile.rows)
+    return figure if spent <= figure else max(features.wall_s, spent)
+
+
+def _profiled(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
+    """Every collective's row has its own time; the time of messages is that of all sends, receives
+    and waits."""
+    found: list[Work] = []
+    for row in profile.rows:
+        if row.operation in _CALIBRATED and row.calls and not row.nonblocking:
+            found.append(Work(row.operation, _own_size(row), row.calls, row.seconds, row.far))
+    waits = [row for row in profile.rows if row.operation == "wait" and row.calls]
+    requests = sum(row.bytes for row in waits) / (sum(row.calls for row in waits) or 1.0)
+    sent = [row for row in profile.rows if row.operation == "send" and row.calls]
+    messages: list[tuple[str, float, float, bool | None]] = []
+    for row in sent:
+        size = row.bytes / row.calls
+        if not row.nonblocking:
+            messages.append((_SINGLE, size, row.calls / 2, row.far))
+        elif requests >= _AT_ONCE:
+            messages.append((_MANY, size, row.calls / _WINDOW, row.far))
+        else:
+            around = max(1.0, min(neighbours, 2.0))
+            messages.append((_AROUND, size, row.calls / around, row.far))
+    spent = sum(row.seconds for row in profile.rows if row.operation in _WAITS)
+    return found + _divided(messages, spent, cost)
+
+
+def _own_size(row: ProfileRow) -> float:
+    """The message size of a collective as the micro-benchmarks count it."""
+    if row.operation == "barrier":
+        return 0.0
+    handed = row.bytes / row.calls
+    return handed / max(row.comm_size, 1) if row.operation in _PER_RANK else handed
+
+
+def _of_totals(features: Features, cost: Cost) -> list[Work]:
     values = features.values
     communicating_s = values["comm_fraction"] * features.wall_s
-    found: list[Work] = []
     messages_s = (values["p2p_share"] + values["wait_share"]) * communicating_s
-    found += _divided(_messages(features), messages_s, cost)
-    found += _divided(
-        [("barrier", 0.0, values["barriers"])], values["sync_share"] * communicating_s, cost
-    )
+    found = _divided(_messages(features), messages_s, cost)
+    barriers: list[tuple[str, float, float, bool | None]] = [
+        ("barrier", 0.0, values["barriers"], None)
+    ]
+    found += _divided(barriers, values["sync_share"] * communicating_s, cost)
     for share in dict.fromkeys((*_CLASS.values(), "n_to_n_share")):
-        own = [name for name in COLLECTIVES if _CLASS.get(name, "n_to_n_share") == share]
-        calls = [
-            (name, _size(name, features), values[f"{name}_calls"]) for name in own if name != "scan"
-        ]
+        own = [name for name in _CALIBRATED[1:] if _CLASS.get(name, "n_to_n_share") == share]
+        calls = [(n, _size(n, features), values[f"{n}_calls"], None) for n in own]
         found += _divided(calls, values[share] * communicating_s, cost)
     return found
 
 
-def _messages(features: Features) -> list[tuple[str, float, float]]:
+def _messages(features: Features) -> list[tuple[str, float, float, bool | None]]:
     """Operation, size and calls of the messages between two ranks.
 
     A call of the exchange sends one message to each neighbour, and one of the ping-pong two, one
@@ -76,31 +130,35 @@ def _messages(features: Features) -> list[tuple[str, float, float]]:
     sent = values["p2p_messages"]
     at_once = values["nonblocking_p2p"]
     around = max(1.0, min(values["p2p_neighbours"], 2.0))
-    found = []
-    for k in range(SIZE_BINS - 1):
+    bins = [k for k in range(SIZE_BINS - 1) if values[f"p2p_size_2e{k:02d}"]]
+    found: list[tuple[str, float, float, bool | None]] = []
+    for k in bins:
         share = values[f"p2p_size_2e{k:02d}"]
-        if share:
-            size = 1.4 * 2.0**k  # The middle of the bin on the logarithmic scale.
-            found.append((_AROUND, size, share * sent * at_once / around))
-            found.append((_SINGLE, size, share * sent * (1 - at_once) / 2))
+        # The middle of the bin on the logarithmic scale, if the mean of all is not that of the bin.
+        size = values["p2p_bytes"] if len(bins) == 1 else 1.4 * 2.0**k
+        found.append((_AROUND, size, share * sent * at_once / around, None))
+        found.append((_SINGLE, size, share * sent * (1 - at_once) / 2, None))
     if zero := values["p2p_size_zero"]:
-        found.append((_SINGLE, 0.0, zero * sent / 2))
+        found.append((_SINGLE, 0.0, zero * sent / 2, None))
     return found
 
 
 def _size(operation: str, features: Features) -> float:
     handed = features.values[f"{operation}_bytes"]
-    return handed / features.ranks if operation in _PER_PEER else handed
+    return handed / features.ranks if operation in _PER_RANK else handed
 
 
-def _divided(calls: Sequence[tuple[str, float, float]], seconds: float, cost: Cost) -> list[Work]:
-    known = [(name, size, n, cost(name, size)) for name, size, n in calls if n > 0]
-    costs = [n * us / 1e6 if us is not None else 0.0 for _, _, n, us in known]
+def _divided(
+    calls: Iterable[tuple[str, float, float, bool | None]], seconds: float, cost: Cost
+) -> list[Work]:
+    """Work with the seconds divided in proportion to the cost of the calls."""
+    known = [(*one, cost(one[0], one[1])) for one in calls if one[2] > 0]
+    costs = [n * us / 1e6 if us is not None else 0.0 for _, _, n, _, us in known]
     whole = sum(costs)
     if not whole or not seconds:
         return []
     return [
-        Work(name, size, n, seconds * own / whole)
-        for (name, size, n, _), own in zip(known, costs, strict=True)
+        Work(name, size, n, seconds * own / whole, far)
+        for (name, size, n, far, _), own in zip(known, costs, strict=True)
         if own
     ]

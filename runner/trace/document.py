@@ -26,7 +26,8 @@ class Features:
     (the profiling library) or ``mpi4py`` (the substitute without a compiler). ``machine`` holds
     ``fingerprint``, ``cpu_model`` and ``hostname`` as texts. ``app``, ``input`` and ``cluster`` are
     None if unknown. ``wall_s`` is the longest time of a rank from Init to Finalize, in seconds.
-    ``profile`` is None if the file was written before there were profiles.
+    ``profile`` is None if the file was written before there were profiles; ``figure_s`` is then
+    None, too: the seconds that a search compares, the program's own figure or the launch's time.
     """
 
     values: dict[str, float]
@@ -44,6 +45,7 @@ class Features:
     input: str | None = None
     cluster: str | None = None
     profile: Profile | None = None
+    figure_s: float | None = None
 
     def vector(self, names: Iterable[str] = FEATURE_NAMES) -> list[float]:
         """The values in the order of ``names``; raises KeyError for an unknown name."""
@@ -82,7 +84,9 @@ class Features:
             "wall_s": self.wall_s,
             "features": {name: self.values[name] for name in FEATURE_NAMES},
         }
-        return data | {"profile": self.profile.to_json()} if self.profile else data
+        if self.profile is None:
+            return data
+        return data | {"figure_s": self.figure_s, "profile": self.profile.to_json()}
 
 
 def load_features(path: Path | str) -> Features:
@@ -122,7 +126,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         )
     check = EntryChecks(place, schema)
     profiled = schema == SCHEMA
-    check.keys("", data, (*_KEYS, "profile") if profiled else _KEYS)
+    check.keys("", data, (*_KEYS, "figure_s", "profile") if profiled else _KEYS)
     mpi = check.mapping("mpi", data["mpi"])
     check.keys("mpi", mpi, ("name", "version"))
     machine = check.mapping("machine", data["machine"])
@@ -143,6 +147,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         input=check.optional("input", data["input"]),
         cluster=check.optional("cluster", data["cluster"]),
         profile=profile_from_json(data["profile"], check) if profiled else None,
+        figure_s=check.number("figure_s", data["figure_s"]) if profiled else None,
     )
 
 

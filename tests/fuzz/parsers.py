@@ -206,7 +206,7 @@ COMPLAINTS = tuple(
     for row in json.loads((ROOT / "tests" / "runner" / "data" / "complaints.json").read_text())[::9]
 )
 FEATURES = json.dumps(traced(150.0).to_json())
-PROFILED = json.dumps(dataclasses.replace(traced(150.0), profile=PROFILE).to_json())
+PROFILED = json.dumps(dataclasses.replace(traced(150.0), profile=PROFILE, figure_s=1.0).to_json())
 CLASSWIDE = json.dumps(
     ClasswideResult(
         "keep_default", Setting({}), "local", "m", {"name": "openmpi", "version": "5.0.8"},

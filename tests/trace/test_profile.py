@@ -96,7 +96,7 @@ def test_any_profile_survives_the_file(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "profile.json"
     profile = profile_of(ranks_with(*rows))
-    wanted = dataclasses.replace(features(), profile=profile)
+    wanted = dataclasses.replace(features(), profile=profile, figure_s=1.0)
     wanted.save(path)
     assert load_features(path) == wanted
 
@@ -178,7 +178,7 @@ def _waiting(name: str, value: Any) -> Callable[[dict[str, Any]], Any]:
 def test_what_is_wrong_is_said_with_its_key(
     tmp_path: Path, change: Callable[[dict[str, Any]], Any], words: str
 ) -> None:
-    data = dataclasses.replace(features(), profile=PROFILE).to_json()
+    data = dataclasses.replace(features(), profile=PROFILE, figure_s=1.0).to_json()
     change(data)
     path = tmp_path / "bad.json"
     path.write_text(json.dumps(data))
