@@ -69,6 +69,14 @@ def count(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
+def size_words(size: float) -> str:
+    """A message size: 8 B, 4 KiB, 1.5 MiB."""
+    for unit, bytes_each in (("MiB", 2**20), ("KiB", 2**10)):
+        if size >= bytes_each:
+            return f"{size / bytes_each:.3g} {unit}"
+    return f"{size:.3g} B"
+
+
 def percent(gain: float | None) -> str:
     """A gain with its sign: +8.3 %."""
     return "-" if gain is None else f"{gain * 100:+.1f} %"

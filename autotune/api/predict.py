@@ -35,6 +35,7 @@ from runner.mpi.library import Library
 
 if TYPE_CHECKING:
     from autotune.prediction import ModelFile, NamedSetting, Neighbour
+    from autotune.prediction.composed import ComposedAnswer
     from runner.trace import Features
 
 
@@ -43,10 +44,12 @@ LOCAL = "local"
 
 @dataclass(frozen=True)
 class PredictionPlace:
-    """The MPI library and its space; ``target`` is None unless something will be run."""
+    """The MPI library, its space and the name of the cluster; ``target`` is None unless something
+    will be run."""
 
     library: Library
     space: Space
+    cluster: str
     target: Target | None = None
 
 
@@ -56,7 +59,8 @@ class Prediction:
 
     ``named`` is the answer of the model, ``near`` the most similar programs of the training set.
     ``strange`` are reasons why the prediction may not hold here, one in each entry.  ``place`` is
-    None if there is no MPI.
+    None if there is no MPI.  ``composed`` is what a calibration of this cluster says, from which
+    ``named`` then comes; None without a calibration.
     """
 
     named: NamedSetting
@@ -65,6 +69,7 @@ class Prediction:
     features: Features
     model: ModelFile
     place: PredictionPlace | None
+    composed: ComposedAnswer | None = None
 
     @property
     def setting(self) -> Setting:
@@ -94,6 +99,8 @@ class Prediction:
                 name: {"share_of_run_time": effect.touched, "time": math.exp(effect.log)}
                 for name, effect in named.why.items()
             },
+            "chance_of_harm": named.harm,
+            "composed": None if self.composed is None else composed_json(self.composed),
             "distance": named.distance,
             "reach": model.predictor.reach,
             "far": named.far,
@@ -113,6 +120,24 @@ class Prediction:
                 "mpis": list(model.about.mpis),
             },
         }
+
+
+def composed_json(answer: ComposedAnswer) -> dict[str, Any]:
+    """What a calibration says of a program, in JSON types."""
+    return {
+        "calibration": answer.calibration.id,
+        "largest_possible_gain": answer.most,
+        "share_that_responds": answer.responds,
+        "work": [
+            {
+                "operation": work.operation,
+                "bytes": work.size,
+                "calls": work.calls,
+                "share_of_run_time": part,
+            }
+            for work, part in answer.parts
+        ],
+    }
 
 
 def predict(
@@ -139,7 +164,9 @@ def predict(
     known_features = read_features(Path(features)) if isinstance(features, str | Path) else features
     known = find_model(None if model is None else str(model))
     if target is not None:
-        place: PredictionPlace | None = PredictionPlace(target.library, target.space(space), target)
+        place: PredictionPlace | None = PredictionPlace(
+            target.library, target.space(space), target.cluster.name, target
+        )
     else:
         mpi = mpi or traced_with(known_features)
         place = _place(known_features, space, cluster or traced_on(known_features), mpi)
@@ -156,8 +183,61 @@ def predict(
         named = named.renamed(place.space.aliases)
     check_values(named.setting, f"the model {known.place}")
     near = known.predictor.neighbours(values)
-    strange = _strange_here(known, known_features, place, learned_families(known))
-    return Prediction(named, near, strange, known_features, known, place)
+    composed = None if model is not None or place is None else _composed(known_features, place)
+    if composed is not None:
+        named = _named(composed, named)
+        strange = _strange_trace(known_features)
+    else:
+        strange = _strange_here(known, known_features, place, learned_families(known))
+    return Prediction(named, near, strange, known_features, known, place, composed)
+
+
+def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
+    """The answer of the newest calibration of this cluster and MPI; None if there is none, or none
+    on this machine."""
+    from autotune.calibration.response import CALIBRATIONS
+    from autotune.prediction.composed import ComposedModel
+
+    library = {"name": place.library.family, "version": place.library.version}
+    machine = describe_machine().fingerprint
+    found = CALIBRATIONS.latest(
+        place.cluster, fits=lambda one: dict(one.mpi) == library and one.machine == machine
+    )
+    if found is None:
+        return None
+    return ComposedModel().answer(features, found, place.space.is_valid)
+
+
+def _named(answer: ComposedAnswer, other: NamedSetting) -> NamedSetting:
+    """The composed answer in the form of any other; distances stay those of ``other``."""
+    from autotune.prediction.composed import HARM, LEAST
+
+    named, best = answer.named, answer.best
+    unsure = ""
+    if not len(named.setting) and len(best.setting):
+        unsure = (
+            f"its chance of being slower is {best.harm:.0%}, and at most {HARM:.0%} is allowed"
+            if best.harm > HARM
+            else f"its expected gain is below {LEAST:.0%}"
+        )
+    return replace(
+        other,
+        setting=named.setting,
+        gain=named.gain if len(named.setting) else None,
+        interval=answer.interval if len(named.setting) else None,
+        best=best.setting,
+        best_gain=best.gain,
+        harm=named.harm if len(named.setting) else best.harm,
+        far=False,
+        unsure=unsure,
+        why={},
+    )
+
+
+def _strange_trace(features: Features) -> list[str]:
+    if features.machine["fingerprint"] == describe_machine().fingerprint:
+        return []
+    return ["the program was traced on another machine than the one that was calibrated"]
 
 
 def _place(
@@ -178,7 +258,7 @@ def _place(
         "nodes": features.nodes if cluster.testbed else cluster.nodes,
     }
     found = load_space(space or cluster.space(library), library=library, facts=facts)
-    return PredictionPlace(library, found.without(cluster.fixed))
+    return PredictionPlace(library, found.without(cluster.fixed), cluster.name)
 
 
 def traced_on(features: Features) -> str:

@@ -10,7 +10,7 @@ two witnesses.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from autotune.calibration.response import Calibration
 from autotune.prediction.composition import Composition, proposals
 from autotune.prediction.examples import Example
+from autotune.prediction.workload import Work
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features
 
@@ -127,12 +128,51 @@ class ComposedModel:
             good, key=lambda one: (one.log + one.sd, one.setting.key), default=DEFAULT_JUDGED
         )
 
-    def name(self, features: Features, calibration: Calibration) -> Judged:
-        """The setting for a program, among those composed of what was measured."""
+    def answer(
+        self, features: Features, calibration: Calibration, allowed: Callable[[Setting], bool]
+    ) -> ComposedAnswer | None:
+        """The setting for a program, among those composed of what was measured, as far as they are
+        ``allowed``; None if the calibration has no table for the program's nodes."""
         found = Composition.of(features, calibration)
         if found is None:
-            return DEFAULT_JUDGED
-        return self.choose(found, proposals(found, calibration.settings))
+            return None
+        settings = [s for s in proposals(found, calibration.settings) if allowed(s)]
+        judged = self.judge(found, settings)
+        best = min(judged, key=lambda one: (one.log, one.setting.key), default=DEFAULT_JUDGED)
+        parts = sorted(zip(found.shares, found.work, strict=True), key=lambda one: -one[0])
+        return ComposedAnswer(
+            self.choose(found, settings),
+            best if best.log < 0 else DEFAULT_JUDGED,
+            found.most(),
+            found.responds,
+            tuple((work, share) for share, work in parts),
+            calibration,
+            self,
+        )
+
+
+@dataclass(frozen=True)
+class ComposedAnswer:
+    """The answer for one program.  ``best`` has the largest expected gain, ``named`` is certain
+    enough as well; both may be the default.
+
+    ``most``: the largest gain that any measured setting could give, as a fraction.  ``responds``:
+    the share of the run time that responds to settings at all, ``parts`` its work with the share of
+    each, largest first.
+    """
+
+    named: Judged
+    best: Judged
+    most: float
+    responds: float
+    parts: tuple[tuple[Work, float], ...]
+    calibration: Calibration
+    model: ComposedModel
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % interval of the gain of ``named`` for this one program."""
+        return self.named.interval(self.model.dof)
 
 
 def _pairs(example: Example, composition: Composition) -> list[tuple[float, float]]:

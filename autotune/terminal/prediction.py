@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from autotune.terminal.render import console, table
-from autotune.wording import percent, short_setting
+from autotune.wording import percent, share, short_setting, size_words
 
 if TYPE_CHECKING:
     from autotune.api.predict import Prediction
     from autotune.prediction import NamedSetting
+    from autotune.prediction.composed import ComposedAnswer
 
 
 def _expected(named: NamedSetting) -> str:
@@ -20,7 +21,7 @@ def _expected(named: NamedSetting) -> str:
     low, high = (percent(end) if end < 100 else "?" for end in named.interval)
     return (
         f"expected gain {percent(named.gain)} (95 % of similar programs: {low} to {high}); "
-        "predicted, not proven"
+        f"chance of being slower {share(named.harm)}; predicted, not proven"
     )
 
 
@@ -28,6 +29,8 @@ def print_prediction(found: Prediction) -> None:
     """Print the setting, its expected gain and the reasons, at 80 columns."""
     out = console()
     named, features = found.named, found.features
+    if found.composed is not None:
+        _print_composed(found.composed)
     what = features.app or Path(features.argv[0]).name
     if len(named.setting):
         out.print(f"Predicted for {what} on {features.ranks} ranks:", style="bold", markup=False)
@@ -48,6 +51,9 @@ def print_prediction(found: Prediction) -> None:
                 f"{percent(named.best_gain)}); not recommended, because {named.unsure}",
                 markup=False,
             )
+    if found.composed is not None:
+        _print_notes(found)
+        return
     rows = [
         [n.cell, f"{n.distance:.2f}", short_setting(n.best.to_json()), percent(n.gain)]
         for n in found.near
@@ -60,8 +66,41 @@ def print_prediction(found: Prediction) -> None:
             f"{found.model.predictor.reach:.2f}; its predictions there are guesses",
             markup=False,
         )
+    _print_notes(found)
+
+
+def _print_notes(found: Prediction) -> None:
     if found.strange:
-        out.print(f"note: {'; '.join(found.strange)}", markup=False)
+        console().print(f"note: {'; '.join(found.strange)}", markup=False)
+
+
+WORTH = 0.05
+"""A program whose largest possible gain is below this is not worth a search."""
+_NAMES = {
+    "pingpong": "messages one at a time",
+    "exchange": "messages to neighbours",
+    "bw": "many messages at once",
+}
+
+
+def _print_composed(answer: ComposedAnswer) -> None:
+    """What dominates the program, and what any setting can gain at most."""
+    out = console()
+    parts = [
+        f"{_NAMES.get(work.operation, work.operation)}"
+        + (f" of {size_words(work.size)}" if work.size else "")
+        + f" {share(part)}"
+        for work, part in answer.parts[:3]
+        if part >= 0.005
+    ]
+    listed = ", ".join(parts) or "nothing of note"
+    out.print(
+        f"{share(answer.responds)} of the run responds to settings: {listed}; the rest is "
+        "computing and waiting",
+        markup=False,
+    )
+    worth = ": not worth a search" if answer.most < WORTH else ""
+    out.print(f"any setting can gain at most {share(answer.most)}{worth}", markup=False)
 
 
 def _why(named: NamedSetting, name: str) -> str:
