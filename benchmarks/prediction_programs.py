@@ -1,11 +1,13 @@
 """The programs that predictions learn from, and those they are reported on: list or try them.
 
     python -m benchmarks.prediction_programs training --seed 1 --count 200
+    python -m benchmarks.prediction_programs known --places node
     python -m benchmarks.prediction_programs reporting --run --places node [--only heat]
 
-Without --run the cells are listed. With --run each is started once under the default, unguarded:
-the table has its seconds, the wall time of the launch and whether its result was right. Figures for
-a report need interleaved, guarded runs. Exit code 1 if a run failed.
+The training programs are drawn patterns; the known ones are kernels and applications of this
+project. Without --run the cells are listed. With --run each is started once under the default,
+unguarded: the table has its seconds, the wall time of the launch and whether its result was right.
+Figures for a report need interleaved, guarded runs. Exit code 1 if a run failed.
 """
 
 from __future__ import annotations

@@ -18,6 +18,7 @@ from benchmarks.common import ROOT
 from benchmarks.mpi_programs import FASTEST, NoCompiler, compiled_for, python
 from benchmarks.program_cells import Cell, Place
 from runner.files import cache, write_atomically
+from runner.machine import describe_machine
 from runner.mpi.library import Library
 
 FILE = ROOT / "benchmarks" / "reporting_programs.toml"
@@ -94,8 +95,9 @@ def reporting_cells(library: Library, folder: Path | None = None) -> list[Cell]:
 
 
 def built_folder(library: Library) -> Path:
-    """The directory of the programs as they are now, for this library."""
-    digest = hashlib.sha256(f"{library.bin} {library.version} {FASTEST}".encode())
+    """The directory of the programs as they are now, for this library and processor."""
+    processor = describe_machine().cpu_model
+    digest = hashlib.sha256(f"{library.bin} {library.version} {FASTEST} {processor}".encode())
     for path in sorted(SOURCES.iterdir()):
         digest.update(path.read_bytes())
     return cache("reporting", digest.hexdigest()[:16])

@@ -34,7 +34,7 @@ CORES = 2
 """Cores for which the costs were measured; more ranks share them."""
 METRIC, VERIFY = "json:seconds", "json:verified"
 NAS_CLASSES = {
-    "is": "WA", "ep": "SW", "cg": "SW", "mg": "WA", "ft": "SW", "lu": "SW", "bt": "SW", "sp": "SW",
+    "is": "WA", "ep": "SW", "cg": "WA", "mg": "WA", "ft": "WA", "lu": "SW", "bt": "SW", "sp": "SW",
 }  # fmt: skip
 """Two classes of each NAS-style kernel, the smaller one first."""
 SQUARE = ("bt", "sp")
