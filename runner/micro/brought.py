@@ -11,6 +11,7 @@ program printed the figure (they all print on rank 0) adds the line of JSON.
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,8 @@ def build_parser() -> OptionParser:
     )
     parser.add_argument("--files", metavar="GLOB",
         help="output file to read too; the program then has a directory of its own")  # fmt: skip
+    parser.add_argument("--given", type=Path, metavar="FILE",
+        help="input file; the program finds it in a directory of its own")  # fmt: skip
     return parser
 
 
@@ -57,7 +60,9 @@ def main(arguments: list[str]) -> int:
         print(build_parser().format_help())
         return 0
     with tempfile.TemporaryDirectory() as own:
-        lines, code = _run(program, own if options.files else None)
+        if options.given:
+            shutil.copy(options.given, own)
+        lines, code = _run(program, own if options.files or options.given else None)
         if options.files:
             for path in sorted(p for p in Path(own).glob(options.files) if p.is_file()):
                 lines += path.read_text(errors="replace").splitlines()

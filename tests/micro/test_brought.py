@@ -215,3 +215,23 @@ def test_only_the_rank_that_prints_the_figure_adds_the_line(launch: Launch, tmp_
     assert done.code == 0, done.err
     assert done.out.count('"seconds"') == 1
     assert done.result["seconds"] == pytest.approx(0.0015)
+
+
+def test_a_given_file_lies_in_a_directory_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    given = tmp_path / "in" / "input.txt"
+    given.write_text("time 2.5\n")
+    words = ["--figure", r"^time (\S+)$", "--us-of", "1000000", "--given", str(given)]
+    assert main([*words, "--", "sh", "-c", "cat input.txt; touch made"]) == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1])["seconds"] == 2.5
+    assert [path.name for path in tmp_path.iterdir()] == ["in"]
+    assert [path.name for path in given.parent.iterdir()] == ["input.txt"]
+
+
+def test_a_given_file_that_is_not_there(tmp_path: Path) -> None:
+    words = ["--figure", "(x)", "--us-of", "1", "--given", str(tmp_path / "none"), "--", "true"]
+    with pytest.raises(FileNotFoundError, match="none"):
+        main(words)

@@ -1,0 +1,1 @@
+"""Programs of one communication pattern each, made from parameters: what predictions learn from."""
