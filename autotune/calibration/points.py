@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from autotune.collectives.measurement import MICRO, RoundMeasurement
 from autotune.config.app import load_app
 from autotune.space import Parameter, Setting, Space
+from autotune.study.budget import SearchPlan
 from autotune.targets.target import Target
 from runner.micro.probe import points_text
 from runner.types import RunRecord
@@ -82,7 +83,9 @@ def by_point(record: RunRecord) -> dict[Point, float]:
 
 
 class PointMeasurement(RoundMeasurement[Point]):
-    """The rounds of a calibration."""
+    """The rounds of a calibration.  A run of the default times all points, so it comes rarely."""
+
+    plan: ClassVar[SearchPlan] = SearchPlan(trials=None, default_every=8)
 
     def asked(self, setting: Setting, points: Sequence[Point]) -> Setting:
         return setting.updated({POINTS: listed(points)})

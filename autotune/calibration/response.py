@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping
+import statistics
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -231,14 +232,15 @@ CALIBRATIONS = ArtifactStore("calibrate", "calibration", SCHEMA, _parse)
 """The artifact store of all calibrations."""
 
 
-def pooled(logs: Iterable[float], scatter: float, spread: float) -> Response:
+def pooled(logs: Sequence[float], scatter: float, spread: float) -> Response:
     """The response of a setting from the log ratios of its runs.
 
     ``scatter`` is the standard deviation of one run's log ratio, as the default shows it, and
-    ``spread`` that of the default's own level, which no number of runs removes.
+    ``spread`` that of the default's own level.  What the runs differ more than that is the state of
+    the machine: it counts in full, because a program meets one state.
     """
-    known = sorted(logs)
-    middle = (known[(len(known) - 1) // 2] + known[len(known) // 2]) / 2
-    own = (known[-1] - known[0]) / 2 if len(known) > 1 else 0.0
-    one = max(scatter, own, LEAST_NOISE)
-    return Response(middle, math.hypot(one / math.sqrt(len(known)), spread), len(known))
+    n = len(logs)
+    noise = max(scatter, LEAST_NOISE)
+    state = max(statistics.variance(logs) - noise**2, 0.0) if n > 1 else 0.0
+    sd = math.sqrt(noise**2 / n + state * (1 + 1 / n) + spread**2)
+    return Response(statistics.fmean(logs), sd, n)

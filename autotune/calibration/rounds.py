@@ -1,4 +1,5 @@
-"""The rounds of a calibration: levels by themselves, algorithms by tournaments, and joint settings.
+"""The rounds of a calibration: levels by themselves, algorithms by tournaments, joint settings, and
+the fastest of all again at other times.
 
 All of them run in step, so that one round of launches has the jobs of all: levels that act on any
 operation have a launch each, and algorithms of different collectives share one.
@@ -7,6 +8,7 @@ operation have a launch each, and algorithms of different collectives share one.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -27,7 +29,13 @@ GAIN = 0.05
 """Smallest gain at any point, as a log ratio, that calls for more runs of a level."""
 CLEAR = 3.0
 """Number of standard deviations of one run that such a gain must have."""
+FASTEST = 5
+"""Number of levels that are timed again for a point."""
 REPEATS = 2
+MOST_WINNERS, TIMES = 12, 8
+"""The fastest settings are timed so many times more, at the end.  A machine changes its state: two
+virtual processors that share a cache now may not a minute later, and a copy that was faster is then
+seven times slower.  A few runs of one minute do not see it."""
 JOINT, MOST_JOINT = 3, 10
 """Largest number of levels in a joint setting, and of joint settings."""
 _FASTER = 0.97
@@ -60,7 +68,7 @@ def level_rounds(
     if not settings:
         return
     keep((yield dict.fromkeys(settings, coarse)))
-    wanted = {s: own for s in settings if (own := _near_gains(seen[s], scatter))}
+    wanted = promising(seen, scatter)
     for _ in range(REPEATS):
         if wanted:
             keep((yield wanted))
@@ -70,14 +78,21 @@ def level_rounds(
             yield joint
 
 
-def _near_gains(ratios: Mapping[Point, float], scatter: Mapping[Point, float]) -> list[Point]:
-    """All points of the operations that a level makes faster, beyond the noise, at some size."""
-    faster = {
-        point.operation
-        for point, ratio in ratios.items()
-        if ratio > 0 and -math.log(ratio) > max(GAIN, CLEAR * scatter.get(point, 0.0))
-    }
-    return points_of(name for name in (*MESSAGES, *COLLECTIVES) if name in faster)
+def promising(seen: Found, scatter: Mapping[Point, float]) -> dict[Setting, list[Point]]:
+    """The levels that are among the fastest at some point, by more than the noise, with all points
+    of the operations of which that is true."""
+    names: dict[Setting, set[str]] = {}
+    for point in dict.fromkeys(p for ratios in seen.values() for p in ratios):
+        bar = math.exp(-max(GAIN, CLEAR * scatter.get(point, 0.0)))
+        order = sorted(
+            (ratios[point], setting.key, setting)
+            for setting, ratios in seen.items()
+            if ratios.get(point, 1.0) < bar
+        )
+        for _, _, setting in order[:FASTEST]:
+            names.setdefault(setting, set()).add(point.operation)
+    every = (*MESSAGES, *COLLECTIVES)
+    return {s: points_of(name for name in every if name in own) for s, own in names.items()}
 
 
 def joint_settings(seen: Found, space: Space) -> dict[Setting, list[Point]]:
@@ -117,6 +132,21 @@ class CalibrationRounds:
     logs: dict[Setting, dict[Point, list[float]]] = field(default_factory=dict)
     points: int = 0
 
+    def winners(self) -> dict[Setting, list[Point]]:
+        """The fastest setting of each point, with the points of the operations at which it is; the
+        :data:`MOST_WINNERS` that win at most points."""
+        best: dict[Point, tuple[float, str, Setting]] = {}
+        for setting, points in self.logs.items():
+            for point, logs in points.items():
+                own = (statistics.fmean(logs), setting.key, setting)
+                if own[0] < -max(GAIN, CLEAR * self.scatter.get(point, 0.0)):
+                    best[point] = min(best.get(point, own), own)
+        won: dict[Setting, list[Point]] = {}
+        for point, (_, _, setting) in best.items():
+            won.setdefault(setting, []).append(point)
+        most = sorted(won, key=lambda setting: (-len(won[setting]), setting.key))[:MOST_WINNERS]
+        return {s: points_of(dict.fromkeys(p.operation for p in won[s])) for s in most}
+
     @property
     def grid(self) -> int:
         whole = points_of((*MESSAGES, *COLLECTIVES))
@@ -142,6 +172,11 @@ class CalibrationRounds:
                 for name in jobs
                 if (following := _next_sizes(tournaments[name], name, jobs[name], found))
             }
+
+        winners = self.winners()
+        for _ in range(TIMES if winners else 0):
+            ratios = yield winners
+            self._keep({s: ratios.get(s, {}) for s in winners})
 
     def _round(
         self, wanted: Wanted, jobs: Mapping[str, Mapping[Setting, Sequence[int]]]

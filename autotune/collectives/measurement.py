@@ -12,7 +12,7 @@ import statistics
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from autotune.config.app import load_app
 from autotune.space import DEFAULT, Parameter, Setting, Space
@@ -82,6 +82,8 @@ class RoundMeasurement(ABC, Generic[Point]):
     measured again, so an interrupted command continues.
     """
 
+    plan: ClassVar[SearchPlan] = PLAN
+
     evaluator: Evaluator
     budget: Budget
     operation: str
@@ -91,7 +93,7 @@ class RoundMeasurement(ABC, Generic[Point]):
 
     def __post_init__(self) -> None:
         self.evaluator.budget = self.budget
-        self.defaults = Defaults(self.evaluator, PLAN, self.budget)
+        self.defaults = Defaults(self.evaluator, self.plan, self.budget)
 
     @abstractmethod
     def asked(self, setting: Setting, points: Sequence[Point]) -> Setting:

@@ -26,6 +26,9 @@ HARM = 0.05
 """Largest chance of being slower with which a setting is named."""
 LEAST = 0.02
 """Smallest expected gain with which a setting is named."""
+ENOUGH = 6
+"""Smallest number of runs behind a response that may be named: fewer do not see a machine that
+changes its state."""
 _COVERED = 0.01
 """A setting that may act on a larger share of the run time without any measurement is not
 touched."""
@@ -39,12 +42,14 @@ _PRIOR_SLOPE, _PRIOR_BETWEEN, _PRIOR_FLOOR = 0.9, 0.4, 0.01
 @dataclass(frozen=True)
 class Judged:
     """A setting for one program: log(T / T_default) expected, its standard deviation, and the
-    chance of being slower than the default, 0 to 1."""
+    chance of being slower than the default, 0 to 1.  ``runs``: how often the calibration measured
+    what makes the difference."""
 
     setting: Setting
     log: float
     sd: float
     harm: float
+    runs: int
 
     @property
     def gain(self) -> float:
@@ -59,7 +64,7 @@ class Judged:
         return math.expm1(-(self.log + reach)), math.expm1(-(self.log - reach))
 
 
-DEFAULT_JUDGED = Judged(DEFAULT, 0.0, 0.0, 0.0)
+DEFAULT_JUDGED = Judged(DEFAULT, 0.0, 0.0, 0.0, 0)
 
 
 @dataclass(frozen=True)
@@ -114,7 +119,9 @@ class ComposedModel:
                 continue
             log = self.slope * composed.log
             sd = math.sqrt(composed.sd**2 + (self.between * composed.log) ** 2 + self.floor**2)
-            found.append(Judged(setting, log, sd, float(stats.t.sf(-log / sd, self.dof))))
+            found.append(
+                Judged(setting, log, sd, float(stats.t.sf(-log / sd, self.dof)), composed.runs)
+            )
         return found
 
     def choose(self, composition: Composition, settings: Sequence[Setting]) -> Judged:
@@ -122,7 +129,7 @@ class ComposedModel:
         good = [
             one
             for one in self.judge(composition, settings)
-            if one.harm <= HARM and one.gain >= LEAST
+            if one.harm <= HARM and one.gain >= LEAST and one.runs >= ENOUGH
         ]
         return min(
             good, key=lambda one: (one.log + one.sd, one.setting.key), default=DEFAULT_JUDGED

@@ -22,18 +22,24 @@ UNKNOWN = 0.25
 it."""
 
 
+MATTERS = 0.005
+"""Smallest share of the run time that a response must save or cost to make a difference."""
+
+
 @dataclass(frozen=True)
 class Composed:
     """log(T' / T) of one setting, and its standard deviation from the noise of the calibration.
 
     ``touched`` is the share of the run time that responds; ``uncovered`` that on which the setting
-    may act without any measurement.
+    may act without any measurement.  ``runs``: the fewest runs behind a response that makes a
+    difference, 0 if none does.
     """
 
     log: float
     sd: float
     touched: float
     uncovered: float
+    runs: int
 
 
 @dataclass(frozen=True)
@@ -69,6 +75,7 @@ class Composition:
     def log(self, setting: Setting) -> Composed:
         """The expected effect of a setting."""
         change = variance = touched = uncovered = 0.0
+        runs: list[int] = []
         for work, share, blind in zip(self.work, self.shares, self.blind, strict=True):
             found, whole = covered(self.table, setting, work.operation, work.size)
             if blind:
@@ -78,14 +85,18 @@ class Composition:
             if found is None:
                 uncovered += 0.0 if whole else share
                 continue
-            ratio = math.exp(found.shrunk)
+            ratio = math.exp(found.log)
             change += share * (ratio - 1)
             variance += (share * ratio * found.sd) ** 2
             touched += share
             uncovered += 0.0 if whole else share
+            if share * abs(ratio - 1) > MATTERS:
+                runs.append(found.runs)
         variance += (uncovered * UNKNOWN) ** 2
         left = max(1 + change, 0.02)
-        return Composed(math.log(left), math.sqrt(variance) / left, touched, uncovered)
+        return Composed(
+            math.log(left), math.sqrt(variance) / left, touched, uncovered, min(runs, default=0)
+        )
 
     def most(self) -> float:
         """The largest gain that any measured setting could give, each work with its best response:
@@ -109,7 +120,8 @@ def covered(
     """The response of an operation to a setting, and whether measurements cover all of it.
 
     The largest measured parts of the setting count, and those of its other parameters that were
-    measured by themselves: the logarithms add.  None if nothing of it was measured here.
+    measured by themselves: their logarithms, drawn towards 0 by their noise, add.  None if nothing of
+    it was measured here.
     """
     known = _all(table, operation, size)
     parts = sorted(

@@ -60,9 +60,18 @@ def test_small_responses_are_drawn_towards_nothing() -> None:
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=5), st.floats(0, 0.3))
 def test_a_pooled_response_lies_among_its_runs(logs: list[float], scatter: float) -> None:
     found = pooled(logs, scatter, scatter / 2)
-    assert min(logs) <= found.log <= max(logs)
+    assert min(logs) - 1e-12 <= found.log <= max(logs) + 1e-12
     assert found.sd >= scatter / 2
     assert found.runs == len(logs)
+
+
+def test_a_machine_that_changes_its_state_is_not_averaged_away() -> None:
+    """Noise shrinks with the number of runs; a state that one run in eight meets does not."""
+    quiet = pooled([-0.3, -0.31, -0.29] * 4, 0.01, 0.005)
+    assert quiet.sd < 0.01
+    changing = pooled([-0.3] * 7 + [1.5], 0.01, 0.005)
+    assert changing.log == pytest.approx(-0.075)
+    assert changing.sd > 0.6
 
 
 def test_the_table_of_the_nearest_place() -> None:

@@ -8,7 +8,13 @@ import pytest
 
 from autotune.calibration.candidates import level_settings, packed
 from autotune.calibration.points import MESSAGES, SIZES, Point
-from autotune.calibration.rounds import JOINT, MOST_JOINT, joint_settings
+from autotune.calibration.rounds import (
+    JOINT,
+    MOST_JOINT,
+    MOST_WINNERS,
+    TIMES,
+    joint_settings,
+)
 from autotune.space import Setting
 from tests.calibration.machines import (
     BCAST,
@@ -65,6 +71,15 @@ def test_the_rounds_find_the_truth() -> None:
     assert Setting({EAGER: 65536, FLAGS: "get"}) in rounds.logs  # The best together.
     assert rounds.points < 0.6 * rounds.grid  # Few levels, so most of them have an effect here.
     assert len(asked[0]) == len(LEVELS) + 3
+
+
+def test_the_fastest_are_measured_at_other_times_too() -> None:
+    rounds, asked = calibrated(LEVELS, ALGORITHMS, noise=0.01)
+    last = asked[-TIMES:]
+    assert all(jobs == last[0] for jobs in last)
+    assert 0 < len(last[0]) <= MOST_WINNERS
+    assert Setting({BCAST: 2}) in last[0]
+    assert len(rounds.logs[Setting({BCAST: 2})][Point("bcast", 65536)]) >= TIMES + 2
 
 
 def test_levels_without_an_effect_are_measured_once() -> None:

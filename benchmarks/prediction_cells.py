@@ -1,0 +1,160 @@
+"""How programs answer to settings that a calibration measured: traces and interleaved runs.
+
+    python -m benchmarks.prediction_cells training --calibration ID --store URL --out FOLDER
+    python -m benchmarks.prediction_cells reporting --calibration ID --store URL --out FOLDER
+
+Each cell (a program with ranks and place) is traced once.  Then the default, the settings that its
+composition expects to be fastest and as many drawn ones run in interleaved blocks, guard on.
+FOLDER gets one JSON file for each cell: features, settings, T / T_default of every block.  Cells
+with a file are left out, so the same command continues.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from autotune.api.features import traced_features
+from autotune.calibration.response import CALIBRATIONS, Calibration
+from autotune.errors import AutotuneError
+from autotune.files import write_text
+from autotune.prediction.composition import Composition, proposals
+from autotune.space import DEFAULT, Setting
+from autotune.store import Store
+from autotune.study.budget import Budget
+from autotune.study.comparison import hang_limit
+from autotune.study.confirmation import Blocks
+from autotune.study.run_history import CONFIRM, WARMUP
+from autotune.study.session import Session
+from autotune.study.study_key import study_key
+from autotune.targets.target import Target
+from benchmarks.common import run_benchmark
+from benchmarks.prediction_programs import cells
+from benchmarks.program_cells import PLACES, Cell
+from runner.errors import RunnerError
+from runner.trace import Features
+
+PHASE = f"{CONFIRM}:cells"
+BEST, DRAWN = 5, 5
+"""Settings of a cell: those with the best composition, and drawn ones."""
+
+
+def parser() -> argparse.ArgumentParser:
+    made = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = made.add_argument
+    add("what", choices=("training", "known", "reporting"))
+    add("--seed", type=int, default=1)
+    add("--count", type=int, default=40, help="training: number of patterns")
+    add("--places", nargs="+", choices=PLACES, default=list(PLACES))
+    add("--only", metavar="WORD", default="", help="programs whose name contains this")
+    add("--blocks", type=int, default=3)
+    add("--calibration", action="append", required=True, metavar="ID")
+    add("--testbed", default="testbed", metavar="NAME", help="the testbed that is up")
+    add("--mpi", metavar="PREFIX", help="the MPI library, if there are several")
+    add("--store", required=True, metavar="URL")
+    add("--out", type=Path, required=True, metavar="FOLDER")
+    add("--budget", type=float, default=1e9, metavar="S", help="start no cell after so many s")
+    return made
+
+
+def chosen_settings(
+    features: Features, calibration: Calibration, target: Target, seed: str
+) -> list[Setting]:
+    """The settings of one cell, without the default."""
+    found = Composition.of(features, calibration)
+    if found is None:
+        raise AutotuneError(f"calibrate:{calibration.id} has no table for {features.nodes} nodes")
+    space = target.space(None)
+    best = [s for s in proposals(found, calibration.settings) if space.is_valid(s)]
+    best.sort(key=lambda s: (found.log(s).log, s.key))
+    others = [s for s in calibration.settings if space.is_valid(s) and s not in best[:BEST]]
+    drawn = random.Random(seed).sample(others, min(DRAWN, len(others)))
+    return [s for s in dict.fromkeys([*best[:BEST], *drawn]) if s != DEFAULT]
+
+
+def measured(
+    cell: Cell, calibration: Calibration, given: argparse.Namespace, store: Store
+) -> dict[str, Any]:
+    """The traces and ratios of one cell."""
+    target = cell.target(given.testbed, given.mpi)
+    features, _ = traced_features(target, tell=lambda words: None)
+    settings = chosen_settings(features, calibration, target, f"{given.seed} {key_of(cell)}")
+    space = target.space(None)
+    options = {"settings": [s.key for s in settings]}
+    key = study_key(target, space, Session.adapter(target), "prediction", options, given.seed)
+    with Session(store, key, target, space) as on:
+        evaluator = on.evaluator
+        evaluator.budget = Budget(evaluator.history)
+        warm = evaluator.run(DEFAULT, WARMUP)
+        limit_s = hang_limit(warm.record.wall_s, evaluator.budget)
+        blocks = Blocks(evaluator, PHASE, settings, given.seed, limit_s)
+        blocks.ensure(given.blocks)
+        known = evaluator.history.blocks(PHASE)
+        ratios = {
+            s.key: [_ratio(known[n], s) for n in range(given.blocks)] for s in (DEFAULT, *settings)
+        }
+        default_s = [known[n][DEFAULT.key].record.value_s for n in range(given.blocks)]
+    return {
+        "name": cell.name,
+        "place": cell.place,
+        "ranks": cell.ranks,
+        "calibration": calibration.id,
+        "features": features.portable().to_json(),
+        "settings": [s.to_json() for s in (DEFAULT, *settings)],
+        "ratios": list(ratios.values()),
+        "default_s": default_s,
+    }
+
+
+def _ratio(block: dict[str, Any], setting: Setting) -> float | None:
+    """T / T_default of the setting in one block; None for a run that failed or was stopped."""
+    record = block[setting.key].record
+    default = block[DEFAULT.key].record.value_s
+    return record.value_s / default if record.valid else None
+
+
+def key_of(cell: Cell) -> str:
+    return f"{cell.name}-{cell.place}-{cell.ranks}"
+
+
+def calibration_for(cell: Cell, known: Sequence[Calibration]) -> Calibration:
+    """That of the cell's place; raises AutotuneError if there is none."""
+    across = cell.place == "testbed"
+    for one in known:
+        if any((table.nodes > 1) == across for table in one.tables):
+            return one
+    raise AutotuneError(f"no calibration was given for programs on the {cell.place}")
+
+
+def main() -> int:
+    given = parser().parse_args()
+    known = [CALIBRATIONS.find(name) for name in given.calibration]
+    given.out.mkdir(parents=True, exist_ok=True)
+    began, failed = time.monotonic(), 0
+    with Store.open(given.store) as store:
+        for cell in cells(given):
+            path = given.out / f"{key_of(cell)}.json"
+            if path.exists() or time.monotonic() - began > given.budget:
+                continue
+            try:
+                found = measured(cell, calibration_for(cell, known), given, store)
+            except (AutotuneError, RunnerError) as problem:
+                failed += 1
+                print(f"{key_of(cell)}: {problem}", file=sys.stderr, flush=True)
+                continue
+            write_text(path, json.dumps(found) + "\n")
+            best = min((r for own in found["ratios"] for r in own if r), default=1.0)
+            print(f"{key_of(cell)}: {time.monotonic() - began:.0f} s, least {best:.2f}", flush=True)
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    run_benchmark(main)

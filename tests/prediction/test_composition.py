@@ -1,0 +1,189 @@
+"""Composition of a program's time from its work and known responses; and what is named from it."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from autotune.calibration.points import Point
+from autotune.calibration.response import Response, ResponseTable
+from autotune.prediction.composed import ComposedModel
+from autotune.prediction.composition import Composition, proposals
+from autotune.prediction.workload import timed_s, workload
+from autotune.space import DEFAULT, Setting
+from runner.trace import Features, Profile, ProfileRow
+from tests.calibration.machines import BCAST, EAGER, FLAGS, PML, calibration, table
+from tests.prediction.family import traced
+
+LIMIT, GET, CHAIN = Setting({EAGER: 8192}), Setting({FLAGS: "get"}), Setting({BCAST: 2})
+LEARNED = ComposedModel(slope=1.0, between=0.1, floor=0.005, programs=20)
+
+
+def row(operation: str, size: int, calls: float, seconds: float, **more: object) -> ProfileRow:
+    """A row of ``calls`` with messages of ``size`` bytes."""
+    found = ProfileRow(
+        operation=operation,
+        nonblocking=False,
+        size_bin=size.bit_length(),
+        comm_size=0 if operation in ("send", "wait", "recv") else 2,
+        far=False,
+        calls=calls,
+        bytes=calls * size,
+        seconds=seconds,
+        least_seconds=seconds,
+    )
+    return dataclasses.replace(found, **more)  # type: ignore[arg-type]
+
+
+def program(*rows: ProfileRow, figure_s: float = 1.0, ranks: int = 2) -> Features:
+    """A program of one second that does these calls."""
+    waiting = dict.fromkeys((one.operation for one in rows), 0.0)
+    profile = Profile(rows, figure_s - sum(one.seconds for one in rows), waiting)
+    base = traced(4096, ranks)
+    return dataclasses.replace(base, profile=profile, figure_s=figure_s, wall_s=1.0)
+
+
+def composed(features: Features, *settings: Setting) -> Composition:
+    found = Composition.of(features, calibration(table(settings)))
+    assert found is not None
+    return found
+
+
+def test_a_collective_answers_as_it_was_calibrated() -> None:
+    """20,000 calls of 10 us are 0.2 of 1 s; their time falls by a factor of exp(-0.5)."""
+    found = composed(program(row("bcast", 65536, 20000, 0.3)), CHAIN)
+    assert found.responds == pytest.approx(0.2)
+    gone = 0.2 * (1 - math.exp(Response(-0.5, 0.01, 3).shrunk))
+    assert found.log(CHAIN).log == pytest.approx(math.log(1 - gone))
+    assert found.most() == pytest.approx(1 / (1 - gone) - 1)
+    assert found.log(DEFAULT).log == 0.0
+
+
+def test_waiting_does_not_answer() -> None:
+    """The trace saw 0.9 s in calls that cost 0.01 s here: the rest is waiting for others."""
+    found = composed(program(row("bcast", 65536, 1000, 0.9)), CHAIN)
+    assert found.responds == pytest.approx(0.01)
+
+
+def test_no_more_answers_than_the_trace_saw() -> None:
+    found = composed(program(row("bcast", 65536, 100000, 0.1)), CHAIN)
+    assert found.responds == pytest.approx(0.1)
+
+
+def test_a_latency_gain_is_not_carried_to_long_messages() -> None:
+    short, long = (
+        composed(program(row("send", size, 40000, 0.3)), LIMIT).log(LIMIT).log
+        for size in (4096, 262144)
+    )
+    assert short < -0.05
+    assert long > 0.05
+
+
+def test_parameters_of_other_operations_do_nothing() -> None:
+    found = composed(program(row("bcast", 65536, 20000, 0.3)), CHAIN, LIMIT)
+    assert found.log(CHAIN.updated(LIMIT)).log == pytest.approx(found.log(CHAIN).log)
+
+
+def test_what_was_not_measured_is_not_touched() -> None:
+    """A level that is known, joined by one that acts and was measured in another table only."""
+    points = {
+        Point("bcast", 65536): Response(-0.5, 0.01, 9),
+        Point("bcast", 8): Response(0, 0.01, 9),
+    }
+    base = table([CHAIN])
+    partly = ResponseTable(2, 1, 2, base.default, {CHAIN: points, GET.updated(LIMIT): points})
+    found = Composition.of(program(row("bcast", 65536, 20000, 0.3)), calibration(partly))
+    assert found is not None
+    assert found.log(CHAIN).uncovered == 0.0
+    assert found.log(GET).uncovered == pytest.approx(0.2)
+    assert not LEARNED.judge(found, [GET])
+
+
+def test_messages_within_a_node_of_a_program_across_nodes_are_not_judged() -> None:
+    rows = (row("send", 4096, 20000, 0.2), row("send", 4096, 1000, 0.1, far=True))
+    features = dataclasses.replace(program(*rows), nodes=2)
+    found = Composition.of(features, calibration(table([LIMIT], nodes=2)))
+    assert found is not None
+    assert found.log(LIMIT).uncovered > 0.05
+    assert Composition.of(features, calibration(table([LIMIT]))) is None
+
+
+def test_the_time_is_the_program_s_own_figure() -> None:
+    assert timed_s(program(row("bcast", 8, 10, 0.1), figure_s=0.5)) == 0.5
+    # A figure that cannot hold the communication, as microseconds a call, is not the time of it.
+    assert timed_s(program(row("bcast", 8, 10, 0.1), figure_s=0.01)) == 1.0
+
+
+def test_a_features_file_of_an_earlier_version_has_work_too() -> None:
+    base = traced(4096)
+    features = dataclasses.replace(base, values=base.values | {"p2p_size_2e12": 1.0})
+    found = workload(features, lambda operation, size: 10.0)
+    assert {w.operation for w in found} <= {"pingpong", "exchange"}
+    assert sum(w.seconds for w in found) == pytest.approx(features.values["comm_fraction"])
+
+
+@given(st.floats(0, 20000), st.floats(0.001, 0.9), st.sampled_from((8, 4096, 65536, 1048576)))
+def test_a_composed_time_is_never_negative(calls: float, seconds: float, size: int) -> None:
+    found = composed(program(row("bcast", size, calls, seconds)), CHAIN, LIMIT)
+    for setting in (DEFAULT, CHAIN, LIMIT, CHAIN.updated(LIMIT)):
+        seen = found.log(setting)
+        assert math.isfinite(seen.log)
+        assert seen.sd >= 0
+    assert 0 <= found.responds <= 1 + 1e-9
+    assert found.most() >= 0
+
+
+def often(features: Features, runs: int = 12, sd: float = 0.01, **more: object) -> Composition:
+    """On a machine whose responses have so many runs behind them."""
+    base = table([CHAIN, LIMIT])
+    responses = {
+        s: {p: Response(r.log, sd, runs) for p, r in points.items()}
+        for s, points in base.responses.items()
+    }
+    found = Composition.of(features, calibration(dataclasses.replace(base, responses=responses)))
+    assert found is not None
+    return found
+
+
+LOUD = program(row("bcast", 65536, 40000, 0.5))
+
+
+def test_a_gain_that_is_certain_is_named_with_its_chance_of_harm() -> None:
+    named = LEARNED.choose(often(LOUD), proposals(often(LOUD), [CHAIN, LIMIT]))
+    assert named.setting == CHAIN
+    assert named.harm < 0.05
+    low, high = named.interval(LEARNED.dof)
+    assert low < named.gain < high
+
+
+@pytest.mark.parametrize(
+    ("found", "model"),
+    [
+        (often(LOUD, runs=3), LEARNED),  # Too few runs to see the states of a machine.
+        (often(LOUD, sd=0.6), LEARNED),  # The machine changes its state.
+        (often(LOUD), dataclasses.replace(LEARNED, between=1.0)),  # Programs differ.
+        (often(LOUD), ComposedModel()),  # No program was seen.
+        (often(program(row("bcast", 65536, 1000, 0.5))), LEARNED),  # Hardly anything responds.
+    ],
+)
+def test_the_default_is_named_where_a_gain_is_not_certain(
+    found: Composition, model: ComposedModel
+) -> None:
+    assert model.choose(found, [CHAIN, LIMIT]).setting == DEFAULT
+
+
+def test_an_answer_says_what_dominates_and_what_can_be_gained() -> None:
+    features = program(row("bcast", 65536, 20000, 0.3), row("send", 64, 1000, 0.1))
+    known = calibration(table([CHAIN, LIMIT, Setting({PML: "ucx"})]))
+    answer = LEARNED.answer(features, known, lambda setting: PML not in setting)
+    assert answer is not None
+    assert answer.parts[0][0].operation == "bcast"
+    assert answer.parts[0][1] == pytest.approx(0.2)
+    assert answer.most > 0.05
+    assert answer.best.setting == CHAIN
+    elsewhere = dataclasses.replace(features, nodes=4)
+    assert LEARNED.answer(elsewhere, known, lambda setting: True) is None
