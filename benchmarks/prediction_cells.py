@@ -73,9 +73,13 @@ def chosen_settings(
     if found is None:
         raise AutotuneError(f"calibrate:{calibration.id} has no table for {features.nodes} nodes")
     space = target.space(None)
-    best = [s for s in proposals(found, calibration.settings) if space.is_valid(s)]
+
+    def allowed(setting: Setting) -> bool:
+        return space.is_valid(setting) and space.canonical(setting) == setting
+
+    best = proposals(found, calibration.settings, allowed)
     best.sort(key=lambda s: (found.log(s).log, s.key))
-    others = [s for s in calibration.settings if space.is_valid(s) and s not in best[:BEST]]
+    others = [s for s in calibration.settings if allowed(s) and s not in best[:BEST]]
     drawn = random.Random(seed).sample(others, min(DRAWN, len(others)))
     return [s for s in dict.fromkeys([*best[:BEST], *drawn]) if s != DEFAULT]
 

@@ -205,7 +205,12 @@ def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | No
     )
     if found is None:
         return None
-    return ComposedModel().answer(features, found, place.space.is_valid)
+    space = place.space
+
+    def allowed(setting: Setting) -> bool:
+        return space.is_valid(setting) and space.canonical(setting) == setting
+
+    return ComposedModel().answer(features, found, allowed)
 
 
 def _named(answer: ComposedAnswer, other: NamedSetting) -> NamedSetting:

@@ -143,7 +143,7 @@ class ComposedModel:
         found = Composition.of(features, calibration)
         if found is None:
             return None
-        settings = [s for s in proposals(found, calibration.settings) if allowed(s)]
+        settings = proposals(found, calibration.settings, allowed)
         judged = self.judge(found, settings)
         best = min(judged, key=lambda one: (one.log, one.setting.key), default=DEFAULT_JUDGED)
         parts = sorted(zip(found.shares, found.work, strict=True), key=lambda one: -one[0])

@@ -8,7 +8,7 @@ calibrated machine, and no more than the trace saw in them.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -120,8 +120,8 @@ def covered(
     """The response of an operation to a setting, and whether measurements cover all of it.
 
     The largest measured parts of the setting count, and those of its other parameters that were
-    measured by themselves: their logarithms, drawn towards 0 by their noise, add.  None if nothing of
-    it was measured here.
+    measured by themselves: their logarithms, drawn towards 0 by their noise, add.  None if nothing
+    of it was measured here.
     """
     known = _all(table, operation, size)
     parts = sorted(
@@ -138,7 +138,9 @@ def covered(
     open_ = [name for name in rest if name in _acting(table, operation)]
     if not found:
         return None, not open_
-    log = sum(one.shrunk for one in found)
+    # Levels that act in the same way do not gain twice: nothing is faster than what was measured.
+    most = min(one.shrunk for one in known.values())
+    log = max(sum(one.shrunk for one in found), min(most, 0.0))
     sd = math.sqrt(sum(one.sd**2 for one in found))
     return Response(log, sd, min(one.runs for one in found)), not open_
 
@@ -161,12 +163,15 @@ def _acting(table: ResponseTable, operation: str) -> frozenset[str]:
 
 
 def proposals(
-    composition: Composition, settings: Sequence[Setting], most: int = 40
+    composition: Composition,
+    settings: Sequence[Setting],
+    allowed: Callable[[Setting], bool] = lambda setting: True,
+    most: int = 40,
 ) -> list[Setting]:
     """Settings that may be fast for the program, composed of measured ones of different parameters,
-    greedily; the best single ones come first."""
+    greedily; the best single ones come first.  Only those that are ``allowed``."""
     single = sorted((composition.log(s).log, s.key, s) for s in settings if s != DEFAULT)
-    useful = [s for log, _, s in single if log < 0][:most]
+    useful = [s for log, _, s in single if log < 0 and allowed(s)][:most]
     found: dict[Setting, None] = dict.fromkeys(useful)
     for start in useful[:3]:
         whole = start
@@ -174,7 +179,7 @@ def proposals(
             if any(name in whole for name in other):
                 continue
             joint = whole.updated(other)
-            if composition.log(joint).log < composition.log(whole).log - 0.002:
+            if composition.log(joint).log < composition.log(whole).log - MATTERS and allowed(joint):
                 whole = joint
                 found[whole] = None
     return list(found)

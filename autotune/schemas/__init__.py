@@ -26,6 +26,7 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
     "predict": ("predict",),
     "anova": ("anova",),
     "classwide": ("classwide",),
+    "calibrate": ("calibrate",),
     "collectives": ("collectives",),
     "importance": ("importance",),
     "studies": ("studies",),

@@ -34,7 +34,7 @@ def variables_in(path: Path) -> dict[str, str]:
     """
     try:
         text = files.read_text(path, _MOST_BYTES)
-    except OSError:
+    except (OSError, UnicodeDecodeError):
         return {}
     words = [word for line in text.splitlines() for word in line.partition("#")[0].split()]
     found = {}

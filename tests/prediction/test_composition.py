@@ -63,6 +63,19 @@ def test_a_collective_answers_as_it_was_calibrated() -> None:
     assert found.log(DEFAULT).log == 0.0
 
 
+def test_two_levels_do_not_gain_more_than_the_best_that_was_measured() -> None:
+    found = composed(program(row("send", 4096, 40000, 0.3, nonblocking=True)), LIMIT, GET)
+    alone = min(found.log(LIMIT).log, found.log(GET).log)
+    assert found.log(LIMIT.updated(GET)).log == pytest.approx(alone)
+
+
+def test_only_allowed_settings_are_proposed() -> None:
+    found = composed(program(row("send", 4096, 40000, 0.3, nonblocking=True)), LIMIT, GET, CHAIN)
+    joint = LIMIT.updated(GET)
+    assert set(proposals(found, [LIMIT, GET, CHAIN])) == {LIMIT, GET, joint}  # No broadcasts.
+    assert proposals(found, [LIMIT, GET], lambda setting: EAGER not in setting) == [GET]
+
+
 def test_waiting_does_not_answer() -> None:
     """The trace saw 0.9 s in calls that cost 0.01 s here: the rest is waiting for others."""
     found = composed(program(row("bcast", 65536, 1000, 0.9)), CHAIN)

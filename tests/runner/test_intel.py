@@ -292,6 +292,8 @@ def test_the_files_of_the_launcher_are_listed(
     ]  # fmt: skip
     assert conf_files({}, tmp_path) == []
     assert variables_in(tmp_path / "none") == {}
+    (tmp_path / "latin").write_bytes(b"-genv A \xe9\n")
+    assert variables_in(tmp_path / "latin") == {}
     monkeypatch.chdir(here)
     listed = IntelMpi(ABSENT).inherited_settings({"HOME": str(home), "I_MPI_PIN": "1"})
     assert listed == {

@@ -1,0 +1,90 @@
+"""A calibration of few levels on this machine, and a prediction with it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli, cli  # noqa: F401
+
+SPACE = """
+description = "two limits"
+library = "openmpi>=4.1"
+[parameters.btl_sm_eager_limit]
+levels = [1024, 32768]
+"""
+PROGRAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+data = bytearray(8192)
+for _ in range(3000):
+    if world.rank == 0:
+        world.Send(data, 1)
+        world.Recv(data, 1)
+    elif world.rank == 1:
+        world.Recv(data, 0)
+        world.Send(data, 0)
+"""
+WORDS = ("calibrate", "--ranks", "2", "--space", "./limits.toml", "--no-guard", "--store", "r.db")
+
+
+@pytest.fixture
+def data(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_DATA_HOME", str(work / "data"))
+    (work / "limits.toml").write_text(SPACE)
+    return work
+
+
+@pytest.mark.mpi
+def test_a_calibration_is_measured_once_and_used_by_predict(
+    cli: Cli,  # noqa: F811
+    open_mpi: object,
+    compiler: str,
+    data: Path,
+) -> None:
+    short = cli(*WORDS, "--budget", "1s")
+    assert short.code == 1
+    assert "larger --budget continues" in " ".join(short.err.split())
+    done = cli(*WORDS, "--json", "c.json")
+    assert done.code == 0, done.text
+    assert "2 ranks on 1 node" in done.out
+    found = json.loads((data / "c.json").read_text())
+    (one,) = found["tables"]
+    settings = [row["setting"] for row in one["responses"]]
+    assert {"btl_sm_eager_limit": 1024} in settings
+    # Above the usual limit of 4 KiB a message of 8 KiB needs no handshake any more.
+    assert not found["guarded"]
+    points = {(row[0], row[1]) for row in one["default"]}
+    assert {("pingpong", 4096), ("exchange", 8), ("barrier", 0), ("bcast", 65536)} <= points
+    again = cli(*WORDS, "--json", "d.json")
+    assert again.code == 0
+    assert json.loads((data / "d.json").read_text())["tables"] == found["tables"]
+
+    (data / "p.py").write_text(PROGRAM)
+    traced = cli("features", "-o", "f.json", "-n", "2", "--no-guard", "--", sys.executable, "p.py")
+    assert traced.code == 0, traced.text
+    answer = cli("predict", "f.json")
+    assert answer.code == 0, answer.text
+    said = " ".join(answer.out.split())
+    assert "of the run responds to settings: messages one at a time of 8 KiB" in said
+    assert "any setting can gain at most" in said
+    assert "Predicted for" in said
+    told = json.loads(cli("predict", "f.json", "--json", "-").out)
+    assert told["composed"]["calibration"] == json.loads((data / "d.json").read_text())["id"]
+    assert told["composed"]["work"][0]["bytes"] == 8192
+    assert told["setting"] == {}  # No program has shown yet that compositions hold.
+    # A model that is named is used.
+    shipped = Path("autotune") / "prediction" / "shipped.json"
+    root = Path(__file__).parents[2]
+    other = json.loads(cli("predict", "f.json", "--model", root / shipped, "--json", "-").out)
+    assert other["composed"] is None
+
+
+@pytest.mark.parametrize("ranks", ["1", "2,x", "", "0"])
+def test_wrong_ranks_are_refused(cli: Cli, data: Path, ranks: str) -> None:  # noqa: F811
+    refused = cli("calibrate", "--ranks", ranks)
+    assert refused.code == 2
+    assert "expected numbers of ranks of 2 or more" in refused.err
