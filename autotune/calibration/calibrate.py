@@ -142,7 +142,8 @@ def _table(
         jobs = next(running, None)
         while jobs is not None:
             found = machine.measure(jobs)
-            rounds.scatter.update(default_scatter(history))
+            # As of this round: a continued command has to decide as the first one did.
+            rounds.scatter.update(default_scatter(machine.known))
             try:
                 jobs = running.send(found)
             except StopIteration:

@@ -90,6 +90,8 @@ class RoundMeasurement(ABC, Generic[Point]):
     seed: int = 0
     rounds: int = 0
     defaults: Defaults = field(init=False)
+    known: RunHistory = field(init=False, default_factory=RunHistory)
+    """The run history as it was at the end of the last round."""
 
     def __post_init__(self) -> None:
         self.evaluator.budget = self.budget
@@ -121,11 +123,11 @@ class RoundMeasurement(ABC, Generic[Point]):
             self.defaults.run(closing)
         # Later runs must not change the ratios of this round.
         last = self.evaluator.history.blocks(closing)[0][DEFAULT.key].order
-        known = RunHistory.of(
+        self.known = RunHistory.of(
             (e for e in self.evaluator.history.entries if e.order <= last),
             self.evaluator.history.place,
         )
-        return {s: self._ratios(known, run, jobs[s]) for s, run in runs.items()}
+        return {s: self._ratios(self.known, run, jobs[s]) for s, run in runs.items()}
 
     @property
     def limit_s(self) -> float:

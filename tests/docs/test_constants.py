@@ -19,11 +19,12 @@ import pytest
 
 from autotune.anova import best_known, classwide, importance, interactions, oneway
 from autotune.anova.factors import FactorOptions as Judging
+from autotune.calibration import rounds as calibration_rounds
 from autotune.collectives import tournament
 from autotune.collectives.tables import TableTerms
 from autotune.datasets.plan import BLOCK_S, ExplorationPlan
 from autotune.errors import UsageError, WorkError
-from autotune.prediction import classes, examples, predictor, warm_start
+from autotune.prediction import classes, composed, examples, predictor, warm_start
 from autotune.space import load_space
 from autotune.stats import blocks, effects, log_ratios, racing, sequential, warnings
 from autotune.stats import screening as screening_rule
@@ -299,6 +300,19 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         (classwide.BEST_OF, classwide.DRAWS),
     ),
     ("anova", "mean silhouette below {}", (classes.APART,)),
+    # calibration
+    ("calibrate", "The {} fastest at each point run twice more", (calibration_rounds.FASTEST,)),
+    (
+        "calibrate",
+        "up to {} of the fastest levels of different parameters together, at most {} settings",
+        (calibration_rounds.JOINT, calibration_rounds.MOST_JOINT),
+    ),
+    (
+        "calibrate",
+        "the {} settings that win at most points run {} times more",
+        (calibration_rounds.MOST_WINNERS, calibration_rounds.TIMES),
+    ),
+    ("prediction", "Responses with fewer than {} runs", (composed.ENOUGH,)),
     # collectives
     (
         "collectives",

@@ -69,7 +69,7 @@ def _feature(name: str, value: Any) -> Callable[[dict[str, Any]], Any]:
     [
         (_with(schema="autotune-features-3"), "schema is 'autotune-features-3', expected"),
         (_with(schema=["autotune-features-1"]), "schema is ['autotune-features-1'], expected"),
-        (_with(schema="autotune-features-2"), "missing profile"),
+        (_with(schema="autotune-features-2"), "missing figure_s, profile"),
         (lambda data: data.pop("schema"), "schema is None"),
         (lambda data: data.pop("argv"), "missing argv"),
         (_with(colour="red"), "unknown colour"),
