@@ -30,7 +30,7 @@ from autotune.space import Setting, Value
 from autotune.space.parameter import operation_of
 from runner.trace.schema import COLLECTIVES, SIZE_BINS
 
-_CLASS = {
+PATTERN_SHARES = {
     "bcast": "one_to_n_share",
     "scatter": "one_to_n_share",
     "reduce": "n_to_one_share",
@@ -112,8 +112,10 @@ class Exposure:
         }
         found = {}
         for name, cost in costs.items():
-            kind = _CLASS.get(name, "n_to_n_share")
-            whole = sum(c for n, c in costs.items() if _CLASS.get(n, "n_to_n_share") == kind)
+            kind = PATTERN_SHARES.get(name, "n_to_n_share")
+            whole = sum(
+                c for n, c in costs.items() if PATTERN_SHARES.get(n, "n_to_n_share") == kind
+            )
             found[name] = self.values[kind] * cost / whole if whole else 0.0
         return found
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from autotune.prediction.exposure import PATTERN_SHARES
 from runner.trace import Features, Profile
 from runner.trace.profile import ProfileRow
 from runner.trace.schema import COLLECTIVES, SIZE_BINS
@@ -22,13 +23,6 @@ _WINDOW = 64.0
 """Messages of one call of the calibrated window (``bw``)."""
 _AT_ONCE = 16.0
 """From so many requests in one wait on, messages go as in a window."""
-_CLASS = {
-    "bcast": "one_to_n_share",
-    "scatter": "one_to_n_share",
-    "reduce": "n_to_one_share",
-    "gather": "n_to_one_share",
-}
-"""The feature with the share of the communication time of an operation; n-to-n for all others."""
 _PER_RANK = ("alltoall", "reduce_scatter")
 """Collectives whose bytes in a trace are those for all ranks, while the micro-benchmark's size is
 that for one."""
@@ -113,8 +107,10 @@ def _of_totals(features: Features, cost: Cost) -> list[Work]:
         ("barrier", 0.0, values["barriers"], None)
     ]
     found += _divided(barriers, values["sync_share"] * communicating_s, cost)
-    for share in dict.fromkeys((*_CLASS.values(), "n_to_n_share")):
-        own = [name for name in _CALIBRATED[1:] if _CLASS.get(name, "n_to_n_share") == share]
+    for share in dict.fromkeys((*PATTERN_SHARES.values(), "n_to_n_share")):
+        own = [
+            name for name in _CALIBRATED[1:] if PATTERN_SHARES.get(name, "n_to_n_share") == share
+        ]
         calls = [(n, _size(n, features), values[f"{n}_calls"], None) for n in own]
         found += _divided(calls, values[share] * communicating_s, cost)
     return found
