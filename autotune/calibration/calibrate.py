@@ -29,6 +29,7 @@ from autotune.calibration.response import (
     pooled,
 )
 from autotune.calibration.rounds import CalibrationRounds
+from autotune.stats.blocks import NEAREST
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import Watcher, silent
@@ -42,8 +43,6 @@ from runner.machine import describe_machine
 
 STRATEGY = "calibrate"
 """The strategy in the keys of the studies."""
-_NEAREST = 4
-"""Runs of the default around each run whose median is the level it is compared with."""
 
 
 @dataclass(frozen=True)
@@ -79,14 +78,13 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
             terms.say(note)
         for target in targets:
             try:
-                table, history, rounds = _table(target, terms, left_s)
+                table, history, rounds, left_s = _table(target, terms, left_s)
             except BudgetSpent as spent:
                 _say_spent(target, tables, terms, spent)
                 break
             tables.append(table)
             launches, seconds = launches + len(history.entries), seconds + history.launched_s
             points, grid = points + rounds.points, grid + rounds.grid
-            left_s = None if left_s is None else left_s - history.launched_s
     library = targets[0].library
     return Calibration(
         cluster=targets[0].cluster.name,
@@ -118,7 +116,8 @@ def _say_spent(
 
 def _table(
     target: Target, terms: CalibrationTerms, left_s: float | None
-) -> tuple[ResponseTable, RunHistory, CalibrationRounds]:
+) -> tuple[ResponseTable, RunHistory, CalibrationRounds, float | None]:
+    """One table within ``left_s`` machine seconds, and the seconds that are left of them."""
     space = target.space(terms.space)
     levels = level_settings(space)
     algorithms = {name: algorithm_settings(target, space, name) for name in COLLECTIVES}
@@ -153,7 +152,7 @@ def _table(
         f"  {len(history.entries)} launches; measured {rounds.points} of "
         f"{rounds.grid} points of a full grid ({rounds.points / max(rounds.grid, 1):.0%})"
     )
-    return table, history, rounds
+    return table, history, rounds, budget.left_s
 
 
 def default_scatter(history: RunHistory) -> dict[Point, float]:
@@ -184,7 +183,7 @@ def response_table(
     }
     responses = {
         setting: {
-            point: pooled(own, scatter[point], scatter[point] / math.sqrt(_NEAREST))
+            point: pooled(own, scatter[point], scatter[point] / math.sqrt(2 * NEAREST))
             for point, own in logs.items()
         }
         for setting, logs in rounds.logs.items()

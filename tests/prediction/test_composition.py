@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.calibration.points import Point
-from autotune.calibration.response import Response, ResponseTable
+from autotune.calibration.response import Calibration, Response, ResponseTable
 from autotune.prediction.composed import ComposedModel
 from autotune.prediction.composition import Composition, proposals
+from autotune.prediction.examples import Example
 from autotune.prediction.workload import timed_s, workload
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features, Profile, ProfileRow
@@ -200,3 +201,37 @@ def test_an_answer_says_what_dominates_and_what_can_be_gained() -> None:
     assert answer.best.setting == CHAIN
     elsewhere = dataclasses.replace(features, nodes=4)
     assert LEARNED.answer(elsewhere, known, lambda setting: True) is None
+
+
+def recorded(app: str, answers: float) -> tuple[Example, Calibration]:
+    """A program that answers ``answers`` times as strongly as its composition says."""
+    known = calibration(table([CHAIN, LIMIT]))
+    found = Composition.of(LOUD, known)
+    assert found is not None
+    ratio = math.exp(answers * found.log(CHAIN).log)
+    example = Example(
+        key=app,
+        app=app,
+        ranks=2,
+        cluster="local",
+        features=LOUD,
+        settings=(DEFAULT, CHAIN, LIMIT),
+        runs=((1.0, 1.0, 1.0), (ratio,) * 3, (1.0,) * 3),
+        opub=ratio,
+        null=False,
+    )
+    return example, known
+
+
+def test_how_far_programs_differ_from_their_composition_is_learned() -> None:
+    alike = ComposedModel.fit([recorded(f"p{n}", 1.0) for n in range(20)])
+    assert alike.programs == 20
+    assert alike.slope == pytest.approx(1.0, abs=0.02)
+    assert alike.between < 0.2
+    mixed = ComposedModel.fit([recorded(f"p{n}", n % 2) for n in range(20)])
+    assert mixed.slope == pytest.approx(0.5, abs=0.06)
+    assert mixed.between > 0.4
+    # Ten inputs of one program are one witness.
+    once = ComposedModel.fit([recorded("p", 1.0) for _ in range(10)])
+    assert once == ComposedModel.fit([recorded("p", 1.0)])
+    assert ComposedModel.fit([]) == ComposedModel()
