@@ -12,7 +12,9 @@ with a file are left out, so the same command continues.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
+import math
 import random
 import sys
 import time
@@ -22,9 +24,12 @@ from typing import Any
 
 from autotune.api.features import traced_features
 from autotune.calibration.response import CALIBRATIONS, Calibration
+from autotune.datasets.campaign import commit_of, row_of
+from autotune.datasets.recorded_space import recorded_space
 from autotune.errors import AutotuneError
 from autotune.files import write_text
-from autotune.prediction.composition import Composition, proposals
+from autotune.prediction.composed import ComposedModel
+from autotune.prediction.program_effects import ProgramEffects
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
 from autotune.study.budget import Budget
@@ -38,11 +43,22 @@ from benchmarks.common import run_benchmark
 from benchmarks.prediction_programs import cells
 from benchmarks.program_cells import PLACES, Cell
 from runner.errors import RunnerError
+from runner.machine import describe_machine
 from runner.trace import Features
 
 PHASE = f"{CONFIRM}:cells"
-BEST, DRAWN = 5, 5
-"""Settings of a cell: those with the best composition, and drawn ones."""
+BEST, DRAWN = 5, 2
+"""Settings of a cell: those with the best composition, and drawn ones (not of reporting cells)."""
+GENERAL = (
+    Setting({"pml": "ucx"}),
+    Setting({"btl_sm_rndv_eager_limit": 131072}),
+    Setting({"btl_tcp_eager_limit": 262144}),
+    Setting({"mpi_yield_when_idle": True}),
+    Setting({"bind_to": "none"}),
+    Setting({"map_by": "node"}),
+)
+"""Settings that every cell runs whose space allows them: methods without a calibration compare
+programs by settings that all have run.  The last three cannot be composed."""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -66,22 +82,23 @@ def parser() -> argparse.ArgumentParser:
 
 
 def chosen_settings(
-    features: Features, calibration: Calibration, target: Target, seed: str
+    features: Features, calibration: Calibration, target: Target, seed: str, drawn: int
 ) -> list[Setting]:
-    """The settings of one cell, without the default."""
-    found = Composition.of(features, calibration)
+    """The settings of one cell, without the default; that which is named is among them."""
+    model = ComposedModel(ProgramEffects.shipped())
+    found = model.composition(features, calibration)
     if found is None:
         raise AutotuneError(f"calibrate:{calibration.id} has no table for {features.nodes} nodes")
     space = target.space(None)
 
-    def allowed(setting: Setting) -> bool:
-        return space.is_valid(setting) and space.canonical(setting) == setting
-
-    best = proposals(found, calibration.settings, allowed)
-    best.sort(key=lambda s: (found.log(s).log, s.key))
-    others = [s for s in calibration.settings if allowed(s) and s not in best[:BEST]]
-    drawn = random.Random(seed).sample(others, min(DRAWN, len(others)))
-    return [s for s in dict.fromkeys([*best[:BEST], *drawn]) if s != DEFAULT]
+    settings = model.candidates(found, calibration, space.is_canonical)
+    judged = model.judge(found, features, settings)
+    judged.sort(key=lambda one: (one.log, one.setting.key))
+    best = [one.setting for one in (model.choose(judged), *judged[:BEST])]
+    general = [space.canonical(s) for s in GENERAL if space.is_valid(s)]
+    others = [s for s in calibration.settings if space.is_canonical(s) and s not in best]
+    some = random.Random(seed).sample(others, min(drawn, len(others)))
+    return [s for s in dict.fromkeys([*best, *general, *some]) if s != DEFAULT]
 
 
 def measured(
@@ -90,7 +107,9 @@ def measured(
     """The traces and ratios of one cell."""
     target = cell.target(given.testbed, given.mpi)
     features, _ = traced_features(target, tell=lambda words: None)
-    settings = chosen_settings(features, calibration, target, f"{given.seed} {key_of(cell)}")
+    drawn = 0 if given.what == "reporting" else DRAWN
+    seed = f"{given.seed} {key_of(cell)}"
+    settings = chosen_settings(features, calibration, target, seed, drawn)
     space = target.space(None)
     options = {"settings": [s.key for s in settings]}
     key = study_key(target, space, Session.adapter(target), "prediction", options, given.seed)
@@ -106,7 +125,17 @@ def measured(
             s.key: [_ratio(known[n], s) for n in range(given.blocks)] for s in (DEFAULT, *settings)
         }
         default_s = [known[n][DEFAULT.key].record.value_s for n in range(given.blocks)]
+        machine, mpi = describe_machine().fingerprint, f"{key.mpi.family} {key.mpi.version}"
+        rows = [
+            row_of(key_of(cell), 0, index, math.nan, known[n][s.key], machine, mpi, commit_of())
+            for n in range(given.blocks)
+            for index, s in enumerate((DEFAULT, *settings))
+        ]
     return {
+        "what": given.what,
+        "space": recorded_space(space),
+        "facts": dict(space.facts),
+        "runs": [dataclasses.asdict(row) for row in sorted(rows, key=lambda row: row.order)],
         "name": cell.name,
         "place": cell.place,
         "ranks": cell.ranks,

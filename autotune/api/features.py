@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from autotune.api.target import to_stderr
 from autotune.errors import UsageError
@@ -15,8 +15,12 @@ from runner.trace import (
     load_features,
 )
 from runner.trace.compute import feature_values, nodes
+from runner.trace.document import features_from_json
 from runner.trace.profile import profile_of
 from runner.trace.run import NotTraceable, Traced, trace
+
+if TYPE_CHECKING:
+    from autotune.store import Store, StudyKey
 
 
 def read_features(path: Path) -> Features:
@@ -72,3 +76,23 @@ def features_of(target: Target, traced: Traced) -> Features:
         profile=profile_of(traced.ranks),
         figure_s=traced.record.value_s,
     )
+
+
+def keep_features(features: Features, target: Target, store: Store, guard: bool = True) -> None:
+    """Store the features for later searches of the program."""
+    from autotune.study.session import Session
+    from autotune.study.study_key import study_key
+
+    space = target.space(None)
+    key = study_key(target, space, Session.adapter(target), "features", {}, 0, guard)
+    store.keep_traced(key, features.to_json())
+
+
+def stored_features(store: Store, key: StudyKey) -> Features | None:
+    """The features of the last traced run of a study's program, if the database has them; None also
+    for those of another version."""
+    found = store.traced(key)
+    try:
+        return None if found is None else features_from_json(found)
+    except FeaturesError:
+        return None

@@ -34,6 +34,7 @@ from runner.mpi.discover import find_library, launcher_of
 from runner.mpi.library import Library
 
 if TYPE_CHECKING:
+    from autotune.calibration.response import Calibration
     from autotune.prediction import ModelFile, NamedSetting, Neighbour
     from autotune.prediction.composed import ComposedAnswer
     from runner.trace import Features
@@ -195,22 +196,40 @@ def predict(
 def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
     """The answer of the newest calibration of this cluster and MPI; None if there is none, or none
     on this machine."""
-    from autotune.calibration.response import CALIBRATIONS
     from autotune.prediction.composed import ComposedModel
+    from autotune.prediction.program_effects import find_effects
+
+    found = _calibration(place)
+    if found is None:
+        return None
+    return ComposedModel(find_effects()).answer(features, found, place.space.is_canonical)
+
+
+def _calibration(place: PredictionPlace) -> Calibration | None:
+    from autotune.calibration.response import CALIBRATIONS
 
     library = {"name": place.library.family, "version": place.library.version}
     machine = describe_machine().fingerprint
-    found = CALIBRATIONS.latest(
+    return CALIBRATIONS.latest(
         place.cluster, fits=lambda one: dict(one.mpi) == library and one.machine == machine
     )
-    if found is None:
-        return None
-    space = place.space
 
-    def allowed(setting: Setting) -> bool:
-        return space.is_valid(setting) and space.canonical(setting) == setting
 
-    return ComposedModel().answer(features, found, allowed)
+def warm_start(features: Features, space: Space, target: Target) -> list[Setting]:
+    """The settings that are expected to be fastest for a program, best first: composed, if the
+    cluster is calibrated, else those of the trained model."""
+    from autotune.prediction import find_model, warm_start_settings
+    from autotune.prediction.composed import ComposedModel
+    from autotune.prediction.program_effects import find_effects
+
+    place = PredictionPlace(target.library, space, target.cluster.name, target)
+    known = _calibration(place)
+    if known is not None:
+        model = ComposedModel(find_effects())
+        found = model.fastest(features, known, space.is_canonical)
+        if found is not None:
+            return found
+    return warm_start_settings(features, space, find_model(), target.library.family)
 
 
 def _named(answer: ComposedAnswer, other: NamedSetting) -> NamedSetting:
@@ -339,6 +358,19 @@ def _strange_here(
     return found
 
 
+CHECK_RUNS = 24
+"""Largest number of runs of a check, unless the user gives a budget."""
+_CHECK_LOOKS = (8, 11)
+"""A warm-up run and 11 pairs are 23 runs."""
+
+
+def check_plan(min_gain: float, bounded: bool) -> LookPlan:
+    """The looks of a check: few, or the usual ones within the user's own budget (``bounded``)."""
+    if bounded:
+        return LookPlan(min_gain=min_gain)
+    return LookPlan(min_gain=min_gain, looks=_CHECK_LOOKS, win_from=_CHECK_LOOKS[0])
+
+
 @dataclass(frozen=True)
 class PredictionCheck:
     """The outcome of a check.  ``why_not``: why no parameter file was written, or ""."""
@@ -362,8 +394,9 @@ def check_prediction(
     """Compare the predicted setting with the default by interleaved pairs; write the parameter file
     only if the setting is proven.
 
-    ``min_gain`` is a fraction, ``budget_s`` machine seconds.  Raises UsageError for a prediction
-    without a target or a setting, WorkError if the default does not run.
+    ``min_gain`` is a fraction, ``budget_s`` machine seconds.  Without a budget it takes
+    :data:`CHECK_RUNS` runs at most.  Raises UsageError for a prediction without a target or a
+    setting, WorkError if the default does not run.
     """
     place = prediction.place
     if place is None or place.target is None or not len(prediction.setting):
@@ -375,9 +408,9 @@ def check_prediction(
         space=place.space,
         first=DEFAULT,
         second=prediction.setting,
-        plan=LookPlan(min_gain=min_gain),
+        plan=check_plan(min_gain, budget_s is not None or max_runs is not None),
         budget_s=budget_s,
-        max_runs=max_runs,
+        max_runs=CHECK_RUNS if budget_s is None and max_runs is None else max_runs,
         guard=guard,
         watch=watch,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autotune.api.library_targets import chosen_spaces, searched_targets
 from autotune.api.parameter_file import write_proven
@@ -31,6 +32,9 @@ from autotune.study.tried_layouts import TriedLayout, tried_layouts
 from autotune.study.worker_trust import sign
 from autotune.targets.target import Say, Target
 from autotune.wording import short_setting
+
+if TYPE_CHECKING:
+    from runner.trace import Features
 
 
 class SearchInterrupted(KeyboardInterrupt):
@@ -88,6 +92,8 @@ class Search:
             priors=(*self._given(space, target), *predicted, *space.starts),
             fidelity=asked.fidelity,
         )
+        if not (asked.features or asked.starts or others):
+            request.suggest = lambda: self._suggested(space, target)
         self._context = StudyContext(request, self.store)
         if self.join:
             self._share()
@@ -196,11 +202,24 @@ class Search:
     def _predicted(self, path: Path, space: Space, target: Target) -> tuple[Setting, ...]:
         """The warm start: predicted settings for the program of a features file."""
         from autotune.api.features import read_features
-        from autotune.prediction import find_model, warm_start_settings
 
-        found = warm_start_settings(read_features(path), space, find_model(), target.library.family)
+        return self._told(read_features(path), space, target, "")
+
+    def _suggested(self, space: Space, target: Target) -> tuple[Setting, ...]:
+        """The warm start where the database has a trace of the program; else nothing."""
+        from autotune.api.features import stored_features
+
+        known = stored_features(self.store, self.study.key)
+        return () if known is None else self._told(known, space, target, " from a stored trace")
+
+    def _told(
+        self, features: Features, space: Space, target: Target, origin: str
+    ) -> tuple[Setting, ...]:
+        from autotune.api.predict import warm_start
+
+        found = warm_start(features, space, target)
         words = "; ".join(short_setting(p.to_json()) for p in found) or "only the default"
-        self.say(f"warm start with predicted settings: {words}")
+        self.say(f"warm start with predicted settings{origin}: {words}")
         return tuple(found)
 
     def _stopped(self, status: str, result: Result | None) -> None:

@@ -44,7 +44,7 @@ def acting_setting(setting: Setting, helpers: Sequence[Setting], space: Space) -
         if any(name in setting for name in helper):
             continue
         joint = setting.updated(helper)
-        if space.is_valid(joint) and space.canonical(joint) == joint and _acts(joint, space):
+        if space.is_canonical(joint) and _acts(joint, space):
             return joint
     return None
 

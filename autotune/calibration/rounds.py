@@ -32,7 +32,7 @@ CLEAR = 3.0
 FASTEST = 5
 """Number of levels that are timed again for a point."""
 REPEATS = 2
-MOST_WINNERS, TIMES = 12, 8
+MOST_WINNERS, TIMES = 16, 8
 """The fastest settings are timed so many times more, at the end.  A machine changes its state: two
 virtual processors that share a cache now may not a minute later, and a copy that was faster is then
 seven times slower.  A few runs of one minute do not see it."""
@@ -111,7 +111,7 @@ def joint_settings(seen: Found, space: Space) -> dict[Setting, list[Point]]:
             if any(name in together for name in setting) or len(chosen) == JOINT:
                 continue
             whole = together.updated(setting)
-            if space.is_valid(whole) and space.canonical(whole) == whole:
+            if space.is_canonical(whole):
                 chosen.append(setting)
         for size in range(2, len(chosen) + 1):
             wanted.setdefault(joined(chosen[:size]), []).append(point)
@@ -133,19 +133,32 @@ class CalibrationRounds:
     points: int = 0
 
     def winners(self) -> dict[Setting, list[Point]]:
-        """The fastest setting of each point, with the points of the operations at which it is; the
-        :data:`MOST_WINNERS` that win at most points."""
-        best: dict[Point, tuple[float, str, Setting]] = {}
-        for setting, points in self.logs.items():
-            for point, logs in points.items():
-                own = (statistics.fmean(logs), setting.key, setting)
-                if own[0] < -max(GAIN, CLEAR * self.scatter.get(point, 0.0)):
-                    best[point] = min(best.get(point, own), own)
-        won: dict[Setting, list[Point]] = {}
-        for point, (_, _, setting) in best.items():
-            won.setdefault(setting, []).append(point)
-        most = sorted(won, key=lambda setting: (-len(won[setting]), setting.key))[:MOST_WINNERS]
-        return {s: points_of(dict.fromkeys(p.operation for p in won[s])) for s in most}
+        """For each operation the setting with the largest gains, and the best one that shares no
+        value with it: where the first is uncertain, another way may be not.  At most
+        :data:`MOST_WINNERS`, with all points of the operations that they make faster."""
+        chosen: dict[Setting, float] = {}
+        for operation in (*MESSAGES, *COLLECTIVES):
+            gains = {s: self._gain(s, operation) for s in self.logs}
+            order = sorted((-gain, s.key, s) for s, gain in gains.items() if gain)
+            if not order:
+                continue
+            best = order[0][2]
+            other = next((s for _, _, s in order if not set(best.items()) & set(s.items())), best)
+            for setting in (best, other):
+                chosen[setting] = max(chosen.get(setting, 0.0), gains[setting])
+        most = sorted(chosen, key=lambda setting: (-chosen[setting], setting.key))[:MOST_WINNERS]
+        every = (*MESSAGES, *COLLECTIVES)
+        return {s: points_of(name for name in every if self._gain(s, name)) for s in most}
+
+    def _gain(self, setting: Setting, operation: str) -> float:
+        """Sum of the gains at the points of an operation, beyond noise, as log ratios."""
+        means = {
+            point: statistics.fmean(logs)
+            for point, logs in self.logs[setting].items()
+            if point.operation == operation
+        }
+        bars = {p: max(GAIN, CLEAR * self.scatter.get(p, 0.0)) for p in means}
+        return sum(-mean for p, mean in means.items() if mean < -bars[p])
 
     @property
     def grid(self) -> int:

@@ -38,7 +38,7 @@ def predict(
         opt(
             "--leave-out WHAT",
             "What is left out and predicted in turn: program, or, to see whether the model "
-            "transfers, cluster, ranks or machine.",
+            "transfers, cluster, ranks, machine or program+machine.",
         ),
     ] = "program",
     models: Annotated[
@@ -54,7 +54,8 @@ def predict(
     """Leave each program out in turn, predict its setting, and compare with its recorded runs."""
     from autotune.prediction import GROUPS, KINDS, training_set
     from autotune.prediction import evaluate as judge
-    from autotune.prediction.evaluation import class_wide
+    from autotune.prediction.evaluation import METHODS, class_wide
+    from autotune.prediction.program_effects import COMPOSED
 
     sources = [*(datasets or []), *(from_ or [])]
     if not sources:
@@ -63,9 +64,11 @@ def predict(
         raise UsageError(
             f"--leave-out {leave_out!r} is not known; expected one of {', '.join(GROUPS)}"
         )
-    unknown = [m for m in models or [] if m not in KINDS]
+    unknown = [m for m in models or [] if m not in METHODS]
     if unknown:
-        raise UsageError(f"--model {unknown[0]!r} is not known; expected one of {', '.join(KINDS)}")
+        raise UsageError(
+            f"--model {unknown[0]!r} is not known; expected one of {', '.join(METHODS)}"
+        )
     if picture is not None:
         check_writable(picture)
     data = training_set(sources, split)
@@ -76,7 +79,14 @@ def predict(
             "add a dataset"
         )
     watch = _Counting(json_out == "-")
-    found = judge(data, leave_out, models or tuple(KINDS), class_wide(sources), watch)
+    calibrated = any(e.calibration is not None for e in data.examples)
+    kinds = tuple(models or (METHODS if calibrated else KINDS))
+    if COMPOSED in kinds and not calibrated:
+        raise UsageError(
+            f"--model {COMPOSED}: no dataset has a calibration.json; expected one with the file "
+            "that autotune calibrate wrote"
+        )
+    found = judge(data, leave_out, kinds, class_wide(sources), watch)
     if json_out:
         write_json(found.to_json(), json_out)
     if picture is not None:
@@ -108,7 +118,8 @@ class _Counting:
 
 def _print(found: Evaluation) -> None:
     out = console()
-    columns = ["method", ">performance", ">worst", ">share", ">slower", ">on null cells"]
+    columns = ["method", ">performance", ">worst", ">share", ">slower", ">as stated"]
+    columns += [">on null", ">covered"]
     rows = [
         [
             r.method,
@@ -116,7 +127,9 @@ def _print(found: Evaluation) -> None:
             f"{r.worst:.1%}",
             "-" if r.share is None else f"{r.share:.1%}",
             str(r.slower),
+            f"{r.harm:.1f}" if r.harm else "-",
             str(r.false),
+            "/".join(map(str, r.covered)) if r.covered[1] else "-",
         ]
         for r in found.rows
     ]
@@ -130,8 +143,9 @@ def _print(found: Evaluation) -> None:
     out.print(
         "performance: T_OPUB / T, mean over cells; share: gain / gain(OPUB), mean over "
         "cells with a possible gain; slower: number of cells that are slower than "
-        "their default beyond noise; on null cells: number of settings named where the "
-        "default is best",
+        "their default beyond noise; as stated: how many the stated chances expect; on null: "
+        "number of settings named where the default is best; covered: programs whose stated "
+        "95 % interval holds the measured gain",
         markup=False,
     )
 

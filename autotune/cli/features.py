@@ -48,11 +48,17 @@ def features(
         bool, opt("--list", "List every feature with its unit and definition; run nothing.")
     ] = False,
     guard: o.Guard = True,
+    store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
 ) -> None:
-    """Trace one run of a program and write its communication features (app_features.json)."""
-    from autotune.api.features import traced_features
+    """Trace one run of a program and write its communication features (app_features.json).
+
+    The results database keeps them, too: a search of the program then begins with predicted
+    settings.
+    """
+    from autotune.api.features import keep_features, traced_features
     from autotune.api.target import find_target
+    from autotune.store import Store
     from autotune.targets.metric import failure_lines
     from autotune.targets.target import TargetRequest
 
@@ -67,6 +73,8 @@ def features(
     check_writable(out)
     found, traced = traced_features(target, method, guard)
     found.save(out)
+    with Store.open(store) as opened:
+        keep_features(found, target, opened)
     if json_out:
         write_json(found.to_json(), json_out)
     if metric and traced.record.state == "no_metric":

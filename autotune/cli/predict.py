@@ -74,7 +74,7 @@ def predict(
         str | None,
         opt(
             "--budget TIME",
-            "Machine time for --check, for example 90s or 10m. Default: no limit.",
+            "Machine time for --check, for example 90s or 10m. Default: at most 24 runs.",
             CHECK,
         ),
     ] = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,6 +14,9 @@ from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.terminal.render import console, table, write_json
+
+if TYPE_CHECKING:
+    from autotune.prediction import TrainingSet
 
 From = Annotated[
     list[str] | None,
@@ -50,7 +53,8 @@ def train(
         str,
         opt(
             "--model M",
-            "Kind of model: auto (the best on programs left out), knn, mlp, ranking or exposure.",
+            "Kind of model: auto (the best on programs left out), knn, mlp, ranking or exposure; "
+            "or composed: how programs differ from what a calibration of their machine composes.",
         ),
     ] = "auto",
     preset: Annotated[
@@ -76,10 +80,12 @@ def train(
     from autotune.api.datasets import dataset_of_traced
     from autotune.prediction import default_place, model_of, training_set
     from autotune.prediction import train as fit
+    from autotune.prediction.program_effects import COMPOSED, own_place
     from autotune.terminal.progress import ProgressState
 
-    kinds = _kinds(model, preset)
-    place = out or default_place()
+    composed = model == COMPOSED and preset is None
+    kinds = () if composed else _kinds(model, preset)
+    place = out or (own_place() if composed else default_place())
     if out is None:
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
@@ -100,6 +106,9 @@ def train(
                 "(folder features)"
             )
         data = training_set(folders, split)
+        if composed:
+            _learn_effects(data, place, json_out)
+            return
         with ProgressState(json_out == "-") as say:
             done = [fit(kind, data.examples, data.defaults, watch=say) for kind in kinds]
         best = min(done, key=lambda t: t.cost)
@@ -134,6 +143,63 @@ def train(
     shown.print(f"{best.kind} written to {place}", markup=False, soft_wrap=True)
 
 
+def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None:
+    import dataclasses
+    import json
+
+    from autotune.prediction.program_effects import COMPOSED, ProgramEffects
+
+    known = [one for one in data.examples if one.calibration is not None]
+    if not known:
+        raise UsageError(
+            f"--model {COMPOSED}: no dataset has a calibration.json; expected one with the file "
+            "that autotune calibrate wrote"
+        )
+    found = ProgramEffects.fit(known)
+    about = {
+        "data": data.hash,
+        "sources": [Path(source).name for source in data.sources],
+        "programs": list(data.apps),
+        "machines": list(data.machines),
+        "mpis": list(data.mpis),
+    }
+    found = dataclasses.replace(found, about=about)
+    write_text(place, json.dumps(found.to_json(), indent=2) + "\n")
+    if json_out:
+        told = {
+            "schema": "autotune-training-1",
+            "model": str(place),
+            "kind": COMPOSED,
+            "options": {"situations": found.to_json()["situations"]},
+            "cost": {},
+            "cells": len(known),
+            "programs": list(data.apps),
+            "settings": 0,
+            "data": data.hash,
+            "notes": list(data.notes),
+        }
+        write_json(told, json_out)
+    if json_out == "-":
+        return
+    out = console()
+    out.print(f"{len(known)} cells of {len(data.apps)} programs", markup=False)
+    rows = [
+        [
+            "several" if situation.across else "one",
+            "more" if situation.crowded else "not more",
+            f"{one.programs}",
+            f"{one.slope:.2f}",
+            f"{one.between:.2f}",
+            f"{one.waiting:.2f}",
+            f"{one.floor:.3f}",
+        ]
+        for situation, one in sorted(found.situations.items())
+    ]
+    columns = ["nodes", "ranks than cores", ">programs", ">slope", ">between", ">waiting", ">floor"]
+    out.print(table("", columns, rows))
+    out.print(f"{COMPOSED} written to {place}", markup=False, soft_wrap=True)
+
+
 def _options(options: object) -> str:
     return ", ".join(f"{k}={v}" for k, v in dict(options).items())  # type: ignore[call-overload]
 
@@ -142,7 +208,9 @@ def _kinds(model: str, preset: str | None) -> tuple[str, ...]:
     from autotune.prediction import CHOICES, THESIS
 
     if model != "auto" and model not in CHOICES:
-        raise UsageError(f"--model {model!r} is not known; expected auto, {', '.join(CHOICES)}")
+        raise UsageError(
+            f"--model {model!r} is not known; expected auto, {', '.join(CHOICES)} or composed"
+        )
     if preset is None:
         return CHOICES if model == "auto" else (model,)
     if preset != "thesis":

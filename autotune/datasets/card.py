@@ -20,6 +20,7 @@ from autotune.names import ConfigName, PlainName, is_plain
 from autotune.space import InactiveParameters, Setting, Space
 from autotune.wording import MAY_BE_OTHERS, UNGUARDED, count
 from runner.files import MIB, read_text
+from runner.machine import Machine
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
@@ -117,6 +118,18 @@ class RecordedMachine(CardModel):
     memory_bytes: int = Field(default=0, ge=0)
     kernel: str = ""
     virtualised: str = ""
+
+    @classmethod
+    def of(cls, machine: Machine) -> RecordedMachine:
+        """The machine as a card names it."""
+        return cls(
+            fingerprint=machine.fingerprint,
+            cpu_model=machine.cpu_model,
+            cores=machine.cores,
+            memory_bytes=machine.memory_bytes,
+            kernel=machine.kernel,
+            virtualised=machine.virtualised,
+        )
 
 
 class Cell(CardModel):

@@ -35,6 +35,8 @@ SPACES = "spaces"
 SPACE = "space.toml"
 FEATURES = "features"
 """Folder with one features file for each cell, named by its key."""
+CALIBRATION = "calibration.json"
+"""What "autotune calibrate" measured of the machine and the cluster, if it did."""
 SETTINGS_BYTES = 64 * MIB
 """Largest list of settings, in bytes."""
 

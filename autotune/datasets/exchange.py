@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import json
 import math
 import os
 import shutil
@@ -20,10 +21,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from autotune.artifacts import content_id
 from autotune.datasets.campaign import commit_of, row_of
 from autotune.datasets.card import CARD, Card, Cell, RecordedMachine
 from autotune.datasets.catalog import FOLDER, folder_of
 from autotune.datasets.dataset import (
+    CALIBRATION,
     FEATURES,
     SETTINGS,
     SPACE,
@@ -39,7 +42,7 @@ from autotune.names import EXPECTED, is_plain, plain_name, slug
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.run_history import HistoryEntry, entry_of
-from runner.files import MIB, open_regular
+from runner.files import MIB, open_regular, read_text
 from runner.machine import describe_machine
 from runner.trace import FeaturesError, load_features
 
@@ -163,7 +166,8 @@ class _Copy:
 
 
 MOST_RUNS = 1_000_000
-_FILES = {CARD, SPACE, "README.md", "LICENSE"}
+CALIBRATION_BYTES = 64 * MIB
+_FILES = {CARD, SPACE, CALIBRATION, "README.md", "LICENSE"}
 _FOLDERS = {SPACES: ".toml", SETTINGS: ".json", SHARDS: ".parquet", FEATURES: ".json"}
 
 
@@ -227,14 +231,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
         title="Runs of studies, as they were searched",
         why="exported from a results database",
         date=f"{datetime.date.today()}",
-        machine=RecordedMachine(
-            fingerprint=machine.fingerprint,
-            cpu_model=machine.cpu_model,
-            cores=machine.cores,
-            memory_bytes=machine.memory_bytes,
-            kernel=machine.kernel,
-            virtualised=machine.virtualised,
-        ),
+        machine=RecordedMachine.of(machine),
         mpi=mpi,
         protocol=("settings were chosen by a search: not a random sample",),
         measured_s=round(sum(row.wall_s for row in rows), 1),
@@ -351,6 +348,19 @@ def _umask() -> int:
     return mask
 
 
+def _check_calibration(path: Path) -> None:
+    """Its id shows whether anybody changed the file, if there is one."""
+    if not path.is_file():
+        return
+    try:
+        data = json.loads(read_text(path, CALIBRATION_BYTES))
+        stated = data.pop("id")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
+        raise UsageError(f"{path}: not a calibration ({problem!r})") from None
+    if stated != content_id(data):
+        raise UsageError(f"{path}: its content does not match its id {stated!r}")
+
+
 def check_dataset(dataset: Dataset) -> None:
     """Read all files once; raises UsageError for the first error."""
     _refuse_strangers(dataset.folder)
@@ -365,6 +375,7 @@ def check_dataset(dataset: Dataset) -> None:
             load_features(path)
         except FeaturesError as problem:
             raise UsageError(f"{problem}") from None
+    _check_calibration(dataset.folder / CALIBRATION)
     runs = dataset.runs()
     for cell in dataset.cells:
         space = dataset.space(cell)

@@ -1,8 +1,10 @@
 """Composition: the time of a program under a setting, from its work and a machine's responses.
 
-T' = T + the sum over its work of (calls x time under the default x (response - 1)).  Computing and
-waiting for others stay as they are: no more of a program's time responds than its calls cost on the
-calibrated machine, and no more than the trace saw in them.
+T' = T + the sum over its work of (time that responds x (response - 1)).  Computing stays as it is.
+What its calls cost on the calibrated machine responds, and no more than the trace saw in them.  Of
+what the trace saw beyond that, the time by which other ranks were quicker is waiting for computing
+and stays, too.  The rest may be waiting for others' messages, as in a wavefront, or for a processor
+that several ranks share: a part of it responds, which is learned from programs (``waiting``).
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from autotune.calibration.response import Calibration, Response, ResponseTable
-from autotune.prediction.workload import Work, timed_s, workload
+from autotune.prediction.workload import Work, near, timed_s, workload
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features
 
@@ -44,28 +46,45 @@ class Composed:
 
 @dataclass(frozen=True)
 class Composition:
-    """A program on a calibrated machine.  ``shares``: the share of the run time of each work that
-    responds to settings, 0 to 1.  ``blind``: whether the table says nothing of it, as of messages
-    within a node in a program across nodes."""
+    """A program on a calibrated machine.
+
+    ``shares``: the share of the run time of each work that responds to settings, 0 to 1.
+    ``communicates``: that of all MPI calls.  ``blind``: whether the table says nothing of it, as of
+    messages within a node in a program across nodes.
+    """
 
     table: ResponseTable
     work: tuple[Work, ...]
     shares: tuple[float, ...]
     blind: tuple[bool, ...]
+    communicates: float = 0.0
 
     @classmethod
-    def of(cls, features: Features, calibration: Calibration) -> Composition | None:
-        """None if the calibration has no table for the program's nodes."""
+    def of(
+        cls, features: Features, calibration: Calibration, waiting: float = 0.0
+    ) -> Composition | None:
+        """``waiting``: the part of the waiting for messages that responds, 0 to 1.
+
+        None if the calibration has no table for the program's nodes.
+        """
         table = calibration.table(features.ranks, features.nodes)
         if table is None:
             return None
         work = tuple(workload(features, table.us))
-        costs = [(w.calls * (table.us(w.operation, w.size) or 0.0) / 1e6, w.seconds) for w in work]
         whole = timed_s(features)
-        shares = [min(cost, spent) / whole for cost, spent in costs]
-        most = max(1.0, sum(shares))
         blind = tuple(w.far is not None and w.far != (table.nodes > 1) for w in work)
-        return cls(table, work, tuple(share / most for share in shares), blind)
+        known = [near if hidden and table.nodes > 1 else table.us for hidden in blind]
+        certain = [
+            min(w.calls * (us(w.operation, w.size) or 0.0) / 1e6, w.seconds)
+            for w, us in zip(work, known, strict=True)
+        ]
+        shares = [
+            (own + waiting * max(w.least - own, 0.0)) / whole
+            for own, w in zip(certain, work, strict=True)
+        ]
+        most = max(1.0, sum(shares))
+        inside = sum(w.seconds for w in work) / whole
+        return cls(table, work, tuple(s / most for s in shares), blind, min(inside, 1.0))
 
     @property
     def responds(self) -> float:

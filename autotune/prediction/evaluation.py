@@ -18,8 +18,10 @@ from autotune.anova.classwide import direct_setting
 from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import dataset_table
 from autotune.datasets import load
+from autotune.prediction.composed import ComposedModel
 from autotune.prediction.examples import Example, Floats, TrainingSet, means
 from autotune.prediction.predictor import KINDS
+from autotune.prediction.program_effects import COMPOSED, ProgramEffects
 from autotune.prediction.scorer import described
 from autotune.prediction.training import Group, Watch, by_program, silent, train
 from autotune.space import Setting
@@ -29,10 +31,13 @@ GROUPS: dict[str, Group] = {
     "cluster": lambda e: e.cluster,
     "ranks": lambda e: e.ranks,
     "machine": lambda e: e.machine,
+    "program+machine": lambda e: (e.app, e.machine),
 }
 """How examples are grouped; one group is left out at a time.  With clusters, rank counts and
 machines the same program may be in training and in the group left out: this tests whether a model
-carries over to another cluster, rank count or machine."""
+carries over to another cluster, rank count or machine.  With program+machine nothing is learned
+from the program or from the machine."""
+METHODS = (*KINDS, COMPOSED)
 
 ClassWide = Callable[[Sequence[Example]], Setting]
 
@@ -71,7 +76,8 @@ def evaluate(
     """Leave one group out at a time and score the setting that each method names for its cells.
 
     Everything that is chosen (options, caution, the best single setting) is chosen without the
-    group.  ``classwide`` chooses one setting for the programs it is given.  Raises KeyError if
+    group.  The kind COMPOSED judges the cells whose dataset has a calibration; the default counts
+    for others.  ``classwide`` chooses one setting for the programs it is given.  Raises KeyError if
     ``left_out`` is no key of GROUPS, ValueError for an unknown kind of model.
     """
     group = GROUPS[left_out]
@@ -79,7 +85,7 @@ def evaluate(
     groups = list(dict.fromkeys(group(e) for e in data.examples))
     for number, out in enumerate(groups, 1):
         watch(f"{left_out} {number} of {len(groups)}: {out}")
-        inside = [e for e in data.examples if group(e) != out]
+        inside = kept_for(data.examples, left_out, out)
         outside = [e for e in data.examples if group(e) == out]
         for method, verdicts in _judge(inside, outside, data.defaults, kinds, classwide).items():
             found.setdefault(method, []).extend(verdicts)
@@ -109,14 +115,42 @@ def _judge(
         chosen = classwide(inside)
         found["class-wide"] = [score_prediction(e, _place(e, chosen)) for e in outside]
     for kind in kinds:
+        if kind == COMPOSED:
+            found[kind] = score_composed(ComposedModel(ProgramEffects.fit(inside)), outside)
+            continue
         predictor = train(kind, inside, defaults).predictor
-        found[kind] = [
-            score_prediction(
-                e, _place(e, predictor.name(described(e.features), e.settings).setting)
-            )
-            for e in outside
-        ]
+        for e in outside:
+            named = predictor.name(described(e.features), e.settings)
+            index = _place(e, named.setting)
+            stated = Stated(named.harm, index, named.interval) if index else None
+            found.setdefault(kind, []).append(score_prediction(e, index, stated))
     return found
+
+
+def kept_for(examples: Sequence[Example], left_out: str, out: object) -> list[Example]:
+    """The examples from which a group's answers are learned."""
+    group = GROUPS[left_out]
+    if left_out != "program+machine":
+        return [e for e in examples if group(e) != out]
+    apps, machines = zip(*[(e.app, e.machine) for e in examples if group(e) == out], strict=True)
+    return [e for e in examples if e.app not in apps and e.machine not in machines]
+
+
+def score_composed(model: ComposedModel, outside: Sequence[Example]) -> list[PredictionScore]:
+    """The scores of what the model names among the settings that each cell has recorded.  Intervals
+    are those of the setting with the best score, named or not."""
+    scores = []
+    for e in outside:
+        found = None if e.calibration is None else model.composition(e.features, e.calibration)
+        judged = [] if found is None else model.judge(found, e.features, e.settings[1:])
+        named = model.choose(judged)
+        shown = named if named.setting else min(judged, key=lambda one: one.log, default=None)
+        stated = None
+        if shown is not None:
+            interval = shown.interval(model.effects.of(e.features).dof)
+            stated = Stated(shown.harm, _place(e, shown.setting), interval)
+        scores.append(score_prediction(e, _place(e, named.setting), stated))
+    return scores
 
 
 def best_single(inside: Sequence[Example], example: Example) -> int:
@@ -139,11 +173,22 @@ def _place(example: Example, setting: Setting) -> int:
 
 
 @dataclass(frozen=True)
+class Stated:
+    """What a model says of the setting with this index: its chance of being slower, and the 95 %
+    interval of its gain."""
+
+    harm: float
+    index: int
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
 class PredictionScore:
     """The score of one setting on one cell.  ``performance`` is T_OPUB / T, on a null cell
     T_default / T; ``share`` is gain / gain(OPUB), None on a null cell; ``slower``: slower than the
     default by more than the noise; ``false``: another setting than the default was named on a null
-    cell."""
+    cell.  ``harm``: the stated chance of being slower, 0 for the default.  ``covered``: whether the
+    stated 95 % interval holds the measured gain; None where none was stated."""
 
     cell: str
     app: str
@@ -153,15 +198,21 @@ class PredictionScore:
     share: float | None
     slower: bool
     false: bool
+    harm: float = 0.0
+    covered: bool | None = None
 
     def to_json(self) -> dict[str, Any]:
         finite = self.ratio if np.isfinite(self.ratio) else None
         return {**self.__dict__, "ratio": finite}
 
 
-def score_prediction(example: Example, index: int) -> PredictionScore:
+def score_prediction(example: Example, index: int, stated: Stated | None = None) -> PredictionScore:
     """The score of naming the setting with this index for this cell."""
     ratio = float(example.ratios[index])
+    covered = None
+    if stated is not None and stated.interval is not None:
+        low, high = stated.interval
+        covered = low <= 1 / example.measured(stated.index) - 1 <= high
     return PredictionScore(
         cell=example.key,
         app=example.app,
@@ -171,6 +222,8 @@ def score_prediction(example: Example, index: int) -> PredictionScore:
         share=_share(example, 1 / ratio - 1),
         slower=index > 0 and bool(example.logs[index] > example.beyond_noise(index)),
         false=example.null and index > 0,
+        harm=stated.harm if stated is not None and index > 0 else 0.0,
+        covered=covered,
     )
 
 
@@ -220,6 +273,21 @@ class EvaluationRow:
     def false(self) -> int:
         return sum(v.false for v in self.verdicts)
 
+    @property
+    def harm(self) -> float:
+        """The number of cells that are slower, as the stated chances expect it."""
+        return sum(v.harm for v in self.verdicts)
+
+    @property
+    def covered(self) -> tuple[int, int]:
+        """Of how many programs the stated interval holds the measured gain, and of how many one was
+        stated: each program's first cell with an interval counts."""
+        first: dict[str, bool] = {}
+        for v in self.verdicts:
+            if v.covered is not None:
+                first.setdefault(v.app, v.covered)
+        return sum(first.values()), len(first)
+
     def to_json(self) -> dict[str, Any]:
         return {
             "method": self.method,
@@ -228,6 +296,8 @@ class EvaluationRow:
             "share": self.share,
             "slower_than_default": self.slower,
             "named_on_null_cells": self.false,
+            "slower_as_stated": self.harm,
+            "intervals_hold": dict(zip(("programs", "of"), self.covered, strict=True)),
             "cells": [v.to_json() for v in self.verdicts],
         }
 

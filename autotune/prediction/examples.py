@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.anova.best_known import best_known
+from autotune.calibration.response import CALIBRATIONS, Calibration
 from autotune.datasets import Cell, Dataset, Landscape, load
-from autotune.datasets.dataset import FEATURES
+from autotune.datasets.dataset import CALIBRATION, FEATURES
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Value
 from autotune.wording import count
@@ -46,7 +47,7 @@ class Example:
     ``settings[0]`` is the default.  ``runs`` has one tuple for each setting: T / T_default of its
     runs, infinite for a run that failed.  ``opub`` is T_OPUB / T_default; it is 1 if the cell is
     ``null``, which means that nothing beats the default by more than the noise.  ``mpi`` is "family
-    version", ``machine`` a fingerprint.
+    version", ``machine`` a fingerprint, ``calibration`` that of the machine, if there is one.
     """
 
     key: str
@@ -60,6 +61,7 @@ class Example:
     null: bool = True
     machine: str = ""
     mpi: str = ""
+    calibration: Calibration | None = None
 
     @cached_property
     def ratios(self) -> Floats:
@@ -70,6 +72,12 @@ class Example:
         medians = np.array([statistics.median(r) if r else math.inf for r in self.runs])
         medians[0] = 1.0
         return np.maximum(medians, 1.0) if self.null else medians
+
+    def measured(self, index: int) -> float:
+        """Median T / T_default of a setting as it was measured, on a null cell too; infinite if it
+        failed."""
+        runs = self.runs[index]
+        return statistics.median(runs) if runs else math.inf
 
     @cached_property
     def logs(self) -> Floats:
@@ -185,12 +193,13 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
     defaults: dict[str, Value] = {}
     for place in places:
         dataset = load(place)
+        calibration = stored_calibration(dataset)
         if dataset.card.unguarded:
             notes.append(f"{dataset.name}: {dataset.card.unguarded}")
         for cell in dataset.cells:
             if split is not None and cell.split != split:
                 continue
-            found = _example(dataset, cell, len(places) > 1)
+            found = _example(dataset, cell, len(places) > 1, calibration)
             if isinstance(found, str):
                 notes.append(found)
                 continue
@@ -200,7 +209,9 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
     return TrainingSet(tuple(examples), tuple(str(p) for p in places), defaults, tuple(notes))
 
 
-def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
+def _example(
+    dataset: Dataset, cell: Cell, several: bool, calibration: Calibration | None
+) -> Example | str:
     """The cell as an example, or the reason why it cannot be one."""
     where = f"{dataset.name}/{cell.key}"
     space = dataset.space(cell)
@@ -234,7 +245,15 @@ def _example(dataset: Dataset, cell: Cell, several: bool) -> Example | str:
         null=null,
         machine=dataset.card.machine.fingerprint,
         mpi=dataset.card.mpi,
+        calibration=calibration,
     )
+
+
+def stored_calibration(dataset: Dataset) -> Calibration | None:
+    """The calibration of the dataset's machine and cluster; None if it has none.  Raises UsageError
+    if the file is wrong."""
+    path = dataset.folder / CALIBRATION
+    return CALIBRATIONS.read(path) if path.is_file() else None
 
 
 def stored_features(dataset: Dataset, cell: Cell) -> Features | None:

@@ -8,7 +8,7 @@ only; they are divided among sizes and operations.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from autotune.prediction.exposure import PATTERN_SHARES
 from runner.trace import Features, Profile
@@ -17,6 +17,9 @@ from runner.trace.schema import COLLECTIVES, SIZE_BINS
 
 Cost = Callable[[str, float], float | None]
 """Microseconds of a calibrated operation at a message size; None if it was not calibrated."""
+_NEAR_US, _NEAR_BYTES_PER_US = 1.0, 4000.0
+"""Latency and rate of messages within a node, for programs across nodes: their calibration has
+nothing of them, and they must not take the time of messages between nodes."""
 
 _SINGLE, _AROUND, _MANY = "pingpong", "exchange", "bw"
 _WINDOW = 64.0
@@ -37,8 +40,9 @@ class Work:
 
     ``operation`` is one of a calibration and ``size`` its message size in bytes.  ``calls`` is the
     number of its calls by a rank, a mean over the ranks; it need not be whole.  ``seconds`` is the
-    largest time of a rank that can have gone into them, waiting included.  ``far``: between nodes;
-    None if the trace does not say it.
+    time that went into them, waiting included, and ``least`` what is left of it without the time by
+    which other ranks were quicker: both means over the ranks.  Without a profile ``least`` is 0:
+    nothing is known of it.  ``far``: between nodes; None if the trace does not say it.
     """
 
     operation: str
@@ -46,6 +50,7 @@ class Work:
     calls: float
     seconds: float
     far: bool | None = None
+    least: float = 0.0
 
 
 def workload(features: Features, cost: Cost) -> list[Work]:
@@ -72,7 +77,9 @@ def _profiled(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
     found: list[Work] = []
     for row in profile.rows:
         if row.operation in _CALIBRATED and row.calls and not row.nonblocking:
-            found.append(Work(row.operation, _own_size(row), row.calls, row.seconds, row.far))
+            least = row.seconds - row.waiting_s
+            size = _own_size(row)
+            found.append(Work(row.operation, size, row.calls, row.seconds, row.far, least))
     waits = [row for row in profile.rows if row.operation == "wait" and row.calls]
     requests = sum(row.bytes for row in waits) / (sum(row.calls for row in waits) or 1.0)
     sent = [row for row in profile.rows if row.operation == "send" and row.calls]
@@ -87,7 +94,17 @@ def _profiled(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
             around = max(1.0, min(neighbours, 2.0))
             messages.append((_AROUND, size, row.calls / around, row.far))
     spent = sum(row.seconds for row in profile.rows if row.operation in _WAITS)
-    return found + _divided(messages, spent, cost)
+    waiting = sum(profile.waiting.get(name, 0.0) for name in _WAITS)
+    across = any(far for *_, far in messages)
+    divided = _divided(messages, spent, cost, near if across else cost)
+    kept = max(1 - waiting / spent, 0.0) if spent else 0.0
+    return found + [replace(work, least=work.seconds * kept) for work in divided]
+
+
+def near(operation: str, size: float) -> float:
+    """Microseconds of messages within a node, roughly."""
+    count = {_MANY: _WINDOW, _SINGLE: 2.0}.get(operation, 1.0)
+    return count * (_NEAR_US + size / _NEAR_BYTES_PER_US)
 
 
 def _own_size(row: ProfileRow) -> float:
@@ -145,10 +162,18 @@ def _size(operation: str, features: Features) -> float:
 
 
 def _divided(
-    calls: Iterable[tuple[str, float, float, bool | None]], seconds: float, cost: Cost
+    calls: Iterable[tuple[str, float, float, bool | None]],
+    seconds: float,
+    cost: Cost,
+    inside: Cost | None = None,
 ) -> list[Work]:
-    """Work with the seconds divided in proportion to the cost of the calls."""
-    known = [(*one, cost(one[0], one[1])) for one in calls if one[2] > 0]
+    """Work with the seconds divided in proportion to the cost of the calls; ``inside`` is the cost
+    within a node, if it is another."""
+    known = [
+        (*one, (inside if inside and one[3] is False else cost)(one[0], one[1]))
+        for one in calls
+        if one[2] > 0
+    ]
     costs = [n * us / 1e6 if us is not None else 0.0 for _, _, n, _, us in known]
     whole = sum(costs)
     if not whole or not seconds:

@@ -244,6 +244,10 @@ class Space:
         """Whether a setting satisfies all conditions and constraints."""
         return not self.violations(setting)
 
+    def is_canonical(self, setting: Setting) -> bool:
+        """Whether a setting is valid and none of its values is without effect."""
+        return self.is_valid(setting) and self.canonical(setting) == setting
+
     def combinations(self) -> int:
         """Product of the numbers of choices: an upper bound of the number of distinct settings."""
         return math.prod(len(parameter.choices) for parameter in self.parameters)

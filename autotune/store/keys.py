@@ -141,6 +141,14 @@ class StudyKey:
         return f"{title} (default) and {', '.join(self.others)}" if self.others else title
 
     @property
+    def traced_as(self) -> str:
+        """Hash of what a trace depends on: the program, its ranks and its place, not what is
+        measured of it."""
+        app = [self.app.program_hash, list(self.app.argv), self.app.input]
+        place = [self.machine.hash, self.mpi.hash, self.ranks, self.cluster]
+        return digest([app, place, self.conditions.get("stdin")])
+
+    @property
     def context(self) -> str:
         """Hash of the conditions of a run; equal contexts make runs of one setting comparable."""
         return digest(self._context_parts())

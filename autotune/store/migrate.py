@@ -33,6 +33,7 @@ from autotune.store.schema import (
     read_back_value,
     role,
     run,
+    traced,
 )
 from runner.types import ReadBack
 
@@ -90,6 +91,11 @@ def _to_5(connection: Connection, dialect: Dialect) -> None:
     connection.exec_driver_sql("ALTER TABLE run ADD COLUMN metric_count INTEGER")
 
 
+def _to_6(connection: Connection, dialect: Dialect) -> None:
+    """Add the features of traced programs."""
+    traced.create(connection)
+
+
 @dataclass(frozen=True)
 class Schema:
     """A schema version; ``create`` makes it from nothing, and ``steps[n]`` makes n from n - 1."""
@@ -99,7 +105,9 @@ class Schema:
     steps: Mapping[int, Step] = field(default_factory=dict)
 
 
-CURRENT = Schema(SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4, 5: _to_5})
+CURRENT = Schema(
+    SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4, 5: _to_5, 6: _to_6}
+)
 
 
 def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:

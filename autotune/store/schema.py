@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from autotune.store.database import Dialect
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 PRODUCT = "mpi-autotune"
 
 metadata = MetaData()
@@ -153,6 +153,15 @@ frozen_plan = Table(
     Column("created_at", String(32), nullable=False),
 )
 """Plans that a study stored before it measured: the finalists, looks and alpha of each round."""
+
+traced = Table(
+    "traced",
+    metadata,
+    Column("hash", String(64), primary_key=True),
+    Column("features", Text, nullable=False),  # JSON
+    Column("created_at", String(32), nullable=False),
+)
+"""The features of the last traced run of a program, by :attr:`StudyKey.traced_as`."""
 
 trial_value = Table(
     "trial_value",

@@ -223,6 +223,18 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return studies.stored_document(connection, study_id, name)
 
+    def keep_traced(self, key: StudyKey, features: Mapping[str, Any]) -> None:
+        """Store the features (JSON) of a traced run of the program of a study; they replace those
+        of an earlier one."""
+        with self._database.write() as connection:
+            self._database.dialect.lock(connection)
+            studies.keep_traced(connection, key.traced_as, features)
+
+    def traced(self, key: StudyKey) -> dict[str, Any] | None:
+        """The features of the last traced run of the program of a study; None if there is none."""
+        with self._database.read() as connection:
+            return studies.traced(connection, key.traced_as)
+
     def last_document(self, study_id: int, prefix: str) -> dict[str, Any] | None:
         """The document stored last of those whose name begins with ``prefix``; None without."""
         with self._database.read() as connection:

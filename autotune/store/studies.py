@@ -16,6 +16,7 @@ from sqlalchemy import (
     Select,
     Table,
     bindparam,
+    delete,
     func,
     insert,
     or_,
@@ -169,6 +170,20 @@ def last_document(connection: Connection, study_id: int, prefix: str) -> dict[st
     )
     found = connection.scalar(query)
     return None if found is None else load_object(str(found))
+
+
+def keep_traced(connection: Connection, traced_as: str, features: Mapping[str, Any]) -> None:
+    """Store the features of a traced run; they replace those of an earlier one.  The caller holds
+    the lock."""
+    connection.execute(delete(s.traced).where(s.traced.c.hash == traced_as))
+    values = {"hash": traced_as, "features": dump(dict(features)), "created_at": now()}
+    connection.execute(insert(s.traced).values(**values))
+
+
+def traced(connection: Connection, traced_as: str) -> dict[str, Any] | None:
+    """The features of the last traced run; None if there is none."""
+    found = connection.scalar(select(s.traced.c.features).where(s.traced.c.hash == traced_as))
+    return None if found is None else dict(load(str(found)))
 
 
 def summaries(connection: Connection) -> list[StudySummary]:

@@ -61,6 +61,9 @@ from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
 
+WARM_START = "warm-start"
+"""Document of a study: the settings that were suggested when it began."""
+
 
 class StudyRun:
     """Runs one study in an open session; :class:`StudyContext` makes it."""
@@ -83,8 +86,9 @@ class StudyRun:
     def run(self) -> Result:
         """Run or continue the study and return its result; raises as :func:`run_procedure`."""
         request = self.request
+        priors = (*self._suggested(), *request.priors)
         strategy = request.strategy(
-            request.space, seed=request.seed, priors=request.priors, options=request.options
+            request.space, seed=request.seed, priors=priors, options=request.options
         )
         self.evaluator.trial_ids = self.trial_store.ids
         self.evaluator.counts_calls = True
@@ -104,6 +108,21 @@ class StudyRun:
         self._conclude(result, answer)
         result.launched_s = self._launched_s - launched_before
         return result
+
+    def _suggested(self) -> tuple[Setting, ...]:
+        """What was suggested when the study began; it stays, whatever is suggested later."""
+        kept = self.trial_store.stored_document(WARM_START)
+        if kept is None:
+            if self.request.suggest is None or self.trial_store.trials:
+                return ()
+            settings = [setting.to_json() for setting in self.request.suggest()]
+            kept = self.trial_store.store_document(WARM_START, {"settings": settings})
+        found = tuple(Setting(one) for one in kept["settings"])
+        # Others may write to the database.
+        origin = f"the warm start of study {self.study.hash[:12]} in the results database"
+        for setting in found:
+            check_values(setting, origin, self.request.space)
+        return found
 
     @property
     def _launched_s(self) -> float:

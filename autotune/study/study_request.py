@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,9 @@ class StudyRequest:
     watch: Watcher = silent
     priors: tuple[Setting, ...] = ()
     """Settings that are tried first (the warm start)."""
+    suggest: Callable[[], Sequence[Setting]] | None = None
+    """Gives settings that are tried first as well.  It is asked once, when the study begins; so,
+    other than ``priors``, they are not part of the study's key."""
     join: bool = False
     """Whether other workers take part in the study; one of them makes the proofs."""
     fidelity: bool = False

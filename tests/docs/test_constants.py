@@ -309,7 +309,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ),
     (
         "calibrate",
-        "the {} settings that win at most points run {} times more",
+        "at most {} settings, run {} times more at all sizes",
         (calibration_rounds.MOST_WINNERS, calibration_rounds.TIMES),
     ),
     ("prediction", "Responses with fewer than {} runs", (composed.ENOUGH,)),

@@ -41,7 +41,7 @@ def record(
     for number, (key, size) in enumerate(zip(keys, SIZES, strict=True)):
         order = [i for i in range(len(SETTINGS)) for _ in range(6 if i == 0 else 3)]
         rows = [
-            _row(key, at, i, 0.5 * truth(size, SETTINGS[i]) * math.exp(rng.normal(0, 0.01)))
+            run_row(key, at, i, 0.5 * truth(size, SETTINGS[i]) * math.exp(rng.normal(0, 0.01)))
             for at, i in enumerate(order)
         ]
         write_shard(folder, rows)
@@ -51,7 +51,7 @@ def record(
     return dataset
 
 
-def _row(cell: str, order: int, setting: int, value_s: float) -> RunRow:
+def run_row(cell: str, order: int, setting: int, value_s: float) -> RunRow:
     return RunRow(
         cell=cell,
         block=0,

@@ -240,11 +240,11 @@ def test_a_migrated_database_is_as_a_new_one(version_1: str, tmp_path: Path) -> 
         assert shape(moved) == expected
 
 
-def test_the_schema_of_version_5_is_what_was_published(tmp_path: Path) -> None:
+def test_the_schema_of_version_6_is_what_was_published(tmp_path: Path) -> None:
     """A change of tables needs a new version and a step; then this test names that version."""
     place = tmp_path / "results.db"
     Store.open(place).close()
-    assert SCHEMA_VERSION == 5
+    assert SCHEMA_VERSION == 6
     found = {table.name: len(columns(place, table.name)) for table in metadata.sorted_tables}
     assert found == {
         "meta": 2,
@@ -255,6 +255,7 @@ def test_the_schema_of_version_5_is_what_was_published(tmp_path: Path) -> None:
         "trial": 18,
         "role": 7,
         "frozen_plan": 4,
+        "traced": 3,
         "trial_value": 4,
         "read_back": 2,
         "read_back_value": 7,

@@ -1,0 +1,399 @@
+"""How programs differ from what is composed for them: random effects, learned from programs.
+
+What a machine does is calibrated; what a program does is traced.  What is left is learned, apart
+for each situation (more ranks than cores, several nodes): whether programs answer as their
+composition says (``slope``), how far one differs from another in this (``between``), how much of
+their waiting for messages responds (``waiting``), what happens under settings that should not touch
+a program (``floor``), and what some settings do to the time in MPI that does not respond
+(``residuals``): another way of waiting, another mapping.  The witnesses are programs, not cells:
+two inputs of a program are one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib import resources
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from autotune.errors import UsageError
+from autotune.prediction.composition import MATTERS, Composition
+from autotune.prediction.examples import LEAST_NOISE, Example
+from autotune.prediction.parsing import integer, number, required_entry, sequence
+from autotune.space import Setting
+from autotune.space.trust import check_values
+from runner import files
+from runner.files import MIB
+from runner.trace import Features
+
+SCHEMA = "autotune-composed-1"
+COMPOSED = "composed"
+"""The name of the method, among the kinds of models: it needs a calibration."""
+SHIPPED = f"{COMPOSED}.json"
+_LARGEST = MIB
+COVERED = 0.01
+"""A setting that may act on a larger share of the run time without any measurement is not
+touched."""
+_TELLS = 0.02
+"""Composed gains above this, as log ratios, tell a program's slope; smaller effects its floor."""
+_WAITING = (0.0, 0.25, 0.5, 0.75, 1.0)
+_PRIOR_PROGRAMS = 2.0
+_PRIOR_SLOPE, _PRIOR_BETWEEN, _PRIOR_FLOOR = 0.9, 0.4, 0.01
+_PRIOR_RESIDUAL = 0.2
+"""What counts before any program was seen, as heavy as so many programs."""
+RESIDUAL_PARTS = (
+    Setting({"pml": "ucx"}),
+    Setting({"mpi_yield_when_idle": True}),
+    Setting({"bind_to": "none"}),
+    Setting({"map_by": "node"}),
+)
+"""Parts of settings that change how ranks wait or where they are."""
+_STRONG = 1.5
+_NEARLY = 1.02
+_RESTS = 0.05
+"""Smallest share of the run time that tells a residual."""
+_STEPS = 3
+_EXTREME = 1.0
+"""Limit of log ratios: a program that fails or becomes ten times faster must not decide alone."""
+
+
+class Situation(NamedTuple):
+    """What decides how programs wait: more ranks than cores, several nodes."""
+
+    crowded: bool
+    across: bool
+
+    @classmethod
+    def of(cls, features: Features) -> Situation:
+        return cls(features.ranks > features.cores, features.nodes > 1)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """The effect of a part of a setting on the time in MPI that does not respond: log(T /
+    T_default) of a program with nothing else.  ``mean`` and ``between`` (a standard deviation) over
+    ``programs``."""
+
+    part: Setting
+    mean: float
+    between: float
+    programs: int
+
+
+@dataclass(frozen=True)
+class SituationEffects:
+    """The effects in one situation; ``programs``: how many programs they come from.
+
+    ``slope`` multiplies the composed log ratio; ``between`` is the standard deviation of a
+    program's own slope, and ``above`` that of slopes above the mean; ``floor`` is that of a log
+    ratio that is composed as 0; ``waiting`` is a part, 0 to 1.
+    """
+
+    slope: float = _PRIOR_SLOPE
+    between: float = _PRIOR_BETWEEN
+    above: float = _PRIOR_BETWEEN
+    floor: float = _PRIOR_FLOOR
+    waiting: float = 0.0
+    programs: int = 0
+    residuals: tuple[Residual, ...] = ()
+
+    @property
+    def dof(self) -> float:
+        """Degrees of freedom of an interval for a further program."""
+        return self.programs + _PRIOR_PROGRAMS
+
+    def residual(self, setting: Setting) -> tuple[float, float, int]:
+        """Sum of the means and standard deviation of what is known of the setting's parts, and the
+        fewest programs behind them (0: nothing is known)."""
+        own = [r for r in self.residuals if all(setting.get(n) == v for n, v in r.part.items())]
+        spread = sum((r.between**2) * (1 + 1 / r.programs) for r in own)
+        mean = sum(r.mean for r in own)
+        return mean, math.sqrt(spread), min((r.programs for r in own), default=0)
+
+
+@dataclass(frozen=True)
+class ProgramEffects:
+    """The effects in each situation; where no program was seen, what counts before stands."""
+
+    situations: Mapping[Situation, SituationEffects] = field(default_factory=dict)
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, features: Features) -> SituationEffects:
+        """Those in the situation of a program."""
+        return self.situations.get(Situation.of(features), SituationEffects())
+
+    @classmethod
+    def fit(cls, examples: Sequence[Example]) -> ProgramEffects:
+        """Learn from programs on calibrated machines."""
+        parts: dict[Situation, list[Example]] = {}
+        for one in examples:
+            if one.calibration is not None:
+                parts.setdefault(Situation.of(one.features), []).append(one)
+        return cls({situation: fitted(some) for situation, some in parts.items()})
+
+    def to_json(self) -> dict[str, Any]:
+        rows = []
+        for situation, effects in sorted(self.situations.items()):
+            residuals = [{**asdict(one), "part": one.part.to_json()} for one in effects.residuals]
+            rows.append({**situation._asdict(), **asdict(effects), "residuals": residuals})
+        return {"schema": SCHEMA, "situations": rows, "about": dict(self.about)}
+
+    @classmethod
+    def shipped(cls) -> ProgramEffects:
+        """Those that come with this version."""
+        text = (resources.files("autotune.prediction") / SHIPPED).read_text(encoding="utf-8")
+        return effects_from_json(json.loads(text))
+
+
+def own_place() -> Path:
+    """The file that ``autotune train --model composed`` writes and ``autotune predict`` reads
+    first."""
+    return files.data(SHIPPED)
+
+
+def find_effects() -> ProgramEffects:
+    """The user's own effects, else those shipped; raises UsageError if the file is wrong."""
+    path = own_place()
+    if not path.is_file():
+        return ProgramEffects.shipped()
+    try:
+        return effects_from_json(json.loads(files.read_text(path, _LARGEST)))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise UsageError(
+            f"cannot use {path}: {problem}.\nLearn them again: autotune train --model composed "
+            "--from DATASET"
+        ) from None
+
+
+def effects_from_json(data: Mapping[str, Any]) -> ProgramEffects:
+    """Raises ValueError with the key that is wrong."""
+    if required_entry(data, "schema") != SCHEMA:
+        raise ValueError(f"schema: expected {SCHEMA}")
+    found = {}
+    for row in sequence(data, "situations"):
+        situation = Situation(
+            bool(required_entry(row, "crowded")), bool(required_entry(row, "across"))
+        )
+        found[situation] = SituationEffects(
+            slope=number(row, "slope", -10.0, 10.0),
+            between=number(row, "between", 0.0, 10.0),
+            above=number(row, "above", 0.0, 10.0),
+            floor=number(row, "floor", 0.0, 10.0),
+            waiting=number(row, "waiting", 0.0, 1.0),
+            programs=integer(row, "programs", 0, 1_000_000),
+            residuals=tuple(_residual_from_json(one) for one in sequence(row, "residuals")),
+        )
+    return ProgramEffects(found, dict(required_entry(data, "about")))
+
+
+def _residual_from_json(data: Mapping[str, Any]) -> Residual:
+    part = Setting(required_entry(data, "part"))
+    check_values(part, SHIPPED)
+    return Residual(
+        part,
+        number(data, "mean", -10.0, 10.0),
+        number(data, "between", 0.0, 10.0),
+        integer(data, "programs", 1, 1_000_000),
+    )
+
+
+def composition_of(example: Example, waiting: float = 0.0) -> Composition | None:
+    """None if the example's machine was not calibrated for its place."""
+    if example.calibration is None:
+        return None
+    return Composition.of(example.features, example.calibration, waiting)
+
+
+class _Pair(NamedTuple):
+    """One setting of a cell: its composed log ratio, the measured one, the noise of their
+    difference, and the share of the run time in MPI that does not respond."""
+
+    setting: Setting
+    composed: float
+    actual: float
+    noise: float
+    rest: float
+
+
+def fitted(examples: Sequence[Example]) -> SituationEffects:
+    """The effects in one situation.  The part of the waiting is the smallest that leaves nearly the
+    smallest mean squared error over programs."""
+    tried = [_fitted(examples, waiting) for waiting in _WAITING]
+    least = min(error for error, _ in tried)
+    return next(found for error, found in tried if error <= _NEARLY * least + LEAST_NOISE**2)
+
+
+def _fitted(examples: Sequence[Example], waiting: float) -> tuple[float, SituationEffects]:
+    """The mean squared error over programs, and the effects with that part of the waiting."""
+    programs: dict[str, list[_Pair]] = {}
+    for example in examples:
+        found = composition_of(example, waiting)
+        if found is not None:
+            programs.setdefault(example.app, []).extend(_pairs(example, found))
+    programs = {name: pairs for name, pairs in programs.items() if pairs}
+    if not programs:
+        return 0.0, SituationEffects(waiting=waiting)
+    residuals: tuple[Residual, ...] = ()
+    slope, between, above = _PRIOR_SLOPE, _PRIOR_BETWEEN, _PRIOR_BETWEEN
+    for _ in range(_STEPS):  # Slope and residuals explain the same runs.
+        left = SituationEffects(residuals=residuals)
+        slope, between, above = _slopes(programs, left)
+        residuals = _residuals(programs, slope)
+    known = SituationEffects(slope, between, above, 0.0, waiting, len(programs), residuals)
+    errors = {
+        name: [p.actual - slope * p.composed - p.rest * known.residual(p.setting)[0] for p in pairs]
+        for name, pairs in programs.items()
+    }
+    floors = [
+        _beyond([e for e, p in told if abs(p.composed) <= _TELLS], [p.noise for _, p in told])
+        for told in (list(zip(errors[name], programs[name], strict=True)) for name in programs)
+    ]
+    made = replace(
+        known, floor=_root_mean_square([f for f in floors if f is not None], _PRIOR_FLOOR)
+    )
+    return float(np.mean([np.mean(np.square(values)) for values in errors.values()])), made
+
+
+def _beyond(errors: Sequence[float], noise: Sequence[float]) -> float | None:
+    """Standard deviation of the errors (robust) beyond the noise of the measurements; None without
+    errors."""
+    if not errors:
+        return None
+    seen = float(np.median(np.abs(errors))) / 0.6745
+    return math.sqrt(max(seen**2 - float(np.mean(np.square(noise))), 0.0))
+
+
+def _slopes(
+    programs: Mapping[str, Sequence[_Pair]], left: SituationEffects
+) -> tuple[float, float, float]:
+    """Mean, standard deviation, and that above the mean.
+
+    What is composed as slower is never named, so it does not count.  A program that answers far
+    more strongly than composed does not make it likelier that others are slower: for the first two
+    its slope counts as :data:`_STRONG`.
+    """
+    own = []
+    for pairs in programs.values():
+        told = [
+            p._replace(actual=p.actual - p.rest * left.residual(p.setting)[0])
+            for p in pairs
+            if p.composed < -_TELLS
+        ]
+        if told:
+            own.append(_slope(told))
+    capped = [(min(slope, _STRONG), variance) for slope, variance in own]
+    slope, between = _pooled(capped, _PRIOR_SLOPE, _PRIOR_BETWEEN)
+    over = [one - slope for one, _ in own if one > slope]
+    return slope, between, max(between, _root_mean_square(over, _PRIOR_BETWEEN))
+
+
+def _pairs(example: Example, composition: Composition) -> list[_Pair]:
+    """Those of the example's settings that measurements cover.
+
+    The default of a cell has few runs, and its error is in all ratios.  The settings that should
+    not touch the program have the default's time, too: the median of their ratios is the cell's
+    level.
+    """
+    rest = max(composition.communicates - composition.responds, 0.0)
+    scatter = _scatter(example)
+    found = []
+    for index, setting in enumerate(example.settings[1:], 1):
+        composed = composition.log(setting)
+        if composed.uncovered > COVERED:
+            continue
+        runs = max(len(example.runs[index]), 1)
+        # The median of some runs scatters more than their mean by a factor of about 1.25.
+        noise = math.hypot(composed.sd, 1.25 * scatter / math.sqrt(runs))
+        log = _clipped(composed.log)
+        found.append(_Pair(setting, log, _actual(example, index), noise, rest))
+    quiet = [
+        p.actual for p in found if abs(p.composed) <= MATTERS and not _residual_part(p.setting)
+    ]
+    level = float(np.median([0.0, *quiet]))
+    return [p._replace(actual=p.actual - level) for p in found]
+
+
+def _scatter(example: Example) -> float:
+    """Standard deviation of one run's log ratio, over all settings; the default's noise is in
+    it."""
+    logs = [[math.log(r) for r in runs if 0 < r < math.inf] for runs in example.runs[1:]]
+    own = [float(np.std(some, ddof=1)) for some in logs if len(some) > 1]
+    return max(float(np.median(own)), LEAST_NOISE) if own else example.noise
+
+
+def _actual(example: Example, index: int) -> float:
+    runs = [math.log(r) if 0 < r < math.inf else _EXTREME for r in example.runs[index]]
+    return _clipped(float(np.median(runs))) if runs else _EXTREME
+
+
+def _clipped(log: float) -> float:
+    return min(max(log, -_EXTREME), _EXTREME)
+
+
+def _slope(pairs: Sequence[_Pair]) -> tuple[float, float]:
+    """The slope of one program and its variance; the noise of its settings counts as one and the
+    same, because they share a calibration."""
+    composed = np.array([p.composed for p in pairs])
+    actual = np.array([p.actual for p in pairs])
+    noise = np.array([p.noise for p in pairs])
+    scale = float(composed @ composed)
+    return float(composed @ actual) / scale, float((np.abs(composed) @ noise / scale) ** 2)
+
+
+def _pooled(
+    own: Sequence[tuple[float, float]], prior: float, prior_sd: float
+) -> tuple[float, float]:
+    """Mean and standard deviation of an effect over programs, beyond the noise of each (DerSimonian
+    and Laird), together with what counted before.  ``own``: the effect of each program, and the
+    variance of its noise."""
+    if not own:
+        return prior, prior_sd
+    effects, variances = np.array(own).T
+    variances = np.maximum(variances, 1e-6)
+    beyond = 0.0
+    if len(own) > 1:
+        weights = 1 / variances
+        fixed = float(weights @ effects / weights.sum())
+        spread = float(weights @ (effects - fixed) ** 2) - (len(own) - 1)
+        beyond = max(0.0, spread / float(weights.sum() - (weights @ weights) / weights.sum()))
+    heavy = len(own) + _PRIOR_PROGRAMS
+    between = math.sqrt((len(own) * beyond + _PRIOR_PROGRAMS * prior_sd**2) / heavy)
+    weights = 1 / (variances + between**2)
+    before = _PRIOR_PROGRAMS / between**2 if between else 0.0
+    mean = float((weights @ effects + before * prior) / (weights.sum() + before))
+    return mean, between
+
+
+def _residual_part(setting: Setting) -> list[Setting]:
+    """The parts of a setting whose residual is learned."""
+    return [part for part in RESIDUAL_PARTS if all(setting.get(n) == v for n, v in part.items())]
+
+
+def _residuals(programs: Mapping[str, Sequence[_Pair]], slope: float) -> tuple[Residual, ...]:
+    found = []
+    for part in RESIDUAL_PARTS:
+        own = []
+        for pairs in programs.values():
+            shown = [p for p in pairs if part in _residual_part(p.setting) and p.rest > _RESTS]
+            if shown:
+                rest = np.array([p.rest for p in shown])
+                left = np.array([p.actual - slope * p.composed for p in shown])
+                noise = np.array([p.noise for p in shown])
+                scale = float(rest @ rest)
+                own.append((float(rest @ left) / scale, float((rest @ noise) / scale) ** 2))
+        if own:
+            found.append(Residual(part, *_pooled(own, 0.0, _PRIOR_RESIDUAL), len(own)))
+    return tuple(found)
+
+
+def _mean(values: Sequence[float], prior: float) -> float:
+    return (sum(values) + _PRIOR_PROGRAMS * prior) / (len(values) + _PRIOR_PROGRAMS)
+
+
+def _root_mean_square(values: Sequence[float], prior: float) -> float:
+    return math.sqrt(_mean([value**2 for value in values], prior**2))

@@ -1,0 +1,67 @@
+"""Traced features in the results database, and the search that begins with them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from autotune.store import Store
+from tests.cli.conftest import Cli
+from tests.contract.store_samples import key
+from tests.prediction.family import traced
+
+PROGRAM = """
+from mpi4py import MPI
+world = MPI.COMM_WORLD
+data = bytearray(8192)
+for _ in range(300):
+    if world.rank == 0:
+        world.Send(data, 1)
+        world.Recv(data, 1)
+    elif world.rank == 1:
+        world.Recv(data, 0)
+        world.Send(data, 0)
+"""
+
+
+def test_the_last_trace_of_a_program_is_kept(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "r.db") as store:
+        assert store.traced(key()) is None
+        for size in (64, 4096):
+            store.keep_traced(key(), traced(size).to_json())
+        assert store.traced(key()) == traced(4096).to_json()
+        # What is measured of the program, and how it is searched, does not matter; ranks do.
+        assert store.traced(key(seed=9, strategy="ga")) == traced(4096).to_json()
+        assert store.traced(key(ranks=64)) is None
+
+
+@pytest.mark.mpi
+def test_a_search_begins_with_the_prediction_for_a_stored_trace(
+    cli: Cli, open_mpi: object, compiler: str, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(work / "data"))
+    (work / "p.py").write_text(PROGRAM)
+    program = ("-n", "2", "--store", "r.db", "--no-guard", "--", sys.executable, "p.py")
+    search = ("search", "--strategy", "random", "--trials", "2")
+    without = cli(*search, "--seed", "1", *program)
+    assert without.code == 0, without.text
+    assert "stored trace" not in without.text
+    found = cli("features", "-o", "f.json", *program)
+    assert found.code == 0, found.text
+    began = cli(*search, "--seed", "2", *program)
+    assert began.code == 0, began.text
+    assert "warm start with predicted settings from a stored trace" in " ".join(began.err.split())
+    # It stays with what it began with; a study without it goes on without.
+    for seed in ("1", "2"):
+        again = cli("search", "--strategy", "random", "--trials", "3", "--seed", seed, *program)
+        assert again.code == 0, again.text
+        assert "stored trace" not in again.text
+    with Store.open("r.db") as store:
+        studies = {one.seed: one.id for one in store.studies()}
+        before, after = (store.stored_document(studies[seed], "warm-start") for seed in (1, 2))
+        first = store.trials(studies[2])[0].setting
+    assert before == {"settings": []}
+    assert after is not None
+    assert after["settings"][0] == first
