@@ -75,7 +75,7 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     told = json.loads(cli("predict", "f.json", "--json", "-").out)
     assert told["composed"]["calibration"] == json.loads((data / "d.json").read_text())["id"]
     assert told["composed"]["work"][0]["bytes"] == 8192
-    assert told["setting"] == {}  # No program has shown yet that compositions hold.
+    assert told["setting"] == {}  # Three runs do not see a machine that changes its state.
     # A model that is named is used.
     shipped = Path("autotune") / "prediction" / "shipped.json"
     root = Path(__file__).parents[2]

@@ -8,17 +8,30 @@ from pathlib import Path
 import pytest
 
 from autotune.prediction import find_model, training_set
+from autotune.prediction.program_effects import ProgramEffects
 from tests.cli.conftest import Cli
 
 DATASETS = Path(__file__).parents[2] / "datasets"
-SOURCES = tuple(sorted(place.name for place in DATASETS.iterdir() if place.is_dir()))
-"""All that are shipped."""
+SHIPPED = tuple(sorted(place for place in DATASETS.iterdir() if place.is_dir()))
+CALIBRATED = tuple(place for place in SHIPPED if (place / "calibration.json").is_file())
+"""Those from which the effects of programs are learned; the model learns from all others."""
 
 
 def test_it_is_made_from_the_recorded_runs() -> None:
     """Whoever changes a dataset trains again: autotune train --from ... -o, see docs."""
-    known = training_set([DATASETS / name for name in SOURCES])
+    known = training_set([place for place in SHIPPED if place not in CALIBRATED])
     assert find_model().about.data_hash == known.hash
+
+
+def test_effects_of_programs_are_those_of_the_calibrated_recordings() -> None:
+    """Whoever changes one of them learns again: autotune train --model composed -o, see docs."""
+    known = training_set(CALIBRATED)
+    shipped, found = ProgramEffects.shipped(), ProgramEffects.fit(known.examples)
+    assert shipped.about["data"] == known.hash
+    assert set(shipped.situations) == set(found.situations)
+    for situation, one in shipped.situations.items():
+        assert one.slope == pytest.approx(found.situations[situation].slope, rel=1e-3)
+        assert one.waiting == found.situations[situation].waiting
 
 
 @pytest.mark.mpi
