@@ -132,6 +132,15 @@ class ArtifactStore(Generic[R]):
         fits: Callable[[R], bool] = lambda result: True,
     ) -> R | None:
         """The newest result for a cluster for which ``fits`` is true; None if there is none."""
+        return next(iter(self.of_cluster(cluster, folder, fits)), None)
+
+    def of_cluster(
+        self,
+        cluster: str,
+        folder: Path | None = None,
+        fits: Callable[[R], bool] = lambda result: True,
+    ) -> list[R]:
+        """All results for a cluster for which ``fits`` is true, the newest first."""
         found = [self.read(path) for path in sorted((folder or self.folder).glob("*.json"))]
         fitting = [r for r in found if r.cluster == cluster and fits(r)]
-        return max(fitting, key=lambda r: (r.date, r.id), default=None)
+        return sorted(fitting, key=lambda r: (r.date, r.id), reverse=True)

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 
 LOCAL = "local"
+MOST_TIMES = 8
+"""Largest number of calibrations of one place that count, the newest ones."""
 
 
 @dataclass(frozen=True)
@@ -194,39 +196,43 @@ def predict(
 
 
 def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
-    """The answer of the newest calibration of this cluster and MPI; None if there is none, or none
-    on this machine."""
+    """The answer of the calibrations of this cluster, MPI and machine; None if there is none."""
+    from autotune.calibration.response import hours_between, merged
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
 
-    found = _calibration(place)
-    if found is None:
+    known = _calibrations(place)
+    if not known:
         return None
-    return ComposedModel(find_effects()).answer(features, found, place.space.is_canonical)
+    model = ComposedModel(find_effects())
+    return model.answer(features, merged(known), place.space.is_canonical, hours_between(known))
 
 
-def _calibration(place: PredictionPlace) -> Calibration | None:
+def _calibrations(place: PredictionPlace) -> list[Calibration]:
+    """Those of this cluster, MPI and machine, the newest first; the last :data:`MOST_TIMES`."""
     from autotune.calibration.response import CALIBRATIONS
 
     library = {"name": place.library.family, "version": place.library.version}
     machine = describe_machine().fingerprint
-    return CALIBRATIONS.latest(
+    found = CALIBRATIONS.of_cluster(
         place.cluster, fits=lambda one: dict(one.mpi) == library and one.machine == machine
     )
+    return found[:MOST_TIMES]
 
 
 def warm_start(features: Features, space: Space, target: Target) -> list[Setting]:
     """The settings that are expected to be fastest for a program, best first: composed, if the
     cluster is calibrated, else those of the trained model."""
+    from autotune.calibration.response import merged
     from autotune.prediction import find_model, warm_start_settings
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
 
     place = PredictionPlace(target.library, space, target.cluster.name, target)
-    known = _calibration(place)
-    if known is not None:
+    known = _calibrations(place)
+    if known:
         model = ComposedModel(find_effects())
-        found = model.fastest(features, known, space.is_canonical)
+        found = model.fastest(features, merged(known), space.is_canonical)
         if found is not None:
             return found
     return warm_start_settings(features, space, find_model(), target.library.family)
@@ -234,16 +240,8 @@ def warm_start(features: Features, space: Space, target: Target) -> list[Setting
 
 def _named(answer: ComposedAnswer, other: NamedSetting) -> NamedSetting:
     """The composed answer in the form of any other; distances stay those of ``other``."""
-    from autotune.prediction.composed import HARM, LEAST
-
     named, best = answer.named, answer.best
-    unsure = ""
-    if not len(named.setting) and len(best.setting):
-        unsure = (
-            f"its chance of being slower is {best.harm:.0%}, and at most {HARM:.0%} is allowed"
-            if best.harm > HARM
-            else f"its expected gain is below {LEAST:.0%}"
-        )
+    unsure = "" if len(named.setting) else _unsure(answer)
     return replace(
         other,
         setting=named.setting,
@@ -256,6 +254,23 @@ def _named(answer: ComposedAnswer, other: NamedSetting) -> NamedSetting:
         unsure=unsure,
         why={},
     )
+
+
+def _unsure(answer: ComposedAnswer) -> str:
+    """Why the setting with the best expectation is not named."""
+    from autotune.prediction.composed import APART_H, ENOUGH, HARM, LEAST
+
+    best = answer.best
+    if answer.hours < APART_H:
+        return (
+            "the cluster was calibrated at one time only, and a machine may change its state: run "
+            f"autotune calibrate again with another --seed, {APART_H:.0f} hour later or more"
+        )
+    if best.harm > HARM:
+        return f"its chance of being slower is {best.harm:.0%}, and at most {HARM:.0%} is allowed"
+    if best.gain < LEAST:
+        return f"its expected gain is below {LEAST:.0%}"
+    return f"calibrations measured it less than {ENOUGH} times, or at one time only"
 
 
 def _strange_trace(features: Features) -> list[str]:

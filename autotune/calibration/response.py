@@ -12,7 +12,8 @@ import bisect
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -244,3 +245,43 @@ def pooled(logs: Sequence[float], scatter: float, spread: float) -> Response:
     state = max(statistics.variance(logs) - noise**2, 0.0) if n > 1 else 0.0
     sd = math.sqrt(noise**2 / n + state * (1 + 1 / n) + spread**2)
     return Response(statistics.fmean(logs), sd, n)
+
+
+def merged(known: Sequence[Calibration]) -> Calibration:
+    """Calibrations of one place at several times as one: the newest, with the responses of all.
+
+    What the times differ counts in full, as in :func:`pooled`: a program meets one time.  What was
+    measured at one time only counts as one run.  Raises ValueError for none.
+    """
+    if not known:
+        raise ValueError("expected one calibration or more")
+    if len(known) == 1:
+        return known[0]
+    newest = max(known, key=lambda one: (one.date, one.id))
+    tables = []
+    for table in newest.tables:
+        own = [
+            t for c in known for t in c.tables if (t.ranks, t.nodes) == (table.ranks, table.nodes)
+        ]
+        responses: dict[Setting, dict[Point, Response]] = {}
+        for setting in dict.fromkeys(s for t in own for s in t.responses):
+            there = [t.responses[setting] for t in own if setting in t.responses]
+            points = dict.fromkeys(p for one in there for p in one)
+            responses[setting] = {p: _over([one[p] for one in there if p in one]) for p in points}
+        tables.append(replace(table, responses=responses))
+    return replace(newest, tables=tuple(tables))
+
+
+def _over(times: Sequence[Response]) -> Response:
+    if len(times) == 1:
+        return times[0]._replace(runs=1)
+    logs, n = [one.log for one in times], len(times)
+    within = statistics.fmean(one.sd**2 for one in times)
+    sd = math.sqrt(within + statistics.variance(logs) * (1 + 1 / n))
+    return Response(statistics.fmean(logs), max(sd, LEAST_NOISE), sum(one.runs for one in times))
+
+
+def hours_between(known: Sequence[Calibration]) -> float:
+    """Hours between the first and the last of the calibrations."""
+    dates = [datetime.fromisoformat(one.date) for one in known]
+    return (max(dates) - min(dates)).total_seconds() / 3600

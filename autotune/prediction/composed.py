@@ -21,6 +21,9 @@ from runner.trace import Features
 
 HARM = 0.05
 """Largest chance of being slower with which a setting is named."""
+APART_H = 1.0
+"""Hours between calibrations from which on settings are named.  A copy through shared memory can be
+four times faster than the default for some minutes and three times slower in others."""
 LEAST = 0.02
 """Smallest expected gain with which a setting is named."""
 ENOUGH = 6
@@ -131,9 +134,16 @@ class ComposedModel:
         return [one.setting for one in order if one.gain >= LEAST][:most]
 
     def answer(
-        self, features: Features, calibration: Calibration, allowed: Callable[[Setting], bool]
+        self,
+        features: Features,
+        calibration: Calibration,
+        allowed: Callable[[Setting], bool],
+        hours: float,
     ) -> ComposedAnswer | None:
-        """The setting for a program; None if the calibration has no table for its nodes."""
+        """The setting for a program; None if the calibration has no table for its nodes.
+
+        ``hours``: how far apart the times of the calibration are; within one time nothing is named.
+        """
         found = self.composition(features, calibration)
         if found is None:
             return None
@@ -141,13 +151,14 @@ class ComposedModel:
         best = min(judged, key=lambda one: (one.log, one.setting.key), default=DEFAULT_JUDGED)
         parts = sorted(zip(found.shares, found.work, strict=True), key=lambda one: -one[0])
         return ComposedAnswer(
-            self.choose(judged),
+            self.choose(judged) if hours >= APART_H else DEFAULT_JUDGED,
             best if best.log < 0 else DEFAULT_JUDGED,
             found.most(),
             found.responds,
             tuple((work, share) for share, work in parts),
             calibration,
             self.effects.of(features).dof,
+            hours,
         )
 
 
@@ -168,6 +179,7 @@ class ComposedAnswer:
     parts: tuple[tuple[Work, float], ...]
     calibration: Calibration
     dof: float
+    hours: float
 
     @property
     def interval(self) -> tuple[float, float]:

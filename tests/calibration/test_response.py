@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from pathlib import Path
@@ -12,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.calibration.points import Point
-from autotune.calibration.response import CALIBRATIONS, Level, Response, ResponseTable, pooled
+from autotune.calibration.response import (
+    CALIBRATIONS,
+    Calibration,
+    Level,
+    Response,
+    ResponseTable,
+    hours_between,
+    merged,
+    pooled,
+)
 from autotune.errors import UsageError
 from autotune.space import Setting
 from tests.calibration.machines import EAGER, FLAGS, calibration, table
@@ -109,3 +119,35 @@ def test_a_damaged_calibration_is_refused(change: Any) -> None:
     change(data)
     with pytest.raises(UsageError, match=r"x\.json"):
         CALIBRATIONS.from_json(data, "x.json")
+
+
+def at(date: str, log: float, sd: float = 0.05, runs: int = 8) -> Calibration:
+    """A calibration of one setting at one time."""
+    point = Point("pingpong", 4096)
+    responses = {FAST: {point: Response(log, sd, runs)}}
+    own = ResponseTable(2, 1, 2, {point: Level(10.0, 0.01)}, responses)
+    return Calibration("local", "m", {}, date, (own,), 1, 1.0, 1, 1)
+
+
+FAST = Setting({"btl_sm_eager_limit": 65536})
+
+
+def test_calibrations_of_several_times_count_together() -> None:
+    first, second = at("2026-11-25T09:00:00", -1.0), at("2026-11-25T11:00:00", 0.4, runs=3)
+    assert hours_between([first, second]) == 2.0
+    assert merged([first]) is first
+    both = merged([first, second])
+    assert both.date == second.date
+    found = both.tables[0].responses[FAST][Point("pingpong", 4096)]
+    assert found.log == pytest.approx(-0.3)
+    assert found.sd > 0.9  # A program meets either.
+    assert found.runs == 11
+    # What was seen at one time only does not count as often measured.
+    other = at("2026-11-25T12:00:00", -1.0)
+    elsewhere = dataclasses.replace(
+        other, tables=(dataclasses.replace(other.tables[0], responses={}),)
+    )
+    alone = merged([first, elsewhere]).tables[0].responses[FAST][Point("pingpong", 4096)]
+    assert alone.runs == 1
+    with pytest.raises(ValueError, match="one calibration or more"):
+        merged([])

@@ -19,6 +19,7 @@ import pytest
 
 from autotune.anova import best_known, classwide, importance, interactions, oneway
 from autotune.anova.factors import FactorOptions as Judging
+from autotune.api.predict import MOST_TIMES
 from autotune.calibration import rounds as calibration_rounds
 from autotune.collectives import tournament
 from autotune.collectives.tables import TableTerms
@@ -313,6 +314,8 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         (calibration_rounds.MOST_WINNERS, calibration_rounds.TIMES),
     ),
     ("prediction", "Responses with fewer than {} runs", (composed.ENOUGH,)),
+    ("prediction", "only if two are at least {} hour apart", (composed.APART_H,)),
+    ("calibrate", "MPI version and machine, the last {}", (MOST_TIMES,)),
     # collectives
     (
         "collectives",

@@ -216,14 +216,14 @@ def test_the_default_is_named_where_a_gain_is_not_certain(
 def test_an_answer_says_what_dominates_and_what_can_be_gained() -> None:
     features = program(row("bcast", 65536, 20000, 0.3), row("send", 64, 1000, 0.1))
     known = calibration(table([CHAIN, LIMIT, Setting({PML: "ucx"})]))
-    answer = LEARNED.answer(features, known, lambda setting: PML not in setting)
+    answer = LEARNED.answer(features, known, lambda setting: PML not in setting, 2.0)
     assert answer is not None
     assert answer.parts[0][0].operation == "bcast"
     assert answer.parts[0][1] == pytest.approx(0.2)
     assert answer.most > 0.05
     assert answer.best.setting == CHAIN
     elsewhere = dataclasses.replace(features, nodes=4)
-    assert LEARNED.answer(elsewhere, known, lambda setting: True) is None
+    assert LEARNED.answer(elsewhere, known, lambda setting: True, 2.0) is None
 
 
 def recorded(app: str, answers: float, **more: object) -> Example:
