@@ -8,22 +8,10 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
+from tests.calibration.test_real import PROGRAM
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
 from tests.prediction.family import traced
-
-PROGRAM = """
-from mpi4py import MPI
-world = MPI.COMM_WORLD
-data = bytearray(8192)
-for _ in range(300):
-    if world.rank == 0:
-        world.Send(data, 1)
-        world.Recv(data, 1)
-    elif world.rank == 1:
-        world.Recv(data, 0)
-        world.Send(data, 0)
-"""
 
 
 def test_the_last_trace_of_a_program_is_kept(tmp_path: Path) -> None:
