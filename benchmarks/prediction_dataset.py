@@ -34,7 +34,7 @@ from runner.machine import describe_machine
 PROTOCOL = (
     "each cell is traced once, then runs in interleaved blocks: the default and all its settings",
     "settings: the named one, the five best composed, a few of all cells, drawn ones: no sample",
-    "a run that takes twice as long as the default's first is stopped: censored",
+    "a run that takes 30 times the default's first and 10 s more is stopped: censored",
     "runs beside foreign load are repeated and not kept here",
 )
 

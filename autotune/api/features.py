@@ -78,13 +78,13 @@ def features_of(target: Target, traced: Traced) -> Features:
     )
 
 
-def keep_features(features: Features, target: Target, store: Store, guard: bool = True) -> None:
+def keep_features(features: Features, target: Target, store: Store) -> None:
     """Store the features for later searches of the program."""
     from autotune.study.session import Session
     from autotune.study.study_key import study_key
 
     space = target.space(None)
-    key = study_key(target, space, Session.adapter(target), "features", {}, 0, guard)
+    key = study_key(target, space, Session.adapter(target), "features", {}, 0)
     store.keep_traced(key, features.to_json())
 
 

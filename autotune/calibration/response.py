@@ -226,6 +226,8 @@ def _table(data: Mapping[str, Any]) -> ResponseTable:
 
 def _parse(data: dict[str, Any]) -> Calibration:
     rest = {key: value for key, value in data.items() if key != "tables"}
+    if datetime.fromisoformat(rest["date"]).tzinfo is not None:
+        raise ValueError("date: expected a time without a zone")
     return Calibration(**rest, tables=tuple(_table(table) for table in data["tables"]))
 
 
@@ -275,10 +277,12 @@ def merged(known: Sequence[Calibration]) -> Calibration:
 def _over(times: Sequence[Response]) -> Response:
     if len(times) == 1:
         return times[0]._replace(runs=1)
-    logs, n = [one.log for one in times], len(times)
-    within = statistics.fmean(one.sd**2 for one in times)
-    sd = math.sqrt(within + statistics.variance(logs) * (1 + 1 / n))
-    return Response(statistics.fmean(logs), max(sd, LEAST_NOISE), sum(one.runs for one in times))
+    n = len(times)
+    mean = sum(one.log for one in times) / n
+    within = sum(one.sd**2 for one in times) / n
+    between = sum((one.log - mean) ** 2 for one in times) / (n - 1)
+    sd = math.sqrt(within + between * (1 + 1 / n))
+    return Response(mean, max(sd, LEAST_NOISE), sum(one.runs for one in times))
 
 
 def hours_between(known: Sequence[Calibration]) -> float:

@@ -38,8 +38,9 @@ def calibrate(
 ) -> None:
     """Measure what the operations of MPI cost on this cluster and how they answer to settings.
 
-    Once for each cluster. autotune predict then knows the machine and needs one traced run of a
-    program. The same command continues an interrupted calibration.
+    Twice for each cluster, an hour apart, with another --seed. autotune predict then knows the
+    machine and needs one traced run of a program. The same command continues an interrupted
+    calibration.
     """
     from autotune.api.target import find_target
     from autotune.calibration.calibrate import CalibrationTerms

@@ -54,10 +54,13 @@ RESIDUAL_PARTS = (
 )
 """Parts of settings that change how ranks wait or where they are."""
 _STRONG = 1.5
+"""Largest slope of a program that counts in the mean and the spread of all."""
 _NEARLY = 1.02
+"""A part of the waiting is as good as the best one if its error is at most so many times as large."""
 _RESTS = 0.05
 """Smallest share of the run time that tells a residual."""
 _STEPS = 3
+"""Number of times that slope and residuals are fitted in turn."""
 _EXTREME = 1.0
 """Limit of log ratios: a program that fails or becomes ten times faster must not decide alone."""
 

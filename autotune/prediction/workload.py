@@ -96,7 +96,7 @@ def _profiled(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
     spent = sum(row.seconds for row in profile.rows if row.operation in _WAITS)
     waiting = sum(profile.waiting.get(name, 0.0) for name in _WAITS)
     across = any(far for *_, far in messages)
-    divided = _divided(messages, spent, cost, near if across else cost)
+    divided = _divided(messages, spent, cost, near if across else None)
     kept = max(1 - waiting / spent, 0.0) if spent else 0.0
     return found + [replace(work, least=work.seconds * kept) for work in divided]
 
