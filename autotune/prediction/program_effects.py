@@ -56,7 +56,7 @@ RESIDUAL_PARTS = (
 _STRONG = 1.5
 """Largest slope of a program that counts in the mean and the spread of all."""
 _NEARLY = 1.02
-"""A part of the waiting is as good as the best one if its error is at most so many times as large."""
+"""A part of the waiting is as good as the best if its error is at most so many times as large."""
 _RESTS = 0.05
 """Smallest share of the run time that tells a residual."""
 _STEPS = 3
