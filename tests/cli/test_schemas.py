@@ -95,7 +95,10 @@ READING = (
 
 
 @pytest.mark.parametrize("line", READING)
-def test_a_command_that_reads(cli: Cli, line: str) -> None:
+def test_a_command_that_reads(
+    cli: Cli, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # no testbed of the machine is seen
     asked = cli(*line.split(), "--json", "-")
     assert asked.code == 0, asked.err
     check_document(line.split(), json.loads(asked.out))

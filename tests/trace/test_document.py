@@ -116,13 +116,18 @@ def test_a_file_without_a_profile_stays_version_1(tmp_path: Path) -> None:
     assert load_features(path).profile is None
 
 
-def test_the_files_of_the_shipped_datasets_are_read_without_a_profile() -> None:
+def test_the_files_of_the_shipped_datasets_are_read_as_they_were_written() -> None:
+    """Only the datasets with a calibration hold profiles."""
     files = sorted((Path(__file__).parents[2] / "datasets").glob("*/features/*.json"))
     assert files
+    with_profile = set()
     for path in files:
         found = load_features(path)
-        assert found.profile is None
         assert found.to_json() == json.loads(path.read_text())
+        calibrated = (path.parents[1] / "calibration.json").is_file()
+        assert (found.profile is not None) == calibrated, path
+        with_profile.add(calibrated)
+    assert with_profile == {False, True}
 
 
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
