@@ -26,7 +26,7 @@ SIZES = 8, 1 << 20
 SHARES = 0.05, 0.9
 """Share of a run's time that is not computing."""
 IMBALANCES = 0.0, 0.4
-SECONDS = 0.25, 0.5
+SECONDS = 0.6, 1.0
 """Length of a run by the estimate."""
 RANKS = 2, 4
 FEWEST_STEPS = 3

@@ -97,6 +97,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
         points=points,
         grid=grid,
         guarded=terms.guard,
+        paced=True,
     )
 
 

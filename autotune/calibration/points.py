@@ -24,6 +24,8 @@ COLLECTIVES = (
     *("barrier", "bcast", "reduce", "allreduce", "allgather"),
     *("alltoall", "gather", "scatter", "reduce_scatter"),
 )
+ROOTED = ("bcast", "reduce", "gather", "scatter")
+"""Those with a root: each call is timed after a barrier."""
 SIZES = (8, 128, 1024, 4096, 16384, 65536, 262144, 1048576)
 """Message sizes in bytes, as the micro-benchmarks count them."""
 _LARGEST = {"bw": 65536, "allgather": 262144, "alltoall": 262144, "reduce_scatter": 262144}

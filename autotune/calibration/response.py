@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from autotune.artifacts import ArtifactStore, content_id
-from autotune.calibration.points import Point
+from autotune.calibration.points import ROOTED, Point
 from autotune.space import Setting
 
 SCHEMA = "autotune-calibration-1"
@@ -124,7 +124,8 @@ class Calibration:
 
     ``launches`` and ``seconds`` are what it took.  ``points`` counts measurements of a setting at a
     point, ``grid`` those of a full grid: every setting of every table at all points that it can act
-    on, three times each.
+    on, three times each.  ``paced``: whether calls with a root were timed each after a barrier;
+    without, they were timed one after the other and overlapped.
     """
 
     cluster: str
@@ -137,6 +138,7 @@ class Calibration:
     points: int
     grid: int
     guarded: bool = True
+    paced: bool = False
 
     @property
     def id(self) -> str:
@@ -166,6 +168,7 @@ class Calibration:
             "seconds": self.seconds,
             "points": self.points,
             "grid": self.grid,
+            **({"paced": True} if self.paced else {}),
             "tables": [_table_json(table) for table in self.tables],
         }
 
@@ -253,13 +256,16 @@ def merged(known: Sequence[Calibration]) -> Calibration:
     """Calibrations of one place at several times as one: the newest, with the responses of all.
 
     What the times differ counts in full, as in :func:`pooled`: a program meets one time.  What was
-    measured at one time only counts as one run.  Raises ValueError for none.
+    measured at one time only counts as one run.  Calls with a root that were not timed as those of
+    the newest are left out.  Raises ValueError for none.
     """
     if not known:
         raise ValueError("expected one calibration or more")
     if len(known) == 1:
         return known[0]
     newest = max(known, key=lambda one: (one.date, one.id))
+    if newest.paced:
+        known = [one if one.paced else _without_rooted(one) for one in known]
     tables = []
     for table in newest.tables:
         own = [
@@ -272,6 +278,20 @@ def merged(known: Sequence[Calibration]) -> Calibration:
             responses[setting] = {p: _over([one[p] for one in there if p in one]) for p in points}
         tables.append(replace(table, responses=responses))
     return replace(newest, tables=tuple(tables))
+
+
+def _without_rooted(one: Calibration) -> Calibration:
+    tables = [
+        replace(
+            table,
+            responses={
+                setting: {p: r for p, r in points.items() if p.operation not in ROOTED}
+                for setting, points in table.responses.items()
+            },
+        )
+        for table in one.tables
+    ]
+    return replace(one, tables=tuple(tables))
 
 
 def _over(times: Sequence[Response]) -> Response:

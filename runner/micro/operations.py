@@ -24,7 +24,8 @@ class Kind:
     """One kind of operation; ``build(comm, size)`` makes the operation.
 
     ``sent`` is how many times ``size`` bytes one operation moves, for operations with a bandwidth
-    (else 0). ``ranks`` is the smallest number of ranks.
+    (else 0). ``ranks`` is the smallest number of ranks.  ``rooted``: some ranks can begin the next
+    operation before others have ended this one, so that calls one after the other overlap.
     """
 
     build: Build
@@ -32,6 +33,7 @@ class Kind:
     sent: int = 0
     ranks: int = 1
     sized: bool = True
+    rooted: bool = False
 
 
 def _repeated(call: Callable[[], Any]) -> Operation:
@@ -134,13 +136,13 @@ OPERATIONS: dict[str, Kind] = {
     ),
     "exchange": Kind(exchange, "every rank sends to its two neighbours on a ring and waits", 0, 2),
     "barrier": Kind(barrier, "barrier of all ranks; has no size", sized=False),
-    "bcast": Kind(bcast, "broadcast from rank 0"),
-    "reduce": Kind(reduce, "sum of doubles on rank 0"),
+    "bcast": Kind(bcast, "broadcast from rank 0", rooted=True),
+    "reduce": Kind(reduce, "sum of doubles on rank 0", rooted=True),
     "allreduce": Kind(allreduce, "sum of doubles on all ranks"),
     "scan": Kind(scan, "prefix sums of doubles"),
     "reduce_scatter": Kind(reduce_scatter, "sum of doubles; each rank gets SIZE bytes of it"),
-    "gather": Kind(gather, "every rank sends SIZE bytes to rank 0"),
-    "scatter": Kind(scatter, "rank 0 sends SIZE bytes to every rank"),
+    "gather": Kind(gather, "every rank sends SIZE bytes to rank 0", rooted=True),
+    "scatter": Kind(scatter, "rank 0 sends SIZE bytes to every rank", rooted=True),
     "allgather": Kind(allgather, "every rank sends the same SIZE bytes to all"),
     "allgatherv": Kind(allgatherv, "as allgather, with counts"),
     "alltoall": Kind(alltoall, "every rank sends different SIZE bytes to each rank"),

@@ -115,7 +115,7 @@ def test_wrong_work_is_seen() -> None:
     assert work.wrong() == ""
     work.calls += 1
     assert "6 calls" in work.wrong()
-    assert CELLS * 8 == 16384
+    assert CELLS * 8 == 2048
 
 
 def arrived(size: int, sender: int, step: int) -> tuple[Message, Message]:

@@ -54,7 +54,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
         help="bytes of a message, a multiple of 8; default 1024")  # fmt: skip
     add("--steps", type=positive, default=1000, metavar="N", help="timed steps; default 1000")
     add("--work", type=_count, default=0, metavar="N",
-        help="calls of the kernel per rank and step, some 0.5 us each; default 0")  # fmt: skip
+        help="calls of the kernel per rank and step, some 0.35 us each; default 0")  # fmt: skip
     add("--imbalance", type=_share, default=0.0, metavar="F",
         help="work grows from 1 - F on the first rank to 1 + F on the last; 0 to 1")  # fmt: skip
     add("--seed", type=_count, default=0, metavar="S", help="of what is drawn at random")
