@@ -41,6 +41,12 @@ if TYPE_CHECKING:
 
 
 LOCAL = "local"
+WORTH_A_CHECK = 0.02
+"""Smallest expected gain with which a setting that was not named is checked."""
+UNSEEN = (
+    "the model has seen no runs on this machine, and the same setting may be slower on another "
+    "one: run autotune calibrate once for this cluster, or measure the setting with --check"
+)
 MOST_TIMES = 8
 """Largest number of calibrations of one place that count, the newest ones."""
 
@@ -83,6 +89,14 @@ class Prediction:
     def gain(self) -> float | None:
         """The expected gain, as a fraction; None if the default is predicted."""
         return self.named.gain
+
+    @property
+    def to_check(self) -> Setting:
+        """What a check compares with the default: the predicted setting, else the one with the best
+        score if a gain is expected of it; empty if there is none."""
+        if len(self.setting) or self.named.best_gain < WORTH_A_CHECK:
+            return self.setting
+        return self.named.best
 
     def to_json(self) -> dict[str, Any]:
         """The published form (``autotune-prediction-1``), in JSON types."""
@@ -191,6 +205,8 @@ def predict(
         named = _named(composed, named)
         strange = _strange_trace(known_features)
     else:
+        if len(named.setting) and known.predictor.careful and _unseen_machine(known):
+            named = named.withdrawn(UNSEEN)
         strange = _strange_here(known, known_features, place, learned_families(known))
     return Prediction(named, near, strange, known_features, known, place, composed)
 
@@ -346,13 +362,18 @@ def _unknown_family(place: PredictionPlace, learned: Sequence[str]) -> bool:
     return bool(learned) and place.library.family not in learned
 
 
+def _unseen_machine(model: ModelFile) -> bool:
+    """Whether the model was trained on other machines only."""
+    return describe_machine().fingerprint not in model.about.machines
+
+
 def _strange_here(
     model: ModelFile, features: Features, place: PredictionPlace | None, learned: Sequence[str]
 ) -> list[str]:
     """Reasons why the model may not hold here, one in each entry."""
     found = []
     here, about = describe_machine().fingerprint, model.about
-    if here not in about.machines:
+    if _unseen_machine(model):
         found.append("the model was trained on another machine")
     elif features.machine["fingerprint"] != here:
         found.append("the program was traced on another machine")
@@ -406,15 +427,15 @@ def check_prediction(
     params_file: Path | None = None,
     watch: Watcher = silent,
 ) -> PredictionCheck:
-    """Compare the predicted setting with the default by interleaved pairs; write the parameter file
-    only if the setting is proven.
+    """Compare the predicted setting (:attr:`Prediction.to_check`) with the default by interleaved
+    pairs; write the parameter file only if it is proven.
 
     ``min_gain`` is a fraction, ``budget_s`` machine seconds.  Without a budget it takes
     :data:`CHECK_RUNS` runs at most.  Raises UsageError for a prediction without a target or a
     setting, WorkError if the default does not run.
     """
     place = prediction.place
-    if place is None or place.target is None or not len(prediction.setting):
+    if place is None or place.target is None or not len(prediction.to_check):
         raise UsageError(
             "nothing to check: expected a program, and a setting other than the default"
         )
@@ -422,7 +443,7 @@ def check_prediction(
         target=place.target,
         space=place.space,
         first=DEFAULT,
-        second=prediction.setting,
+        second=prediction.to_check,
         plan=check_plan(min_gain, budget_s is not None or max_runs is not None),
         budget_s=budget_s,
         max_runs=CHECK_RUNS if budget_s is None and max_runs is None else max_runs,
@@ -436,7 +457,7 @@ def check_prediction(
         return PredictionCheck(outcome, None, "it was not proven to be faster than the default")
     if params_file is None:
         return PredictionCheck(outcome, None, "")
-    return _write_proven(place.target, place.space, prediction.setting, params_file, outcome)
+    return _write_proven(place.target, place.space, prediction.to_check, params_file, outcome)
 
 
 def _write_proven(

@@ -66,7 +66,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
     table.  Tables that the budget does not allow are left out.
     """
     tables: list[ResponseTable] = []
-    launches, seconds, points, grid = 0, 0.0, 0, 0
+    launches, seconds, points, grid, last = 0, 0.0, 0, 0, 0.0
     left_s = terms.budget_s
     # One machine lock for all tables, so that they are of one time.
     with MachineLock(
@@ -85,19 +85,21 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
             tables.append(table)
             launches, seconds = launches + len(history.entries), seconds + history.launched_s
             points, grid = points + rounds.points, grid + rounds.grid
+            last = max(last, *(entry.record.started_at or 0.0 for entry in history.entries))
     library = targets[0].library
     return Calibration(
         cluster=targets[0].cluster.name,
         machine=describe_machine().fingerprint,
         mpi={"name": library.family, "version": library.version},
-        date=datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+        # That of the last launch: the same command again measures nothing, and is no other time.
+        date=datetime.datetime.fromtimestamp(last, datetime.UTC).strftime("%Y-%m-%dT%H:%M:%S"),
         tables=tuple(tables),
         launches=launches,
         seconds=round(seconds, 1),
         points=points,
         grid=grid,
         guarded=terms.guard,
-        paced=True,
+        turned=True,
     )
 
 

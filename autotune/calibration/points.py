@@ -25,7 +25,7 @@ COLLECTIVES = (
     *("alltoall", "gather", "scatter", "reduce_scatter"),
 )
 ROOTED = ("bcast", "reduce", "gather", "scatter")
-"""Those with a root: each call is timed after a barrier."""
+"""Those with a root: some ranks can begin the next call before others have ended this one."""
 SIZES = (8, 128, 1024, 4096, 16384, 65536, 262144, 1048576)
 """Message sizes in bytes, as the micro-benchmarks count them."""
 _LARGEST = {"bw": 65536, "allgather": 262144, "alltoall": 262144, "reduce_scatter": 262144}

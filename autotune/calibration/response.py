@@ -15,12 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.calibration.points import ROOTED, Point
 from autotune.space import Setting
 
+T = TypeVar("T")
 SCHEMA = "autotune-calibration-1"
 LEAST_NOISE = 0.01
 """Smallest standard deviation of a log ratio, because a few runs can agree by chance."""
@@ -93,6 +94,15 @@ class ResponseTable:
         sd = math.hypot(max(first.sd, last.sd), (first.log - last.log) / 2 * min(share, 1 - share))
         return Response(log, sd, min(first.runs, last.runs))
 
+    def without(self, operations: Sequence[str]) -> ResponseTable:
+        """The table without some operations."""
+
+        def kept(points: Mapping[Point, T]) -> dict[Point, T]:
+            return {p: found for p, found in points.items() if p.operation not in operations}
+
+        responses = {setting: kept(points) for setting, points in self.responses.items()}
+        return replace(self, default=kept(self.default), responses=responses)
+
     def _around(self, operation: str, size: float) -> tuple[Point, Point, float] | None:
         sizes = self._sizes.get(operation)
         if not sizes:
@@ -124,8 +134,8 @@ class Calibration:
 
     ``launches`` and ``seconds`` are what it took.  ``points`` counts measurements of a setting at a
     point, ``grid`` those of a full grid: every setting of every table at all points that it can act
-    on, three times each.  ``paced``: whether calls with a root were timed each after a barrier;
-    without, they were timed one after the other and overlapped.
+    on, three times each.  ``turned``: whether each rank was the root in turn
+    of the operations with a root; with one and the same root their calls overlapped.
     """
 
     cluster: str
@@ -138,7 +148,7 @@ class Calibration:
     points: int
     grid: int
     guarded: bool = True
-    paced: bool = False
+    turned: bool = False
 
     @property
     def id(self) -> str:
@@ -150,6 +160,14 @@ class Calibration:
         nearest number of ranks; None if there is none of its kind."""
         own = [t for t in self.tables if (t.nodes > 1) == (nodes > 1)]
         return min(own, key=lambda t: (abs(math.log(t.ranks / ranks)), t.ranks), default=None)
+
+    @cached_property
+    def usable(self) -> Calibration:
+        """What holds of it: without operations with a root unless these were ``turned``."""
+        rooted = any(p.operation in ROOTED for table in self.tables for p in table.default)
+        if self.turned or not rooted:
+            return self
+        return replace(self, tables=tuple(table.without(ROOTED) for table in self.tables))
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -168,7 +186,7 @@ class Calibration:
             "seconds": self.seconds,
             "points": self.points,
             "grid": self.grid,
-            **({"paced": True} if self.paced else {}),
+            **({"turned": True} if self.turned else {}),
             "tables": [_table_json(table) for table in self.tables],
         }
 
@@ -256,16 +274,15 @@ def merged(known: Sequence[Calibration]) -> Calibration:
     """Calibrations of one place at several times as one: the newest, with the responses of all.
 
     What the times differ counts in full, as in :func:`pooled`: a program meets one time.  What was
-    measured at one time only counts as one run.  Calls with a root that were not timed as those of
-    the newest are left out.  Raises ValueError for none.
+    measured at one time only counts as one run.  Only what is usable of them counts.  Raises
+    ValueError for none.
     """
     if not known:
         raise ValueError("expected one calibration or more")
+    known = [one.usable for one in known]
     if len(known) == 1:
         return known[0]
     newest = max(known, key=lambda one: (one.date, one.id))
-    if newest.paced:
-        known = [one if one.paced else _without_rooted(one) for one in known]
     tables = []
     for table in newest.tables:
         own = [
@@ -278,20 +295,6 @@ def merged(known: Sequence[Calibration]) -> Calibration:
             responses[setting] = {p: _over([one[p] for one in there if p in one]) for p in points}
         tables.append(replace(table, responses=responses))
     return replace(newest, tables=tuple(tables))
-
-
-def _without_rooted(one: Calibration) -> Calibration:
-    tables = [
-        replace(
-            table,
-            responses={
-                setting: {p: r for p, r in points.items() if p.operation not in ROOTED}
-                for setting, points in table.responses.items()
-            },
-        )
-        for table in one.tables
-    ]
-    return replace(one, tables=tuple(tables))
 
 
 def _over(times: Sequence[Response]) -> Response:

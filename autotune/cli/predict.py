@@ -57,8 +57,8 @@ def predict(
         bool,
         opt(
             "--check",
-            "Compare the predicted setting with the default on this machine, by running "
-            "--app or -- PROGRAM.",
+            "Compare the predicted setting, or the one with the best score if none is certain "
+            "enough, with the default on this machine, by running --app or -- PROGRAM.",
             CHECK,
         ),
     ] = False,
@@ -179,7 +179,7 @@ def predict(
     written: Path | None = None
     refused = ""
     try:
-        if check and len(found.setting):
+        if check and len(found.to_check):
             budget_s = None if budget is None else parse_duration(budget)
             with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
                 proof = check_prediction(
@@ -194,7 +194,7 @@ def predict(
                 )
             written = proof.written
             if not quiet:
-                print_comparison(DEFAULT.key, found.setting.key, proof.outcome.to_json())
+                print_comparison(DEFAULT.key, found.to_check.key, proof.outcome.to_json())
         elif params_file is not None and len(found.setting):
             refused = refusal(found, unproven)
             if not refused:
@@ -219,14 +219,14 @@ def _end(
 ) -> None:
     out = console()
     if not quiet and check and proof is None:
-        out.print("nothing to check: the predicted setting is the default", markup=False)
+        out.print("nothing to check: no gain is expected of any setting", markup=False)
     if not quiet and written is not None:
         out.print(
             f"parameter file: mpirun --tune {shlex.quote(str(written))} ...",
             markup=False,
             soft_wrap=True,
         )
-    elif not quiet and params_file is not None and not len(named.setting):
+    elif not quiet and params_file is not None and proof is None and not len(named.setting):
         out.print(
             f"{params_file} not written: the predicted setting is the default, which needs no file",
             markup=False,

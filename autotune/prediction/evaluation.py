@@ -122,7 +122,7 @@ def _judge(
         for e in outside:
             named = predictor.name(described(e.features), e.settings)
             index = _place(e, named.setting)
-            stated = Stated(named.harm, index, named.interval) if index else None
+            stated = Stated(named.harm or 0.0, index, named.interval) if index else None
             found.setdefault(kind, []).append(score_prediction(e, index, stated))
     return found
 

@@ -250,10 +250,10 @@ def _example(
 
 
 def stored_calibration(dataset: Dataset) -> Calibration | None:
-    """The calibration of the dataset's machine and cluster; None if it has none.  Raises UsageError
-    if the file is wrong."""
+    """What is usable of the calibration of the dataset's machine and cluster; None if it has none.
+    Raises UsageError if the file is wrong."""
     path = dataset.folder / CALIBRATION
-    return CALIBRATIONS.read(path) if path.is_file() else None
+    return CALIBRATIONS.read(path).usable if path.is_file() else None
 
 
 def stored_features(dataset: Dataset, cell: Cell) -> Features | None:

@@ -117,9 +117,10 @@ class NamedSetting:
     """The answer for one program.
 
     ``gain`` and ``interval`` (95 %, for this one program) are those of ``setting``, None for the
-    default.  ``harm``: the chance, 0 to 1, that ``best`` is slower than the default.  ``unsure``
-    says why the default is named although ``best`` has a better score.  ``why``: the expected
-    effect of each parameter of ``best``, if the model can say it.
+    default.  ``harm``: the chance, 0 to 1, that ``best`` is slower than the default; None on a
+    machine of which nothing is known.  ``unsure`` says why the default is named although ``best``
+    has a better score.  ``why``: the expected effect of each parameter of ``best``, if the model
+    can say it.
     """
 
     setting: Setting
@@ -127,7 +128,7 @@ class NamedSetting:
     interval: tuple[float, float] | None
     best: Setting
     best_gain: float
-    harm: float
+    harm: float | None
     distance: float
     far: bool
     unsure: str
@@ -137,6 +138,13 @@ class NamedSetting:
         """The same answer with other settings in place of its own; those not in ``here`` stay."""
         setting, best = (here.get(one, one) for one in (self.setting, self.best))
         return replace(self, setting=setting, best=best)
+
+    def withdrawn(self, unsure: str) -> NamedSetting:
+        """The default in place of the setting, for the reason ``unsure``; its chance of being
+        slower is not known."""
+        return replace(
+            self, setting=DEFAULT, gain=None, interval=None, harm=None, unsure=unsure, why={}
+        )
 
     def renamed(self, names: Mapping[str, str]) -> NamedSetting:
         """The same answer with other parameter names; names that are not in ``names`` stay."""

@@ -21,8 +21,12 @@ def _expected(named: NamedSetting) -> str:
     low, high = (percent(end) if end < 100 else "?" for end in named.interval)
     return (
         f"expected gain {percent(named.gain)} (95 % of similar programs: {low} to {high}); "
-        f"chance of being slower {share(named.harm)}; predicted, not proven"
+        f"chance of being slower {_harm(named.harm)}; predicted, not proven"
     )
+
+
+def _harm(chance: float | None) -> str:
+    return "not known" if chance is None else share(chance)
 
 
 def print_prediction(found: Prediction) -> None:

@@ -6,8 +6,9 @@ all-to-all, scatter) or contributes (other collectives), as in the OSU suite.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import cycle, repeat
 from typing import Any
 
 import numpy as np
@@ -16,16 +17,18 @@ from numpy.typing import NDArray
 from runner.micro.point_to_point import bandwidth, exchange, pingpong
 
 Operation = Callable[[int], None]
-Build = Callable[[Any, int], Operation]
+Build = Callable[..., Operation]
 
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of operation; ``build(comm, size)`` makes the operation.
+    """One kind of operation; ``build(comm, size)`` makes the operation, with rank 0 as the root.
 
     ``sent`` is how many times ``size`` bytes one operation moves, for operations with a bandwidth
-    (else 0). ``ranks`` is the smallest number of ranks.  ``rooted``: some ranks can begin the next
-    operation before others have ended this one, so that calls one after the other overlap.
+    (else 0). ``ranks`` is the smallest number of ranks.  ``rooted``: with one and the same root
+    calls overlap, because some ranks begin the next one before others have ended this one.
+    ``build(comm, size, turns=True)`` lets each rank be the root in turn: then none begins before
+    the root has ended the call before.
     """
 
     build: Build
@@ -58,14 +61,19 @@ def barrier(comm: Any, size: int) -> Operation:
     return _repeated(comm.Barrier)
 
 
-def bcast(comm: Any, size: int) -> Operation:
-    buffer = _bytes(size)
-    return _repeated(lambda: comm.Bcast(buffer, 0))
+def _roots(comm: Any, turns: bool) -> Iterator[int]:
+    """The root of one call after the other."""
+    return cycle(range(comm.size)) if turns else repeat(0)
 
 
-def reduce(comm: Any, size: int) -> Operation:
-    mine, whole = _doubles(size), _doubles(size)
-    return _repeated(lambda: comm.Reduce(mine, whole, root=0))
+def bcast(comm: Any, size: int, turns: bool = False) -> Operation:
+    buffer, roots = _bytes(size), _roots(comm, turns)
+    return _repeated(lambda: comm.Bcast(buffer, next(roots)))
+
+
+def reduce(comm: Any, size: int, turns: bool = False) -> Operation:
+    mine, whole, roots = _doubles(size), _doubles(size), _roots(comm, turns)
+    return _repeated(lambda: comm.Reduce(mine, whole, root=next(roots)))
 
 
 def allreduce(comm: Any, size: int) -> Operation:
@@ -96,14 +104,21 @@ def allgatherv(comm: Any, size: int) -> Operation:
     return _repeated(lambda: comm.Allgatherv(mine, shares))
 
 
-def gather(comm: Any, size: int) -> Operation:
-    mine, whole = _bytes(size), _bytes(size * comm.size) if comm.rank == 0 else None
-    return _repeated(lambda: comm.Gather(mine, whole, root=0))
+def gather(comm: Any, size: int, turns: bool = False) -> Operation:
+    mine, whole = _bytes(size), _whole(comm, size, turns)
+    roots = _roots(comm, turns)
+    return _repeated(lambda: comm.Gather(mine, whole, root=next(roots)))
 
 
-def scatter(comm: Any, size: int) -> Operation:
-    mine, whole = _bytes(size), _bytes(size * comm.size) if comm.rank == 0 else None
-    return _repeated(lambda: comm.Scatter(whole, mine, root=0))
+def scatter(comm: Any, size: int, turns: bool = False) -> Operation:
+    mine, whole = _bytes(size), _whole(comm, size, turns)
+    roots = _roots(comm, turns)
+    return _repeated(lambda: comm.Scatter(whole, mine, root=next(roots)))
+
+
+def _whole(comm: Any, size: int, turns: bool) -> NDArray[np.uint8] | None:
+    """The root's buffer for all ranks; None on ranks that are never a root."""
+    return _bytes(size * comm.size) if turns or comm.rank == 0 else None
 
 
 def alltoall(comm: Any, size: int) -> Operation:

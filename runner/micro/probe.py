@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import statistics
 import sys
-from collections.abc import Callable
 from typing import Any
 
 from runner.apps.common_errors import AppUsageError
@@ -26,7 +25,6 @@ _LONG = 4
 """A point whose calls take so many times its time is cut into few batches."""
 MOST_CALLS = 2000
 """Largest number of calls of a batch."""
-Operation = Callable[[int], None]
 Points = dict[str, list[int]]
 """Message sizes in bytes by operation."""
 
@@ -105,15 +103,15 @@ def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, A
     """One point: ``us`` per call, the median of the batches, each timed by its slowest rank.
 
     The ranks agree on the number of calls by the time of one call after a first one, in which
-    connections are made.  Calls with a root are timed each after a barrier: without one they would
-    overlap, and a broadcast over a slow network would seem to take no time at all.
+    connections are made.  Of calls with a root each rank is the root in turn: with one root they
+    overlap, and a broadcast over a slow network would seem to take no time.
     """
     from mpi4py import MPI
 
     from runner.micro.operations import OPERATIONS
 
     kind = OPERATIONS[operation]
-    work = kind.build(comm, size)
+    work = kind.build(comm, size, turns=True) if kind.rooted else kind.build(comm, size)
     work(1)
     comm.Barrier()
     began = MPI.Wtime()
@@ -121,38 +119,17 @@ def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, A
     once = max(comm.allreduce(MPI.Wtime() - began, op=MPI.MAX), 1e-7)
     batches = BATCHES if BATCHES * once <= _LONG * each_s else FEW
     calls = int(min(max(each_s / batches / once, 1), MOST_CALLS))
-    timed = _each_after_a_barrier if kind.rooted else _one_after_the_other
-    us = statistics.median(timed(comm, work, calls, batches)) / calls * 1e6
-    return {"operation": operation, "size": size, "us": us, "calls": calls * batches}
-
-
-def _one_after_the_other(comm: Any, work: Operation, calls: int, batches: int) -> list[float]:
-    """Seconds of each batch on its slowest rank."""
-    from mpi4py import MPI
-
+    if kind.rooted:
+        calls = -(-calls // comm.size) * comm.size  # Each rank is the root equally often.
     times = []
     for _ in range(batches):
         comm.Barrier()
         began = MPI.Wtime()
         work(calls)
         times.append(MPI.Wtime() - began)
-    return [max(batch) for batch in zip(*comm.allgather(times), strict=True)]
-
-
-def _each_after_a_barrier(comm: Any, work: Operation, calls: int, batches: int) -> list[float]:
-    """Seconds of each batch: the sum over its calls, each on its slowest rank."""
-    import numpy as np
-    from mpi4py import MPI
-
-    times = np.empty((batches, calls))
-    flat = times.reshape(-1)
-    for index in range(batches * calls):
-        comm.Barrier()
-        began = MPI.Wtime()
-        work(1)
-        flat[index] = MPI.Wtime() - began
-    comm.Allreduce(MPI.IN_PLACE, times, op=MPI.MAX)
-    return [float(one) for one in times.sum(axis=1)]
+    slowest = [max(batch) for batch in zip(*comm.allgather(times), strict=True)]
+    us = statistics.median(slowest) / calls * 1e6
+    return {"operation": operation, "size": size, "us": us, "calls": calls * batches}
 
 
 if __name__ == "__main__":
