@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.api.features import traced_features
-from autotune.calibration.response import CALIBRATIONS, Calibration
+from autotune.calibration.response import CALIBRATIONS, Calibration, merged
 from autotune.datasets.campaign import commit_of, row_of
 from autotune.datasets.recorded_space import recorded_space
 from autotune.errors import AutotuneError
@@ -47,7 +47,7 @@ from runner.machine import describe_machine
 from runner.trace import Features
 
 PHASE = f"{CONFIRM}:cells"
-BEST, DRAWN = 5, 2
+BEST, DRAWN = 4, 2
 """Settings of a cell: those with the best composition, and drawn ones (not of reporting cells)."""
 GENERAL = (
     Setting({"pml": "ucx"}),
@@ -158,18 +158,18 @@ def key_of(cell: Cell) -> str:
     return f"{cell.name}-{cell.place}-{cell.ranks}"
 
 
-def calibration_for(cell: Cell, known: Sequence[Calibration]) -> Calibration:
-    """That of the cell's place; raises AutotuneError if there is none."""
-    across = cell.place == "testbed"
+def calibrations_of(known: Sequence[Calibration]) -> dict[str, Calibration]:
+    """Those of each place together."""
+    found: dict[str, list[Calibration]] = {}
     for one in known:
-        if any((table.nodes > 1) == across for table in one.tables):
-            return one
-    raise AutotuneError(f"no calibration was given for programs on the {cell.place}")
+        across = any(table.nodes > 1 for table in one.tables)
+        found.setdefault("testbed" if across else "node", []).append(one)
+    return {place: merged(own) for place, own in found.items()}
 
 
 def main() -> int:
     given = parser().parse_args()
-    known = [CALIBRATIONS.find(name) for name in given.calibration]
+    known = calibrations_of([CALIBRATIONS.find(name) for name in given.calibration])
     given.out.mkdir(parents=True, exist_ok=True)
     began, failed = time.monotonic(), 0
     with Store.open(given.store) as store:
@@ -177,8 +177,12 @@ def main() -> int:
             path = given.out / f"{key_of(cell)}.json"
             if path.exists() or time.monotonic() - began > given.budget:
                 continue
+            if cell.place not in known:
+                print(f"{key_of(cell)}: no calibration was given for its place", file=sys.stderr)
+                failed += 1
+                continue
             try:
-                found = measured(cell, calibration_for(cell, known), given, store)
+                found = measured(cell, known[cell.place], given, store)
             except (AutotuneError, RunnerError) as problem:
                 failed += 1
                 print(f"{key_of(cell)}: {problem}", file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 """Make a dataset of measured prediction cells.
 
-    python -m benchmarks.prediction_dataset CELLS --calibration ID -o datasets/programs-node
+    python -m benchmarks.prediction_dataset CELLS --calibration ID... -o datasets/programs-node
 
-CELLS is a folder that ``benchmarks.prediction_cells`` wrote. Only the cells of that calibration are
-taken. The calibration goes along, so that the dataset can be learned from (``autotune train --model
+CELLS is a folder that ``benchmarks.prediction_cells`` wrote with these calibrations of one place
+(several count together). Only their cells are taken. The calibration goes along, so that the dataset can be learned from (``autotune train --model
 composed``) and evaluated (``autotune evaluate predict``) anywhere.
 """
 
@@ -15,7 +15,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from autotune.calibration.response import CALIBRATIONS
+from autotune.calibration.response import CALIBRATIONS, merged
 from autotune.datasets.card import Card, Cell, RecordedMachine
 from autotune.datasets.dataset import (
     CALIBRATION,
@@ -33,7 +33,7 @@ from runner.machine import describe_machine
 
 PROTOCOL = (
     "each cell is traced once, then runs in interleaved blocks: the default and all its settings",
-    "settings: the named one, the five best composed, a few of all cells, drawn ones: no sample",
+    "settings: the named one, the four best composed, a few of all cells, drawn ones: no sample",
     "a run that takes 30 times the default's first and 10 s more is stopped: censored",
     "runs beside foreign load are repeated and not kept here",
 )
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("cells", type=Path, nargs="+", metavar="CELLS")
-    add("--calibration", required=True, metavar="ID")
+    add("--calibration", action="append", required=True, metavar="ID")
     add("-o", "--output", type=Path, required=True, metavar="FOLDER")
     return made
 
@@ -65,7 +65,7 @@ def cell_of(key: str, found: dict[str, Any], cluster: str) -> Cell:
 
 def main() -> int:
     given = parser().parse_args()
-    calibration = CALIBRATIONS.find(given.calibration)
+    calibration = merged([CALIBRATIONS.find(name) for name in given.calibration])
     paths = sorted(path for folder in given.cells for path in folder.glob("*.json"))
     found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
     chosen = {

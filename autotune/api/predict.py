@@ -205,7 +205,7 @@ def predict(
         named = _named(composed, named)
         strange = _strange_trace(known_features)
     else:
-        if len(named.setting) and known.predictor.careful and _unseen_machine(known):
+        if model is None and len(named.setting) and _unseen_machine(known):
             named = named.withdrawn(UNSEEN)
         strange = _strange_here(known, known_features, place, learned_families(known))
     return Prediction(named, near, strange, known_features, known, place, composed)

@@ -271,7 +271,8 @@ def pooled(logs: Sequence[float], scatter: float, spread: float) -> Response:
 
 
 def merged(known: Sequence[Calibration]) -> Calibration:
-    """Calibrations of one place at several times as one: the newest, with the responses of all.
+    """Calibrations of one cluster at several times as one: of each table the newest, with the
+    responses of all.
 
     What the times differ counts in full, as in :func:`pooled`: a program meets one time.  What was
     measured at one time only counts as one run.  Only what is usable of them counts.  Raises
@@ -282,19 +283,19 @@ def merged(known: Sequence[Calibration]) -> Calibration:
     known = [one.usable for one in known]
     if len(known) == 1:
         return known[0]
-    newest = max(known, key=lambda one: (one.date, one.id))
     tables = []
-    for table in newest.tables:
-        own = [
-            t for c in known for t in c.tables if (t.ranks, t.nodes) == (table.ranks, table.nodes)
-        ]
+    order = sorted(known, key=lambda one: (one.date, one.id), reverse=True)
+    places = dict.fromkeys((t.ranks, t.nodes) for c in order for t in c.tables)
+    for place in places:
+        own = [t for c in order for t in c.tables if (t.ranks, t.nodes) == place]
+        table = own[0]
         responses: dict[Setting, dict[Point, Response]] = {}
         for setting in dict.fromkeys(s for t in own for s in t.responses):
             there = [t.responses[setting] for t in own if setting in t.responses]
             points = dict.fromkeys(p for one in there for p in one)
             responses[setting] = {p: _over([one[p] for one in there if p in one]) for p in points}
         tables.append(replace(table, responses=responses))
-    return replace(newest, tables=tuple(tables))
+    return replace(order[0], tables=tuple(tables))
 
 
 def _over(times: Sequence[Response]) -> Response:

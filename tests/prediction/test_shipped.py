@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autotune.prediction import find_model, training_set
 from autotune.prediction.program_effects import ProgramEffects
+from runner.machine import describe_machine
 from tests.cli.conftest import Cli
 
 DATASETS = Path(__file__).parents[2] / "datasets"
@@ -46,11 +48,32 @@ def test_effects_of_programs_are_those_of_the_calibrated_recordings() -> None:
 def test_programs_it_knows(
     cli: Cli, open_mpi: object, work: Path, traced: str, named: str | None
 ) -> None:
-    """Traced between nodes, the network's parameters are named although no testbed is up."""
+    """Traced between nodes, the network's parameters come first although no testbed is up."""
     answer = cli("predict", str(DATASETS / traced), "--json", "-")
     assert answer.code == 0, answer.err
-    setting = json.loads(answer.out)["setting"]
-    assert (named in setting) if named else setting == {}
+    best = json.loads(answer.out)["best_scored"]
+    assert named is None or named in best
+
+
+@pytest.mark.mpi
+def test_nothing_is_named_on_a_machine_that_it_has_not_seen(
+    cli: Cli, open_mpi: object, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = str(DATASETS / "explore-testbed/features/tb-mg-W-4.json")
+    here = replace(describe_machine(), cpu_model="of a newcomer")
+    assert here.fingerprint not in find_model().about.machines
+    monkeypatch.setattr("autotune.api.predict.describe_machine", lambda: here)
+    answer = cli("predict", place, "--json", "-")
+    told = json.loads(answer.out)
+    assert told["setting"] == {}
+    assert "btl_tcp_eager_limit" in told["best_scored"]
+    assert told["chance_of_harm"] is None
+    assert "autotune calibrate once for this cluster" in told["unsure"]
+    # Whoever names a model wants its answer.
+    shipped = Path(__file__).parents[2] / "autotune" / "prediction" / "shipped.json"
+    named = json.loads(cli("predict", place, "--model", shipped, "--json", "-").out)
+    assert "btl_tcp_eager_limit" in named["setting"]
+    assert named["foreign"]
 
 
 @pytest.mark.mpi
