@@ -3,8 +3,9 @@
     python -m benchmarks.prediction_dataset CELLS --calibration ID... -o datasets/programs-node
 
 CELLS is a folder that ``benchmarks.prediction_cells`` wrote with these calibrations of one place
-(several count together). Only their cells are taken. The calibration goes along, so that the dataset can be learned from (``autotune train --model
-composed``) and evaluated (``autotune evaluate predict``) anywhere.
+(several count together). Only their cells are taken. The calibration goes along, so that the
+dataset can be learned from (``autotune train --model composed``) and evaluated (``autotune evaluate
+predict``) anywhere.
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ from autotune.calibration.candidates import algorithm_settings, level_settings
 from autotune.calibration.points import (
     COLLECTIVES,
     MESSAGES,
+    PROBE,
     Point,
     PointMeasurement,
     by_point,
@@ -99,7 +100,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
         points=points,
         grid=grid,
         guarded=terms.guard,
-        turned=True,
+        probe=PROBE,
     )
 
 

@@ -14,6 +14,9 @@ from autotune.targets.target import Target
 from runner.micro.probe import points_text
 from runner.types import RunRecord
 
+PROBE = 3
+"""Version of the probe: 2 lets each rank be the root in turn, 3 sends from the first to the last
+rank."""
 POINTS = "points"
 """The parameter with the points that a launch times; an option of the probe."""
 _PROBE = "runner.micro.probe"
@@ -24,6 +27,8 @@ COLLECTIVES = (
     *("barrier", "bcast", "reduce", "allreduce", "allgather"),
     *("alltoall", "gather", "scatter", "reduce_scatter"),
 )
+PAIRS = ("pingpong", "bw")
+"""Those of the messages in which two ranks alone take part: the first and the last one."""
 ROOTED = ("bcast", "reduce", "gather", "scatter")
 """Those with a root: some ranks can begin the next call before others have ended this one."""
 SIZES = (8, 128, 1024, 4096, 16384, 65536, 262144, 1048576)

@@ -18,7 +18,7 @@ from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 from autotune.artifacts import ArtifactStore, content_id
-from autotune.calibration.points import ROOTED, Point
+from autotune.calibration.points import PAIRS, ROOTED, Point
 from autotune.space import Setting
 
 T = TypeVar("T")
@@ -96,6 +96,8 @@ class ResponseTable:
 
     def without(self, operations: Sequence[str]) -> ResponseTable:
         """The table without some operations."""
+        if not any(point.operation in operations for point in self.default):
+            return self
 
         def kept(points: Mapping[Point, T]) -> dict[Point, T]:
             return {p: found for p, found in points.items() if p.operation not in operations}
@@ -128,14 +130,29 @@ def _between(sizes: list[int], size: float) -> tuple[int, int, float] | None:
     return low, high, math.log(size / max(low, 1)) / math.log(high / max(low, 1))
 
 
+def _between_nodes(table: ResponseTable, tables: Sequence[ResponseTable]) -> ResponseTable:
+    """The table with the messages between two ranks of the table with one rank on each node."""
+    if not table.ranks > table.nodes > 1:
+        return table
+    found = table.without(PAIRS)
+    apart = next((t for t in tables if t.ranks == t.nodes == table.nodes), None)
+    if apart is None:
+        return found
+    others = [p.operation for p in apart.default if p.operation not in PAIRS]
+    pairs = apart.without(others)
+    responses = {s: dict(points) for s, points in found.responses.items()}
+    for setting, points in pairs.responses.items():
+        responses.setdefault(setting, {}).update(points)
+    return replace(found, default={**found.default, **pairs.default}, responses=responses)
+
+
 @dataclass(frozen=True)
 class Calibration:
     """The response tables of a cluster under one MPI library.
 
     ``launches`` and ``seconds`` are what it took.  ``points`` counts measurements of a setting at a
     point, ``grid`` those of a full grid: every setting of every table at all points that it can act
-    on, three times each.  ``turned``: whether each rank was the root in turn
-    of the operations with a root; with one and the same root their calls overlapped.
+    on, three times each.  ``probe``: how the points were timed; see :meth:`usable`.
     """
 
     cluster: str
@@ -148,7 +165,7 @@ class Calibration:
     points: int
     grid: int
     guarded: bool = True
-    turned: bool = False
+    probe: int = 1
 
     @property
     def id(self) -> str:
@@ -163,11 +180,19 @@ class Calibration:
 
     @cached_property
     def usable(self) -> Calibration:
-        """What holds of it: without operations with a root unless these were ``turned``."""
-        rooted = any(p.operation in ROOTED for table in self.tables for p in table.default)
-        if self.turned or not rooted:
-            return self
-        return replace(self, tables=tuple(table.without(ROOTED) for table in self.tables))
+        """What holds of it.
+
+        Before probe 2 all calls of a broadcast, reduction, gather or scatter had one root, and
+        overlapped.  Before probe 3 ranks 0 and 1 exchanged messages, which are on one node where
+        there are more ranks than nodes: there the rows of one rank on each node hold.
+        """
+        tables = self.tables
+        if self.probe < 2:
+            tables = tuple(table.without(ROOTED) for table in tables)
+        if self.probe < 3:
+            tables = tuple(_between_nodes(table, tables) for table in tables)
+        same = all(a is b for a, b in zip(tables, self.tables, strict=True))
+        return self if same else replace(self, tables=tables)
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -186,7 +211,7 @@ class Calibration:
             "seconds": self.seconds,
             "points": self.points,
             "grid": self.grid,
-            **({"turned": True} if self.turned else {}),
+            **({"probe": self.probe} if self.probe > 1 else {}),
             "tables": [_table_json(table) for table in self.tables],
         }
 

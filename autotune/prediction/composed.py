@@ -26,9 +26,9 @@ APART_H = 1.0
 four times faster than the default for some minutes and three times slower in others."""
 LEAST = 0.02
 """Smallest expected gain with which a setting is named."""
-ENOUGH = 6
-"""Smallest number of runs behind a response that may be named: fewer do not see a machine that
-changes its state."""
+ENOUGH = 2
+"""Smallest number of runs behind a response that may be named.  One that was measured at one time
+only counts as one run, whatever their number: it does not see a machine that changes its state."""
 
 
 @dataclass(frozen=True)

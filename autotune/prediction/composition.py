@@ -4,7 +4,9 @@ T' = T + the sum over its work of (time that responds x (response - 1)).  Comput
 What its calls cost on the calibrated machine responds, and no more than the trace saw in them.  Of
 what the trace saw beyond that, the time by which other ranks were quicker is waiting for computing
 and stays, too.  The rest may be waiting for others' messages, as in a wavefront, or for a processor
-that several ranks share: a part of it responds, which is learned from programs (``waiting``).
+that several ranks share; and where only some ranks send, as where a pipeline crosses from one node
+to the next, all others may wait for them.  A part of that responds, which is learned from programs
+(``waiting``).
 """
 
 from __future__ import annotations
@@ -74,14 +76,16 @@ class Composition:
         whole = timed_s(features)
         blind = tuple(w.far is not None and w.far != (table.nodes > 1) for w in work)
         known = [near if hidden and table.nodes > 1 else table.us for hidden in blind]
-        certain = [
-            min(w.calls * (us(w.operation, w.size) or 0.0) / 1e6, w.seconds)
+        cost = [
+            w.calls * (us(w.operation, w.size) or 0.0) / 1e6
             for w, us in zip(work, known, strict=True)
         ]
-        shares = [
-            (own + waiting * max(w.least - own, 0.0)) / whole
-            for own, w in zip(certain, work, strict=True)
-        ]
+        shares = []
+        for w, spent in zip(work, cost, strict=True):
+            own = min(spent, w.seconds)
+            # The rank that sends most may hold up all others.
+            largest = max(w.least, min(spent / w.ranks_share, w.sending))
+            shares.append((own + waiting * max(largest - own, 0.0)) / whole)
         most = max(1.0, sum(shares))
         inside = sum(w.seconds for w in work) / whole
         return cls(table, work, tuple(s / most for s in shares), blind, min(inside, 1.0))
@@ -138,14 +142,14 @@ def covered(
 ) -> tuple[Response | None, bool]:
     """The response of an operation to a setting, and whether measurements cover all of it.
 
-    The largest measured parts of the setting count, and those of its other parameters that were
-    measured by themselves: their logarithms, drawn towards 0 by their noise, add.  None if nothing
-    of it was measured here.
+    The largest measured parts of the setting count, those that were measured at several times
+    first, and those of its other parameters that were measured by themselves: their logarithms,
+    drawn towards 0 by their noise, add.  None if nothing of it was measured here.
     """
     known = _all(table, operation, size)
     parts = sorted(
         (s for s in known if all(setting.get(n) == v for n, v in s.items())),
-        key=lambda s: (-len(s), s.key),
+        key=lambda s: (known[s].runs == 1, -len(s), s.key),
     )
     rest = dict(setting)
     found: list[Response] = []

@@ -43,6 +43,9 @@ class Work:
     time that went into them, waiting included, and ``least`` what is left of it without the time by
     which other ranks were quicker: both means over the ranks.  Without a profile ``least`` is 0:
     nothing is known of it.  ``far``: between nodes; None if the trace does not say it.
+
+    Not all ranks may do it, as where a pipeline crosses from one node to another: ``ranks_share``
+    is the share of those that do, and ``sending`` the seconds in blocking sends of such a rank.
     """
 
     operation: str
@@ -51,6 +54,8 @@ class Work:
     seconds: float
     far: bool | None = None
     least: float = 0.0
+    ranks_share: float = 1.0
+    sending: float = 0.0
 
 
 def workload(features: Features, cost: Cost) -> list[Work]:
@@ -84,10 +89,13 @@ def _profiled(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
     requests = sum(row.bytes for row in waits) / (sum(row.calls for row in waits) or 1.0)
     sent = [row for row in profile.rows if row.operation == "send" and row.calls]
     messages: list[tuple[str, float, float, bool | None]] = []
+    blocking: dict[tuple[str, float, bool | None], tuple[float, float]] = {}
     for row in sent:
         size = row.bytes / row.calls
         if not row.nonblocking:
             messages.append((_SINGLE, size, row.calls / 2, row.far))
+            part = row.rank_share or 1.0
+            blocking[_SINGLE, size, row.far] = part, row.seconds / part
         elif requests >= _AT_ONCE:
             messages.append((_MANY, size, row.calls / _WINDOW, row.far))
         else:
@@ -98,7 +106,11 @@ def _profiled(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
     across = any(far for *_, far in messages)
     divided = _divided(messages, spent, cost, near if across else None)
     kept = max(1 - waiting / spent, 0.0) if spent else 0.0
-    return found + [replace(work, least=work.seconds * kept) for work in divided]
+    for work in divided:
+        part, sending = blocking.get((work.operation, work.size, work.far), (1.0, 0.0))
+        least = work.seconds * kept
+        found.append(replace(work, least=least, ranks_share=part, sending=sending))
+    return found
 
 
 def near(operation: str, size: float) -> float:

@@ -22,13 +22,14 @@ Build = Callable[..., Operation]
 
 @dataclass(frozen=True)
 class Kind:
-    """One kind of operation; ``build(comm, size)`` makes the operation, with rank 0 as the root.
+    """One kind of operation; ``build(comm, size)`` makes the operation.
 
     ``sent`` is how many times ``size`` bytes one operation moves, for operations with a bandwidth
-    (else 0). ``ranks`` is the smallest number of ranks.  ``rooted``: with one and the same root
-    calls overlap, because some ranks begin the next one before others have ended this one.
-    ``build(comm, size, turns=True)`` lets each rank be the root in turn: then none begins before
-    the root has ended the call before.
+    (else 0). ``ranks`` is the smallest number of ranks.  ``rooted``: it has a root, rank 0; with
+    one and the same root calls overlap, because some ranks begin the next one before others have
+    ended this one. ``build(comm, size, turns=True)`` lets each rank be the root in turn: then none
+    begins before the root has ended the call before.  ``pair``: two ranks alone take part, 0 and
+    1; ``build(comm, size, peer=...)`` names another one.
     """
 
     build: Build
@@ -37,6 +38,7 @@ class Kind:
     ranks: int = 1
     sized: bool = True
     rooted: bool = False
+    pair: bool = False
 
 
 def _repeated(call: Callable[[], Any]) -> Operation:
@@ -136,12 +138,13 @@ WINDOW = 64
 """Number of messages under way at once in the bandwidth tests, as in the OSU suite."""
 
 OPERATIONS: dict[str, Kind] = {
-    "pingpong": Kind(pingpong, "ping-pong between ranks 0 and 1: one round trip", 2, 2),
+    "pingpong": Kind(pingpong, "ping-pong between ranks 0 and 1: one round trip", 2, 2, pair=True),
     "bw": Kind(
-        lambda comm, size: bandwidth(comm, size, WINDOW, both=False),
+        lambda comm, size, **more: bandwidth(comm, size, WINDOW, both=False, **more),
         f"rank 0 sends {WINDOW} messages at once, rank 1 answers once",
         WINDOW,
         2,
+        pair=True,
     ),
     "bibw": Kind(
         lambda comm, size: bandwidth(comm, size, WINDOW, both=True),

@@ -13,8 +13,8 @@ ONE_WAY, OTHER_WAY, ANSWER = 1, 2, 3
 """Message tags."""
 
 
-def pingpong(comm: Any, size: int, buffers: int = 1) -> Operation:
-    """Ranks 0 and 1 send a message back and forth.
+def pingpong(comm: Any, size: int, buffers: int = 1, peer: int = 1) -> Operation:
+    """Ranks 0 and ``peer`` send a message back and forth.
 
     Each round trip sends the next of ``buffers`` buffers of ``size`` bytes and receives into the
     buffer half the ring away. A buffer that is used again and again stays in the processors'
@@ -27,9 +27,9 @@ def pingpong(comm: Any, size: int, buffers: int = 1) -> Operation:
     def work(count: int) -> None:
         if comm.rank == 0:
             for out, back in itertools.islice(turns, count):
-                comm.Send(out, 1, ONE_WAY)
-                comm.Recv(back, 1, OTHER_WAY)
-        elif comm.rank == 1:
+                comm.Send(out, peer, ONE_WAY)
+                comm.Recv(back, peer, OTHER_WAY)
+        elif comm.rank == peer:
             for out, back in itertools.islice(turns, count):
                 comm.Recv(back, 0, ONE_WAY)
                 comm.Send(out, 0, OTHER_WAY)
@@ -37,35 +37,36 @@ def pingpong(comm: Any, size: int, buffers: int = 1) -> Operation:
     return work
 
 
-def bandwidth(comm: Any, size: int, window: int, *, both: bool) -> Operation:
-    """Send ``window`` messages at once, then a byte back; with ``both`` as many the other way.
+def bandwidth(comm: Any, size: int, window: int, *, both: bool, peer: int = 1) -> Operation:
+    """Send ``window`` messages at once from rank 0 to rank ``peer``, then a byte back; with
+    ``both`` as many the other way.
 
     The requests are persistent: one call of Python starts a whole window, so the library is timed
     and not Python.
     """
     from mpi4py import MPI
 
-    if comm.rank > 1:
+    if comm.rank not in (0, peer):
         return lambda count: None
-    peer = 1 - comm.rank
-    ways = [(0, ONE_WAY), (1, OTHER_WAY)] if both else [(0, ONE_WAY)]
+    other = peer - comm.rank
+    ways = [(0, ONE_WAY), (peer, OTHER_WAY)] if both else [(0, ONE_WAY)]
     out, into, answer = _message(size), _message(size), _message(1)
     requests = []
     for sender, tag in ways:
         for _ in range(window):
             if comm.rank == sender:
-                requests.append(comm.Send_init(out, peer, tag))
+                requests.append(comm.Send_init(out, other, tag))
             else:
-                requests.append(comm.Recv_init(into, peer, tag))
+                requests.append(comm.Recv_init(into, other, tag))
 
     def work(count: int) -> None:
         for _ in range(count):
             MPI.Prequest.Startall(requests)
             MPI.Prequest.Waitall(requests)
             if comm.rank == 0:
-                comm.Recv(answer, peer, ANSWER)
+                comm.Recv(answer, other, ANSWER)
             else:
-                comm.Send(answer, peer, ANSWER)
+                comm.Send(answer, other, ANSWER)
 
     return work
 

@@ -111,7 +111,10 @@ def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, A
     from runner.micro.operations import OPERATIONS
 
     kind = OPERATIONS[operation]
-    work = kind.build(comm, size, turns=True) if kind.rooted else kind.build(comm, size)
+    how: dict[str, Any] = {"turns": True} if kind.rooted else {}
+    if kind.pair:
+        how["peer"] = comm.size - 1  # On another node, where there are several.
+    work = kind.build(comm, size, **how)
     work(1)
     comm.Barrier()
     began = MPI.Wtime()

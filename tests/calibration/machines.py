@@ -98,5 +98,5 @@ def calibration(*tables: ResponseTable) -> Calibration:
         seconds=12.5,
         points=100,
         grid=400,
-        turned=True,
+        probe=3,
     )

@@ -146,9 +146,9 @@ def test_calls_with_one_root_do_not_count() -> None:
     assert found.us("bcast", 8) is None
     assert found.response(FAST, "bcast", 8) is None
     assert found.response(FAST, "pingpong", 4096) is not None
-    turned = dataclasses.replace(old, turned=True)
+    turned = dataclasses.replace(old, probe=2)
     assert merged([turned]) is turned
-    assert CALIBRATIONS.from_json(turned.to_json(), "x.json").turned
+    assert CALIBRATIONS.from_json(turned.to_json(), "x.json").probe == 2
 
 
 def test_calibrations_of_several_times_count_together() -> None:
