@@ -38,7 +38,8 @@ def predict(
         opt(
             "--leave-out WHAT",
             "What is left out and predicted in turn: program, or, to see whether the model "
-            "transfers, cluster, ranks, machine or program+machine.",
+            "transfers, cluster, ranks, machine or program+machine; report: all cells that are "
+            "only for reporting, at once.",
         ),
     ] = "program",
     models: Annotated[
@@ -54,7 +55,7 @@ def predict(
     """Leave each program out in turn, predict its setting, and compare with its recorded runs."""
     from autotune.prediction import GROUPS, KINDS, training_set
     from autotune.prediction import evaluate as judge
-    from autotune.prediction.evaluation import METHODS, class_wide
+    from autotune.prediction.evaluation import METHODS, REPORT, class_wide
     from autotune.prediction.program_effects import COMPOSED
 
     sources = [*(datasets or []), *(from_ or [])]
@@ -72,6 +73,11 @@ def predict(
     if picture is not None:
         check_writable(picture)
     data = training_set(sources, split)
+    if leave_out == REPORT and not any(e.split == REPORT for e in data.examples):
+        raise UsageError(
+            "--leave-out report: no cell of these datasets is only for reporting; add a dataset "
+            "whose cells have the split report, such as programs-report-node"
+        )
     if len({GROUPS[leave_out](e) for e in data.examples}) < 2:
         raise UsageError(
             f"--leave-out {leave_out}: all {len(data.examples)} cells have the same "

@@ -26,17 +26,20 @@ from autotune.prediction.scorer import described
 from autotune.prediction.training import Group, Watch, by_program, silent, train
 from autotune.space import Setting
 
+REPORT = "report"
 GROUPS: dict[str, Group] = {
     "program": by_program,
     "cluster": lambda e: e.cluster,
     "ranks": lambda e: e.ranks,
     "machine": lambda e: e.machine,
     "program+machine": lambda e: (e.app, e.machine),
+    REPORT: lambda e: e.split,
 }
 """How examples are grouped; one group is left out at a time.  With clusters, rank counts and
 machines the same program may be in training and in the group left out: this tests whether a model
 carries over to another cluster, rank count or machine.  With program+machine nothing is learned
-from the program or from the machine."""
+from the program or from the machine.  With report the cells that are only for reporting are scored,
+and everything is learned from the others."""
 METHODS = (*KINDS, COMPOSED)
 
 ClassWide = Callable[[Sequence[Example]], Setting]
@@ -83,19 +86,22 @@ def evaluate(
     group = GROUPS[left_out]
     found: dict[str, list[PredictionScore]] = {}
     groups = list(dict.fromkeys(group(e) for e in data.examples))
+    if left_out == REPORT:
+        groups = [REPORT]
     for number, out in enumerate(groups, 1):
         watch(f"{left_out} {number} of {len(groups)}: {out}")
         inside = kept_for(data.examples, left_out, out)
         outside = [e for e in data.examples if group(e) == out]
         for method, verdicts in _judge(inside, outside, data.defaults, kinds, classwide).items():
             found.setdefault(method, []).extend(verdicts)
+    scored = [e for e in data.examples if left_out != REPORT or e.split == REPORT]
     return Evaluation(
         left_out,
         tuple(row(method, verdicts) for method, verdicts in found.items()),
         data.hash,
         data.sources,
-        len(data.examples),
-        sum(e.null for e in data.examples),
+        len(scored),
+        sum(e.null for e in scored),
     )
 
 

@@ -48,6 +48,7 @@ class Example:
     runs, infinite for a run that failed.  ``opub`` is T_OPUB / T_default; it is 1 if the cell is
     ``null``, which means that nothing beats the default by more than the noise.  ``mpi`` is "family
     version", ``machine`` a fingerprint, ``calibration`` that of the machine, if there is one.
+    ``split``: "design", or "report" for a cell that is only for reporting.
     """
 
     key: str
@@ -62,6 +63,7 @@ class Example:
     machine: str = ""
     mpi: str = ""
     calibration: Calibration | None = None
+    split: str = "design"
 
     @cached_property
     def ratios(self) -> Floats:
@@ -246,6 +248,7 @@ def _example(
         machine=dataset.card.machine.fingerprint,
         mpi=dataset.card.mpi,
         calibration=calibration,
+        split=cell.split,
     )
 
 
