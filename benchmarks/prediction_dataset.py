@@ -40,8 +40,8 @@ PROTOCOL = (
 )
 WHY = {
     "": "Learning how programs differ from their composition, and its evaluation",
-    "reporting": "Only for reporting: programs that were fixed beforehand, and from which nothing is "
-    "learned",
+    "reporting": "Only for reporting: programs that were fixed beforehand, and from which nothing "
+    "is learned",
 }
 
 
