@@ -1,7 +1,4 @@
-"""Prediction: a setting for a program, from the features of one traced run.
-
-The second part checks a prediction against the default and writes its parameter file.
-"""
+"""Prediction: a setting for a program, from the features of one traced run."""
 
 from __future__ import annotations
 
@@ -12,24 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autotune.api.features import read_features
-from autotune.config.app import app_from_command
-from autotune.config.cluster import load_cluster, read_cluster
+from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError
-from autotune.files import write_text
-from autotune.publish import NotObeyed, write_tune_file
-from autotune.publish.tune_file import file_evidence, gain_words, tune_text
-from autotune.space import DEFAULT, Setting, Space, load_space
+from autotune.space import Setting, Space, load_space
 from autotune.space.trust import check_config_name, check_values
-from autotune.stats import LookPlan, known_gain
-from autotune.store import Store
-from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
-from autotune.study.events import Watcher, silent
 from autotune.targets.launcher_line import LAUNCHERS
-from autotune.targets.target import Target, TargetRequest
-from autotune.wording import UNGUARDED
+from autotune.targets.target import Target
 from runner.errors import RunnerError
 from runner.machine import describe_machine
-from runner.mpi.discover import adapter as adapter_for
 from runner.mpi.discover import find_library, launcher_of
 from runner.mpi.library import Library
 
@@ -334,29 +321,6 @@ def traced_with(features: Features, program: Sequence[str] | None = None) -> str
     return launcher_of(features.mpi_name, features.mpi_version)
 
 
-def recorded_target(features: Features, asked: TargetRequest) -> Target:
-    """The launch as it was traced; all other options are those of ``asked``.
-
-    Raises UsageError if its directory does not exist here.
-    """
-    if not Path(features.cwd).is_dir():
-        raise UsageError(
-            f"--run-recorded: the program ran in {features.cwd}, which does not exist "
-            "here; give the command instead: --check -- PROGRAM ARGS"
-        )
-    app = asked.as_said(app_from_command(features.argv, asked.metric, asked.verify))
-    return Target.of(
-        app,
-        None,
-        features.ranks,
-        load_cluster(asked.cluster),
-        find_library(asked.mpi),
-        timeout_s=asked.timeout_s,
-        clean_env=asked.clean_env,
-        cwd=features.cwd,
-    )
-
-
 def _unknown_family(place: PredictionPlace, learned: Sequence[str]) -> bool:
     """Whether the model learned from other families of MPI libraries only."""
     return bool(learned) and place.library.family not in learned
@@ -392,129 +356,3 @@ def _strange_here(
     if place is None:
         found.append("no MPI library was found here, so the setting was not checked against one")
     return found
-
-
-CHECK_RUNS = 24
-"""Largest number of runs of a check, unless the user gives a budget."""
-_CHECK_LOOKS = (8, 11)
-"""A warm-up run and 11 pairs are 23 runs."""
-
-
-def check_plan(min_gain: float, bounded: bool) -> LookPlan:
-    """The looks of a check: few, or the usual ones within the user's own budget (``bounded``)."""
-    if bounded:
-        return LookPlan(min_gain=min_gain)
-    return LookPlan(min_gain=min_gain, looks=_CHECK_LOOKS, win_from=_CHECK_LOOKS[0])
-
-
-@dataclass(frozen=True)
-class PredictionCheck:
-    """The outcome of a check.  ``why_not``: why no parameter file was written, or ""."""
-
-    outcome: ComparisonOutcome
-    written: Path | None
-    why_not: str
-
-
-def check_prediction(
-    prediction: Prediction,
-    store: Store,
-    *,
-    min_gain: float = 0.02,
-    budget_s: float | None = None,
-    max_runs: int | None = None,
-    guard: bool = True,
-    params_file: Path | None = None,
-    watch: Watcher = silent,
-) -> PredictionCheck:
-    """Compare the predicted setting (:attr:`Prediction.to_check`) with the default by interleaved
-    pairs; write the parameter file only if it is proven.
-
-    ``min_gain`` is a fraction, ``budget_s`` machine seconds.  Without a budget it takes
-    :data:`CHECK_RUNS` runs at most.  Raises UsageError for a prediction without a target or a
-    setting, WorkError if the default does not run.
-    """
-    place = prediction.place
-    if place is None or place.target is None or not len(prediction.to_check):
-        raise UsageError(
-            "nothing to check: expected a program, and a setting other than the default"
-        )
-    request = ComparisonRequest(
-        target=place.target,
-        space=place.space,
-        first=DEFAULT,
-        second=prediction.to_check,
-        plan=check_plan(min_gain, budget_s is not None or max_runs is not None),
-        budget_s=budget_s,
-        max_runs=CHECK_RUNS if budget_s is None and max_runs is None else max_runs,
-        guard=guard,
-        watch=watch,
-    )
-    outcome = compare_settings(request, store)
-    if not outcome.guarded:
-        return PredictionCheck(outcome, None, f"it was {UNGUARDED}, which proves nothing")
-    if outcome.verdict != "better":
-        return PredictionCheck(outcome, None, "it was not proven to be faster than the default")
-    if params_file is None:
-        return PredictionCheck(outcome, None, "")
-    return _write_proven(place.target, place.space, prediction.to_check, params_file, outcome)
-
-
-def _write_proven(
-    target: Target, space: Space, setting: Setting, path: Path, outcome: ComparisonOutcome
-) -> PredictionCheck:
-    seen = outcome.decision.comparison
-    gain = gain_words(seen.gain, (known_gain(seen.lo), known_gain(seen.hi)))
-    claims = [
-        f"predicted, then checked: gain over the default: {gain}, {seen.n} pairs",
-        f"study {outcome.study}",
-    ]
-    evidence = file_evidence(setting, claims, target)
-    with target.runner() as runner:
-        try:
-            written = write_tune_file(path, target, space, setting, evidence, runner)
-        except NotObeyed as problem:
-            return PredictionCheck(outcome, None, str(problem))
-    return PredictionCheck(
-        outcome, written, "" if written else "a parameter file cannot hold its parameters"
-    )
-
-
-def refusal(prediction: Prediction, unproven: bool) -> str:
-    """Why no parameter file is written without a check; empty if it may be written.
-
-    ``unproven``: the user wants it although the prediction may not hold here.
-    """
-    place, strange = prediction.place, prediction.strange
-    if place is None:
-        return "no MPI library was found here, so its parameters are unknown"
-    if not adapter_for(place.library).tune_option:
-        return f"{place.library.family} has no parameter files"
-    if strange and not unproven:
-        return (
-            f"{'; '.join(strange)}.  Check the setting here (--check), or write the file "
-            "all the same (--unproven)"
-        )
-    return ""
-
-
-def write_params(prediction: Prediction, path: Path) -> Path:
-    """Write the library parameters of a predicted setting as a ``--tune`` file that says so.
-
-    Raises UsageError if the setting has no such parameters.
-    """
-    place, setting = prediction.place, prediction.setting
-    groups = {} if place is None else place.space.launched(setting)
-    if not groups.get("mca"):
-        raise UsageError(
-            f"{path} not written: a parameter file cannot hold these parameters; give them "
-            "to mpirun"
-        )
-    words = [f"{name}={value}" for name, value in sorted(groups.get("placement", {}).items())]
-    claims = [
-        "PREDICTED, NOT PROVEN: no run here has used this setting",
-        f"model trained on data {prediction.model.about.data_hash[:16]}",
-        *([f"to be given on the command line: {' '.join(words)}"] if words else []),
-    ]
-    write_text(path, tune_text(groups["mca"], file_evidence(setting, claims)))
-    return path

@@ -16,10 +16,7 @@ from autotune.terminal.render import console, write_json
 from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
-    from autotune.api.predict import PredictionCheck
-
-
-if TYPE_CHECKING:
+    from autotune.api.prediction_check import PredictionCheck
     from autotune.prediction import NamedSetting
 
 CHECK = "Check"
@@ -120,15 +117,14 @@ def predict(
     The evidence for the prediction is printed with it.  --check proves it by runs.
     """
     from autotune.api.features import read_features
-    from autotune.api.predict import (
+    from autotune.api.predict import predict as predicted
+    from autotune.api.predict import traced_on, traced_with
+    from autotune.api.prediction_check import (
         check_prediction,
         recorded_target,
         refusal,
-        traced_on,
-        traced_with,
         write_params,
     )
-    from autotune.api.predict import predict as predicted
     from autotune.api.target import find_target
     from autotune.space import DEFAULT
     from autotune.store import Store

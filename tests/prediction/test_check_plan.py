@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from autotune.api.predict import CHECK_RUNS, check_plan
+from autotune.api.prediction_check import CHECK_RUNS, check_plan
 from autotune.stats import LookPlan
 
 
