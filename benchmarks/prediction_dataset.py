@@ -38,11 +38,10 @@ PROTOCOL = (
     "a run that takes 30 times the default's first and 10 s more is stopped: censored",
     "runs beside foreign load are repeated and not kept here",
 )
-WHY = {
-    "": "Learning how programs differ from their composition, and its evaluation",
-    "reporting": "Only for reporting: programs that were fixed beforehand, and from which nothing "
-    "is learned",
-}
+WHY = "Learning how programs differ from their composition, and its evaluation"
+WHY_REPORTING = (
+    "Only for reporting: programs that were fixed beforehand, and from which nothing is learned"
+)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -90,7 +89,7 @@ def main() -> int:
         name=given.output.name,
         kind="explore",
         title="Programs with what a calibration of the machine composes for them",
-        why=WHY["reporting" if any(c["what"] == "reporting" for c in chosen.values()) else ""],
+        why=WHY_REPORTING if all(c["what"] == "reporting" for c in chosen.values()) else WHY,
         date=f"{datetime.date.today()}",
         machine=RecordedMachine.of(describe_machine()),
         mpi=first.mpi,

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 
 LOCAL = "local"
-WORTH_A_CHECK = 0.02
-"""Smallest expected gain with which a setting that was not named is checked."""
 UNSEEN = (
     "the model has seen no runs on this machine, and the same setting may be slower on another "
     "one: run autotune calibrate once for this cluster, or measure the setting with --check"
@@ -81,7 +79,9 @@ class Prediction:
     def to_check(self) -> Setting:
         """What a check compares with the default: the predicted setting, else the one with the best
         score if a gain is expected of it; empty if there is none."""
-        if len(self.setting) or self.named.best_gain < WORTH_A_CHECK:
+        from autotune.prediction.composed import LEAST
+
+        if len(self.setting) or self.named.best_gain < LEAST:
             return self.setting
         return self.named.best
 

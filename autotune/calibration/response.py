@@ -21,7 +21,7 @@ from autotune.artifacts import ArtifactStore, content_id
 from autotune.calibration.points import PAIRS, ROOTED, Point
 from autotune.space import Setting
 
-T = TypeVar("T")
+_T = TypeVar("_T")
 SCHEMA = "autotune-calibration-1"
 LEAST_NOISE = 0.01
 """Smallest standard deviation of a log ratio, because a few runs can agree by chance."""
@@ -99,7 +99,7 @@ class ResponseTable:
         if not any(point.operation in operations for point in self.default):
             return self
 
-        def kept(points: Mapping[Point, T]) -> dict[Point, T]:
+        def kept(points: Mapping[Point, _T]) -> dict[Point, _T]:
             return {p: found for p, found in points.items() if p.operation not in operations}
 
         responses = {setting: kept(points) for setting, points in self.responses.items()}

@@ -25,7 +25,7 @@ APART_H = 1.0
 """Hours between calibrations from which on settings are named.  A copy through shared memory can be
 four times faster than the default for some minutes and three times slower in others."""
 LEAST = 0.02
-"""Smallest expected gain with which a setting is named."""
+"""Smallest expected gain with which a setting is named, or checked without being named."""
 ENOUGH = 2
 """Smallest number of runs behind a response that may be named.  One that was measured at one time
 only counts as one run, whatever their number: it does not see a machine that changes its state."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from autotune.prediction.composed import HARM
 from autotune.prediction.examples import Example, Floats
 from autotune.prediction.exposure import ExposureModel
 from autotune.prediction.neighbours import Neighbours, ThesisNeighbours
@@ -57,8 +58,6 @@ changes the cluster's defaults, for nothing."""
 REACH = 0.95
 """Quantile of the programs' distances to their nearest other one; a program farther than that is
 outside."""
-HARM = 0.05
-"""Largest chance of being slower with which a setting is named."""
 
 
 @dataclass(frozen=True)
