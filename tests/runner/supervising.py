@@ -45,6 +45,9 @@ def eventually(true: Callable[[], object], seconds: float = 15.0) -> bool:
 # its own that ignores SIGTERM, one that left by a double fork, one that is stopped.  Then waits.
 STUBBORN = """
 import os, signal, sys, time
+told, tell = os.pipe()
+def ready():
+    os.write(tell, b"+")
 def sleeper(*steps):
     if os.fork() == 0:
         for step in steps: step()
@@ -52,15 +55,16 @@ def sleeper(*steps):
 def leave():
     os.setsid()
     if os.fork(): os._exit(0)
-sleeper(lambda: os.setpgid(0, 0))
-sleeper(os.setsid, lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN))
-sleeper(leave)
-sleeper(lambda: os.kill(os.getpid(), signal.SIGSTOP))
+sleeper(lambda: os.setpgid(0, 0), ready)
+sleeper(os.setsid, lambda: signal.signal(signal.SIGTERM, signal.SIG_IGN), ready)
+sleeper(leave, ready)
+sleeper(ready, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+for child in range(4): os.read(told, 1)
 open(sys.argv[1], 'w').close() if len(sys.argv) > 1 else None
 time.sleep(float(sys.argv[2]) if len(sys.argv) > 2 else 600)
 """
 
 
 def stubborn(ready: Path, seconds: float = 600, **options: object) -> ExecRequest:
-    """The program above; ``ready`` appears when all its processes are there."""
+    """The program above; ``ready`` appears when all its processes are as stubborn as they get."""
     return request(*FAST, STUBBORN, str(ready), str(seconds), **options)
