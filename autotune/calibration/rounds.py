@@ -13,7 +13,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from autotune.calibration.candidates import joined, packed
-from autotune.calibration.points import COLLECTIVES, MESSAGES, SIZES, Point, points_of
+from autotune.calibration.points import COLLECTIVES, MESSAGES, Point, points_of
 from autotune.collectives.tournament import Rounds, Tournament
 from autotune.space import Setting, Space
 
@@ -22,9 +22,11 @@ Found = Mapping[Setting, Mapping[Point, float]]
 """T / T_default of each setting at each point; a point that is missing has failed."""
 LevelRounds = Generator[Wanted, Found, None]
 
-COARSE = 2
-"""The first round of levels takes every second size of the messages, and every third of the
-collectives.  A level that makes an operation faster there is timed again at all its sizes."""
+FIRST_MESSAGES = (8, 1024, 16384, 65536, 262144, 1048576)
+FIRST_COLLECTIVES = (8, 4096, 65536)
+"""Sizes of the first round of levels, in bytes; of collectives also the largest.  A level that
+makes an operation faster there is timed again at all its sizes.  Libraries change their protocol
+at 64 KiB: a level may act there, and neither at 16 nor at 256 KiB."""
 GAIN = 0.05
 """Smallest gain at any point, as a log ratio, that calls for more runs of a level."""
 CLEAR = 3.0
@@ -44,9 +46,11 @@ _FASTER = 0.97
 
 def coarse_points() -> list[Point]:
     """The points of the first round of levels."""
-    coarse = [*SIZES[::COARSE], SIZES[-1]]
-    collectives = [*SIZES[:-1:3], SIZES[-1]]
-    return [*points_of(MESSAGES, coarse), *points_of(COLLECTIVES, collectives)]
+    points = points_of(MESSAGES, FIRST_MESSAGES)
+    for name in COLLECTIVES:
+        own = points_of((name,))
+        points += [point for point in own if point.size in FIRST_COLLECTIVES or point == own[-1]]
+    return points
 
 
 def level_rounds(

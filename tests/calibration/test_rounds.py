@@ -9,6 +9,7 @@ import pytest
 from autotune.calibration.candidates import level_settings, packed
 from autotune.calibration.points import MESSAGES, SIZES, Point
 from autotune.calibration.rounds import (
+    FIRST_MESSAGES,
     JOINT,
     MOST_JOINT,
     MOST_WINNERS,
@@ -66,7 +67,7 @@ def test_the_rounds_find_the_truth() -> None:
     # What makes something faster was measured three times at all sizes of it.
     for size in SIZES:
         assert len(rounds.logs[Setting({FLAGS: "get"})][Point("exchange", size)]) >= 3 - (
-            size not in (*SIZES[::2], SIZES[-1])
+            size not in FIRST_MESSAGES
         )
     assert Setting({EAGER: 65536, FLAGS: "get"}) in rounds.logs  # The best together.
     assert rounds.points < 0.6 * rounds.grid  # Few levels, so most of them have an effect here.
@@ -79,7 +80,19 @@ def test_the_fastest_are_measured_at_other_times_too() -> None:
     assert all(jobs == last[0] for jobs in last)
     assert 0 < len(last[0]) <= MOST_WINNERS
     assert Setting({BCAST: 2}) in last[0]
-    assert len(rounds.logs[Setting({BCAST: 2})][Point("bcast", 65536)]) >= TIMES + 2
+    assert len(rounds.logs[Setting({BCAST: 2})][Point("bcast", 65536)]) > TIMES
+
+
+def test_an_effect_at_one_size_alone_is_found() -> None:
+    """A limit at 64 KiB, as that of eager messages."""
+
+    def narrow(setting: Setting, point: Point) -> float:
+        return -0.7 if point.size == 65536 and setting.get(EAGER) else 0.0
+
+    rounds, _ = calibrated(LEVELS, ALGORITHMS, noise=0.02, of=narrow)
+    for operation in ("pingpong", "exchange", "bcast", "alltoall"):
+        logs = rounds.logs[Setting({EAGER: 65536})][Point(operation, 65536)]
+        assert len(logs) >= 3, operation
 
 
 def test_levels_without_an_effect_are_measured_once() -> None:
