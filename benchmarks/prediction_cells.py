@@ -7,6 +7,9 @@ Each cell (a program with ranks and place) is traced once.  Then the default, th
 composition expects to be fastest and as many drawn ones run in interleaved blocks, guard on.
 FOLDER gets one JSON file for each cell: features, settings, T / T_default of every block.  Cells
 with a file are left out, so the same command continues.
+
+With --partners nothing is measured: programs across nodes that were traced before features had
+partners are traced again for them alone.
 """
 
 from __future__ import annotations
@@ -77,6 +80,7 @@ def parser() -> argparse.ArgumentParser:
     add("--mpi", metavar="PREFIX", help="the MPI library, if there are several")
     add("--store", required=True, metavar="URL")
     add("--out", type=Path, required=True, metavar="FOLDER")
+    add("--partners", action="store_true", help="add partners to the features of measured cells")
     add("--budget", type=float, default=1e9, metavar="S", help="start no cell after so many s")
     return made
 
@@ -147,6 +151,19 @@ def measured(
     }
 
 
+def add_partners(path: Path, cell: Cell, given: argparse.Namespace) -> bool:
+    """Add the partners to a cell's file; returns whether they were missing."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    if "partners" in found["features"]:
+        return False
+    features, _ = traced_features(cell.target(given.testbed, given.mpi), tell=lambda words: None)
+    if features.partners is None or features.nodes != found["features"]["nodes"]:
+        raise AutotuneError("the ranks are elsewhere than when the cell was measured")
+    found["features"]["partners"] = features.partners.to_json()
+    write_text(path, json.dumps(found) + "\n")
+    return True
+
+
 def _ratio(block: dict[str, Any], setting: Setting) -> float | None:
     """T / T_default of the setting in one block; None for a run that failed or was stopped."""
     record = block[setting.key].record
@@ -175,6 +192,10 @@ def main() -> int:
     with Store.open(given.store) as store:
         for cell in cells(given):
             path = given.out / f"{key_of(cell)}.json"
+            if given.partners:
+                if path.exists() and cell.place == "testbed" and add_partners(path, cell, given):
+                    print(f"{key_of(cell)}: partners", flush=True)
+                continue
             if path.exists() or time.monotonic() - began > given.budget:
                 continue
             if cell.place not in known:

@@ -2,10 +2,10 @@
 
     python -m benchmarks.prediction_dataset CELLS --calibration ID... -o datasets/programs-node
 
-CELLS is a folder that ``benchmarks.prediction_cells`` wrote with these calibrations of one place
-(several count together). Only their cells are taken. The calibration goes along, so that the
-dataset can be learned from (``autotune train --model composed``) and evaluated (``autotune evaluate
-predict``) anywhere.
+CELLS is a folder that ``benchmarks.prediction_cells`` wrote. Only the cells of the calibrations'
+place are taken: on one node, or across several. The calibrations, which count together and may be
+newer than the cells, go along, so that the dataset can be learned from (``autotune train --model
+composed``) and evaluated (``autotune evaluate predict``) anywhere.
 """
 
 from __future__ import annotations
@@ -73,13 +73,14 @@ def main() -> int:
     calibration = merged([CALIBRATIONS.find(name) for name in given.calibration])
     paths = sorted(path for folder in given.cells for path in folder.glob("*.json"))
     found = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    across = any(table.nodes > 1 for table in calibration.tables)
     chosen = {
         slug(path.stem): one
         for path, one in zip(paths, found, strict=True)
-        if one["calibration"] == calibration.id and "runs" in one
+        if (one["features"]["nodes"] > 1) == across and "runs" in one
     }
     if not chosen:
-        raise SystemExit(f"no cell of calibrate:{calibration.id} in {given.cells}")
+        raise SystemExit(f"no cell of the place of calibrate:{calibration.id} in {given.cells}")
     runs = {
         key: [RunRow(**{**row, "cell": key}) for row in one["runs"]] for key, one in chosen.items()
     }

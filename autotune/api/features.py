@@ -16,6 +16,7 @@ from runner.trace import (
 )
 from runner.trace.compute import feature_values, nodes
 from runner.trace.document import features_from_json
+from runner.trace.partners import partners_of
 from runner.trace.profile import profile_of
 from runner.trace.run import NotTraceable, Traced, trace
 
@@ -75,6 +76,7 @@ def features_of(target: Target, traced: Traced) -> Features:
         cluster=target.cluster.name,
         profile=profile_of(traced.ranks),
         figure_s=traced.record.value_s,
+        partners=partners_of(traced.ranks),
     )
 
 

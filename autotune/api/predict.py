@@ -141,6 +141,9 @@ def composed_json(answer: ComposedAnswer) -> dict[str, Any]:
             }
             for work, part in answer.parts
         ],
+        "messages_between_nodes": None
+        if answer.moved is None
+        else {"traced": answer.moved.before, "in_turn": answer.moved.after},
     }
 
 

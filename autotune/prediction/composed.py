@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from autotune.calibration.response import Calibration
 from autotune.prediction.composition import MATTERS, Composition, proposals
+from autotune.prediction.mapping import IN_TURN, Moved
 from autotune.prediction.program_effects import (
     COVERED,
     RESIDUAL_PARTS,
@@ -114,7 +115,7 @@ class ComposedModel:
         """Settings that may be named: composed of what was measured, or with a residual only, as
         far as they are ``allowed``."""
         parts = [part for part in RESIDUAL_PARTS if allowed(part)]
-        settings = proposals(composition, calibration.settings, allowed)
+        settings = proposals(composition, [*calibration.settings, IN_TURN], allowed)
         return list(dict.fromkeys([*settings, *parts]))
 
     def fastest(
@@ -159,6 +160,7 @@ class ComposedModel:
             calibration,
             self.effects.of(features).dof,
             hours,
+            found.moved,
         )
 
 
@@ -169,7 +171,8 @@ class ComposedAnswer:
 
     ``most``: the largest gain that any measured setting could give, as a fraction.  ``responds``:
     the share of the run time that responds to settings at all, ``parts`` its work with the share of
-    each, largest first.
+    each, largest first.  ``moved``: the messages between nodes under another mapping, if the trace
+    says it and it changes them.
     """
 
     named: Judged
@@ -180,6 +183,7 @@ class ComposedAnswer:
     calibration: Calibration
     dof: float
     hours: float
+    moved: Moved | None = None
 
     @property
     def interval(self) -> tuple[float, float]:

@@ -7,6 +7,9 @@ and stays, too.  The rest may be waiting for others' messages, as in a wavefront
 that several ranks share; and where only some ranks send, as where a pipeline crosses from one node
 to the next, all others may wait for them.  A part of that responds, which is learned from programs
 (``waiting``).
+
+A mapping that deals the ranks out to the nodes in turn lets other messages go between nodes: those
+that stay within one cost what messages there cost, and the others what the calibration says.
 """
 
 from __future__ import annotations
@@ -15,8 +18,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
+from autotune.calibration.points import MESSAGES
 from autotune.calibration.response import Calibration, Response, ResponseTable
+from autotune.prediction.mapping import IN_TURN, Moved, moved
 from autotune.prediction.workload import Work, near, timed_s, workload
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features
@@ -24,8 +30,11 @@ from runner.trace import Features
 UNKNOWN = 0.25
 """Standard deviation of the log ratio of an operation under a parameter that was not measured at
 it."""
-
-
+_NEAR_UNKNOWN = 1.0
+"""Standard deviation of the log time of messages within a node, which is a rough one."""
+_OF_DEFAULT = 8
+"""Runs behind what a mapping changes: the default's times, which every launch of a calibration
+has."""
 MATTERS = 0.005
 """Smallest share of the run time that a response must save or cost to make a difference."""
 
@@ -46,13 +55,24 @@ class Composed:
     runs: int
 
 
+class _Part(NamedTuple):
+    """A share of the run time, its ratio under a setting, the standard deviation of the ratio's
+    logarithm, and the runs behind it."""
+
+    share: float
+    ratio: float
+    sd: float
+    runs: int
+
+
 @dataclass(frozen=True)
 class Composition:
     """A program on a calibrated machine.
 
     ``shares``: the share of the run time of each work that responds to settings, 0 to 1.
     ``communicates``: that of all MPI calls.  ``blind``: whether the table says nothing of it, as of
-    messages within a node in a program across nodes.
+    messages within a node in a program across nodes.  ``moved``: what a mapping by node changes;
+    None where it changes nothing that is known.
     """
 
     table: ResponseTable
@@ -60,6 +80,7 @@ class Composition:
     shares: tuple[float, ...]
     blind: tuple[bool, ...]
     communicates: float = 0.0
+    moved: Moved | None = None
 
     @classmethod
     def of(
@@ -88,7 +109,8 @@ class Composition:
             shares.append((own + waiting * max(largest - own, 0.0)) / whole)
         most = max(1.0, sum(shares))
         inside = sum(w.seconds for w in work) / whole
-        return cls(table, work, tuple(s / most for s in shares), blind, min(inside, 1.0))
+        own_shares = tuple(s / most for s in shares)
+        return cls(table, work, own_shares, blind, min(inside, 1.0), moved(features))
 
     @property
     def responds(self) -> float:
@@ -97,33 +119,44 @@ class Composition:
 
     def log(self, setting: Setting) -> Composed:
         """The expected effect of a setting."""
-        change = variance = touched = uncovered = 0.0
-        runs: list[int] = []
-        for work, share, blind in zip(self.work, self.shares, self.blind, strict=True):
+        parts: list[_Part] = []
+        uncovered = unknown = 0.0
+        other = self.moved if setting.get("map_by") == IN_TURN["map_by"] else None
+        for work, whole_share, blind in zip(self.work, self.shares, self.blind, strict=True):
+            share = whole_share
             found, whole = covered(self.table, setting, work.operation, work.size)
+            if other is not None and work.operation in MESSAGES:
+                changes = share * (other.leave if blind else 1 - other.stay)
+                parts.append(_Part(changes, self._across(work, blind), _NEAR_UNKNOWN, _OF_DEFAULT))
+                share -= changes
+            elif other is not None:
+                unknown += share**2  # Its messages go between other ranks: which ones is not known.
             if blind:
                 acts = not whole or found is not None
                 uncovered += share if acts else 0.0
                 continue
-            if found is None:
-                uncovered += 0.0 if whole else share
-                continue
-            ratio = math.exp(found.log)
-            change += share * (ratio - 1)
-            variance += (share * ratio * found.sd) ** 2
-            touched += share
             uncovered += 0.0 if whole else share
-            if share * abs(ratio - 1) > MATTERS:
-                runs.append(found.runs)
-        variance += (uncovered * UNKNOWN) ** 2
-        left = max(1 + change, 0.02)
+            if found is not None:
+                parts.append(_Part(share, math.exp(found.log), found.sd, found.runs))
+        variance = sum((p.share * p.ratio * p.sd) ** 2 for p in parts)
+        variance += (uncovered**2 + unknown) * UNKNOWN**2
+        left = max(1 + sum(p.share * (p.ratio - 1) for p in parts), 0.02)
+        runs = [p.runs for p in parts if p.share * abs(p.ratio - 1) > MATTERS]
+        touched = sum(p.share for p in parts)
         return Composed(
             math.log(left), math.sqrt(variance) / left, touched, uncovered, min(runs, default=0)
         )
 
+    def _across(self, work: Work, blind: bool) -> float:
+        """Ratio of the time of messages between nodes that would be within one, or (``blind``) the
+        other way round."""
+        inside = near(work.operation, work.size)
+        far = max(self.table.us(work.operation, work.size) or inside, inside)
+        return far / inside if blind else inside / far
+
     def most(self) -> float:
-        """The largest gain that any measured setting could give, each work with its best response:
-        a fraction of the run time's speed."""
+        """The largest gain that any measured setting could give, each work with its best response
+        and, where that helps, with another mapping: a fraction of the run time's speed."""
         saved = 0.0
         for work, share, blind in zip(self.work, self.shares, self.blind, strict=True):
             if blind:
@@ -132,7 +165,11 @@ class Composition:
                 (r.shrunk for r in _all(self.table, work.operation, work.size).values()),
                 default=0.0,
             )
-            saved += share * (1 - math.exp(min(best, 0.0)))
+            ratio = math.exp(min(best, 0.0))
+            if self.moved is not None and work.operation in MESSAGES:
+                stay = self.moved.stay
+                ratio = min(ratio, stay * ratio + (1 - stay) * self._across(work, blind))
+            saved += share * (1 - ratio)
         return 1 / max(1 - saved, 0.02) - 1
 
 

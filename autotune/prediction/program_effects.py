@@ -24,6 +24,7 @@ import numpy as np
 from autotune.errors import UsageError
 from autotune.prediction.composition import MATTERS, Composition
 from autotune.prediction.examples import LEAST_NOISE, Example
+from autotune.prediction.mapping import IN_TURN
 from autotune.prediction.parsing import integer, number, required_entry, sequence
 from autotune.space import Setting
 from autotune.space.trust import check_values
@@ -50,7 +51,7 @@ RESIDUAL_PARTS = (
     Setting({"pml": "ucx"}),
     Setting({"mpi_yield_when_idle": True}),
     Setting({"bind_to": "none"}),
-    Setting({"map_by": "node"}),
+    IN_TURN,
 )
 """Parts of settings that change how ranks wait or where they are."""
 _STRONG = 1.5

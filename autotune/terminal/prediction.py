@@ -103,6 +103,12 @@ def _print_composed(answer: ComposedAnswer) -> None:
         "computing and waiting",
         markup=False,
     )
+    if answer.moved is not None:
+        out.print(
+            f"{share(answer.moved.before)} of its messages go between nodes, with map_by=node "
+            f"{share(answer.moved.after)}",
+            markup=False,
+        )
     worth = ": not worth a search" if answer.most < WORTH else ""
     out.print(f"any setting can gain at most {share(answer.most)}{worth}", markup=False)
 

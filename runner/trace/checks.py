@@ -25,11 +25,17 @@ class EntryChecks:
         shown = repr(value)[:60]
         raise FeaturesError(f"{self._place}: {key} is {shown}, expected {expected}.\n{AGAIN}")
 
-    def keys(self, key: str, data: dict[str, Any], expected: Iterable[str]) -> None:
-        wanted = tuple(expected)
+    def keys(
+        self,
+        key: str,
+        data: dict[str, Any],
+        expected: Iterable[str],
+        optional: Iterable[str] = (),
+    ) -> None:
+        wanted, known = tuple(expected), set(optional)
         dot = f"{key}." if key else ""
         missing = [f"{dot}{name}" for name in wanted if name not in data]
-        unknown = [f"{dot}{name}" for name in data if name not in wanted]
+        unknown = [f"{dot}{name}" for name in data if name not in wanted and name not in known]
         if missing:
             raise FeaturesError(f"{self._place}: missing {_few(missing)}.\n{AGAIN}")
         if unknown:

@@ -11,6 +11,7 @@ from typing import Any
 
 from runner.files import atomic_file
 from runner.trace.checks import AGAIN, EntryChecks, FeaturesError
+from runner.trace.partners import Partners, partners_from_json
 from runner.trace.profile import Profile, profile_from_json
 from runner.trace.schema import FEATURE_NAMES, SCHEMA, SCHEMA_WITHOUT_PROFILE, SPECS
 
@@ -28,6 +29,7 @@ class Features:
     None if unknown. ``wall_s`` is the longest time of a rank from Init to Finalize, in seconds.
     ``profile`` is None if the file was written before there were profiles; ``figure_s`` is then
     None, too: the seconds that a search compares, the program's own figure or the launch's time.
+    ``partners`` is None if the file was written before there were any, or if there are too many.
     """
 
     values: dict[str, float]
@@ -46,6 +48,7 @@ class Features:
     cluster: str | None = None
     profile: Profile | None = None
     figure_s: float | None = None
+    partners: Partners | None = None
 
     def vector(self, names: Iterable[str] = FEATURE_NAMES) -> list[float]:
         """The values in the order of ``names``; raises KeyError for an unknown name."""
@@ -86,7 +89,8 @@ class Features:
         }
         if self.profile is None:
             return data
-        return data | {"figure_s": self.figure_s, "profile": self.profile.to_json()}
+        data |= {"figure_s": self.figure_s, "profile": self.profile.to_json()}
+        return data if self.partners is None else data | {"partners": self.partners.to_json()}
 
 
 def load_features(path: Path | str) -> Features:
@@ -126,17 +130,24 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         )
     check = EntryChecks(place, schema)
     profiled = schema == SCHEMA
-    check.keys("", data, (*_KEYS, "figure_s", "profile") if profiled else _KEYS)
+    check.keys(
+        "",
+        data,
+        (*_KEYS, "figure_s", "profile") if profiled else _KEYS,
+        ("partners",) if profiled else (),
+    )
     mpi = check.mapping("mpi", data["mpi"])
     check.keys("mpi", mpi, ("name", "version"))
     machine = check.mapping("machine", data["machine"])
     check.keys("machine", machine, MACHINE_KEYS)
+    ranks, nodes = check.natural("ranks", data["ranks"]), check.natural("nodes", data["nodes"])
+    partners = data.get("partners")
     return Features(
-        values=_values(check, data["features"], data["ranks"]),
+        values=_values(check, data["features"], ranks),
         argv=tuple(check.texts("argv", data["argv"])),
         cwd=check.text("cwd", data["cwd"]),
-        ranks=check.natural("ranks", data["ranks"]),
-        nodes=check.natural("nodes", data["nodes"]),
+        ranks=ranks,
+        nodes=nodes,
         cores=check.natural("cores", data["cores"]),
         mpi_name=check.text("mpi.name", mpi["name"]),
         mpi_version=check.text("mpi.version", mpi["version"]),
@@ -148,6 +159,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         cluster=check.optional("cluster", data["cluster"]),
         profile=profile_from_json(data["profile"], check) if profiled else None,
         figure_s=check.number("figure_s", data["figure_s"]) if profiled else None,
+        partners=None if partners is None else partners_from_json(partners, ranks, nodes, check),
     )
 
 

@@ -25,6 +25,7 @@ from autotune.prediction.program_effects import (
 from autotune.prediction.workload import timed_s, workload
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features, Profile, ProfileRow
+from runner.trace.partners import Pair, Partners
 from tests.calibration.machines import BCAST, EAGER, FLAGS, PML, calibration, table
 from tests.prediction.family import traced
 
@@ -339,3 +340,90 @@ def test_effects_come_back_from_their_file() -> None:
             effects_from_json(told | {"situations": [damaged]})
     with pytest.raises(ValueError, match="schema"):
         effects_from_json(told | {"schema": "x"})
+
+
+# Mapping ------------------------------------------------------------------------------------------
+
+IN_TURN = Setting({"map_by": "node"})
+
+
+def across(pairs: dict[tuple[int, int], int], share: float) -> Features:
+    """Four ranks, two on each of two nodes, with so many messages of 64 KiB between each pair; the
+    share of the run time is that of the messages."""
+    nodes = (0, 0, 1, 1)
+    partners = Partners(nodes, tuple(Pair(*one, n, n * 65536) for one, n in pairs.items()))
+    far = sum(n for one, n in pairs.items() if nodes[one[0]] != nodes[one[1]]) / 4
+    near = sum(pairs.values()) / 4 - far
+    rows = [
+        row("send", 65536, calls, share * calls / (far + near), far=there)
+        for calls, there in ((far, True), (near, False))
+        if calls
+    ]
+    return dataclasses.replace(program(*rows, ranks=4), nodes=2, partners=partners)
+
+
+def of_testbed(features: Features, *settings: Setting, us: float = 2000.0) -> Composition:
+    """On two nodes, where every operation takes so long."""
+    found = Composition.of(features, calibration(table(settings, us=us, ranks=4, nodes=2)))
+    assert found is not None
+    return found
+
+
+AFTER_NEXT = {(0, 2): 400, (2, 0): 400, (1, 3): 400, (3, 1): 400}
+NEXT = {(0, 1): 400, (1, 0): 400, (2, 3): 400, (3, 2): 400}
+
+
+def test_partners_that_would_share_a_node_gain_by_the_mapping() -> None:
+    found = of_testbed(across(AFTER_NEXT, 0.5))
+    assert found.moved is not None
+    assert (found.moved.before, found.moved.after) == (1.0, 0.0)
+    effect = found.log(IN_TURN)
+    assert effect.log == pytest.approx(math.log(1 - found.responds), abs=0.02)
+    assert found.responds > 0.3
+    assert effect.sd < 0.05
+    assert found.most() == pytest.approx(math.expm1(-effect.log), rel=0.01)
+    assert IN_TURN in proposals(found, [LIMIT, IN_TURN])
+
+
+def test_partners_that_share_a_node_lose_by_it() -> None:
+    found = of_testbed(across(NEXT, 0.5))
+    assert found.moved is not None
+    assert (found.moved.before, found.moved.after) == (0.0, 1.0)
+    effect = found.log(IN_TURN)
+    assert effect.log > 0.2
+    assert IN_TURN not in proposals(found, [IN_TURN])
+    assert found.most() == 0.0
+
+
+def test_everyone_with_everyone_does_not_answer_to_it() -> None:
+    every = {(a, b): 100 for a in range(4) for b in range(4) if a != b}
+    found = of_testbed(across(every, 0.5))
+    assert found.moved is None
+    assert found.log(IN_TURN).log == 0.0
+
+
+def test_a_limit_acts_on_the_messages_that_stay_between_nodes() -> None:
+    features = across({**AFTER_NEXT, (0, 3): 800, (3, 0): 800}, 0.5)
+    found = of_testbed(features, LIMIT)
+    assert found.moved is not None
+    assert found.moved.after == 0.5
+    both, mapped = found.log(IN_TURN.updated(LIMIT)), found.log(IN_TURN)
+    alone = found.log(LIMIT)
+    change = [math.expm1(one.log) for one in (both, mapped, alone)]
+    assert change[0] == pytest.approx(change[1] + change[2] / 2)
+
+
+def test_nodes_with_other_numbers_of_ranks_are_not_judged() -> None:
+    features = across(AFTER_NEXT, 0.5)
+    assert features.partners is not None
+    lopsided = dataclasses.replace(features.partners, nodes=(0, 0, 0, 1))
+    assert of_testbed(dataclasses.replace(features, partners=lopsided)).moved is None
+
+
+def test_collectives_make_a_mapping_uncertain() -> None:
+    features = across(AFTER_NEXT, 0.4)
+    assert features.profile is not None
+    rows = (*features.profile.rows, row("allreduce", 65536, 150, 0.4, far=True, comm_size=4))
+    profile = Profile(rows, 0.2, {"send": 0.0, "allreduce": 0.0})
+    found = of_testbed(dataclasses.replace(features, profile=profile))
+    assert found.log(IN_TURN).sd > of_testbed(features).log(IN_TURN).sd + 0.05

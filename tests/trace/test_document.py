@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Callable
@@ -21,11 +22,14 @@ from runner.trace import (
     SCHEMA_WITHOUT_PROFILE,
     SPECS,
     THESIS_NAMES,
+    Features,
     FeaturesError,
+    Profile,
     features_from_json,
     load_features,
 )
-from tests.trace.samples import features
+from runner.trace.partners import MOST_PAIRS, partners_of
+from tests.trace.samples import features, rank_counts
 
 FREE = sorted(name for name in FEATURE_NAMES if SPECS[name].largest is None and name != "ranks")
 
@@ -105,6 +109,61 @@ def test_what_is_wrong_is_said_with_its_key(
         load_features(path)
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def partnered() -> Features:
+    """Three ranks on two nodes; the profile is empty."""
+    ranks = [rank_counts(0, 3, {1: (3, 24), 2: (1, 8)}), rank_counts(1, 3), rank_counts(2, 3)]
+    ranks[2].host = "other"
+    ranks[2].to[0] = (4, 0)
+    return dataclasses.replace(
+        features({"ranks": 3.0}),
+        ranks=3,
+        nodes=2,
+        profile=Profile((), 1.0, {}),
+        figure_s=1.0,
+        partners=partners_of(ranks),
+    )
+
+
+def test_partners_survive_the_file(tmp_path: Path) -> None:
+    wanted = partnered()
+    assert wanted.partners is not None
+    assert wanted.partners.nodes == (0, 0, 1)
+    assert wanted.partners.pairs == ((0, 1, 3, 24), (0, 2, 1, 8), (2, 0, 4, 0))
+    wanted.save(tmp_path / "f.json")
+    assert load_features(tmp_path / "f.json") == wanted
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda of: of.pop("pairs"), "missing partners.pairs"),
+        (lambda of: of.update(colour=1), "unknown partners.colour"),
+        (lambda of: of.update(nodes=[0, 0]), "one node for each of 3 ranks"),
+        (lambda of: of.update(nodes=[0, 0, 2]), "partners.nodes[2] is 2"),
+        (lambda of: of.update(nodes=[0, 0, 0]), "every node from 0 to 1"),
+        (lambda of: of["pairs"].append([0, 3, 1, 1]), "partners.pairs[3] is 3"),
+        (lambda of: of["pairs"].append([0, 1, 1, 1]), "one entry for each pair"),
+        (lambda of: of["pairs"].append([1, 0, 1]), "expected sender, receiver, messages, bytes"),
+        (lambda of: of["pairs"].append([1, 0, -1, 1]), "partners.pairs[3] is -1"),
+        (lambda of: of.update(pairs=[[0, 0, 1, 1]] * (MOST_PAIRS + 1)), "at most 20000 pairs"),
+    ],
+)
+def test_wrong_partners_are_said(change: Callable[[dict[str, Any]], Any], words: str) -> None:
+    data = partnered().to_json()
+    change(data["partners"])
+    with pytest.raises(FeaturesError) as caught:
+        features_from_json(data, "f.json")
+    assert words in str(caught.value)
+
+
+def test_many_pairs_are_left_out() -> None:
+    size = 150
+    everyone = dict.fromkeys(range(size), (1, 8))
+    ranks = [rank_counts(rank, size, dict(everyone)) for rank in range(size)]
+    assert size**2 > MOST_PAIRS
+    assert partners_of(ranks) is None
 
 
 def test_a_file_without_a_profile_stays_version_1(tmp_path: Path) -> None:

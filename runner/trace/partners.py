@@ -1,0 +1,104 @@
+"""Which ranks sent messages to which in a traced run, and on which node each of them was.
+
+With it one can say how many messages another mapping of the ranks would send between nodes.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from runner.trace.checks import EntryChecks
+from runner.trace.counts import RankCounts
+
+MOST_PAIRS = 20_000
+"""Programs with more pairs of ranks have no partners in their features: the file would be large."""
+
+
+class Pair(NamedTuple):
+    """Messages and bytes that a rank sent to another one or to itself."""
+
+    sender: int
+    receiver: int
+    messages: int
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Partners:
+    """``nodes``: the number of the node of each rank, in the order of their first ranks, from 0;
+    ``pairs``: all pairs of ranks with messages. Ranks count in MPI_COMM_WORLD; messages to
+    processes outside of it are left out."""
+
+    nodes: tuple[int, ...]
+    pairs: tuple[Pair, ...]
+
+    def far(self, nodes: Sequence[int]) -> float:
+        """The share of the messages between nodes if the ranks were on these; 0 without any."""
+        sent = sum(pair.messages for pair in self.pairs)
+        across = sum(p.messages for p in self.pairs if nodes[p.sender] != nodes[p.receiver])
+        return across / sent if sent else 0.0
+
+    def in_turn(self) -> tuple[int, ...] | None:
+        """The node of each rank if the ranks were dealt out to the nodes in turn.
+
+        None where the nodes had numbers of ranks that differ by more than one: then such a mapping
+        would change how many ranks a node has.
+        """
+        counts = Counter(self.nodes).values()
+        if max(counts) - min(counts) > 1:
+            return None
+        return tuple(rank % len(counts) for rank in range(len(self.nodes)))
+
+    def to_json(self) -> dict[str, Any]:
+        """The partners as JSON types."""
+        return {"nodes": list(self.nodes), "pairs": [list(pair) for pair in self.pairs]}
+
+
+def partners_of(ranks: Sequence[RankCounts]) -> Partners | None:
+    """The partners in a run from the counts of all its ranks, of which there is one at least; None
+    if there are too many pairs."""
+    if sum(len(rank.to) for rank in ranks) > MOST_PAIRS:
+        return None
+    numbers: dict[str, int] = {}
+    nodes = tuple(numbers.setdefault(rank.host, len(numbers)) for rank in ranks)
+    pairs = (
+        Pair(rank.rank, receiver, *sent)
+        for rank in ranks
+        for receiver, sent in sorted(rank.to.items())
+    )
+    return Partners(nodes, tuple(pairs))
+
+
+def partners_from_json(data: Any, ranks: int, nodes: int, check: EntryChecks) -> Partners:
+    """The partners in a features file of so many ranks on so many nodes; raises FeaturesError with
+    file and key if they are wrong."""
+    raw = check.mapping("partners", data)
+    check.keys("partners", raw, ("nodes", "pairs"))
+    of_ranks = check.elements("partners.nodes", raw["nodes"])
+    if len(of_ranks) != ranks:
+        check.fail("partners.nodes", of_ranks, f"one node for each of {ranks} ranks")
+    numbers = [
+        check.whole(f"partners.nodes[{at}]", one, nodes - 1) for at, one in enumerate(of_ranks)
+    ]
+    if len(dict.fromkeys(numbers)) != nodes:
+        check.fail("partners.nodes", of_ranks, f"every node from 0 to {nodes - 1}")
+    pairs: dict[tuple[int, int], Pair] = {}
+    listed = check.elements("partners.pairs", raw["pairs"])
+    if len(listed) > MOST_PAIRS:
+        check.fail("partners.pairs", len(listed), f"at most {MOST_PAIRS} pairs")
+    for at, one in enumerate(listed):
+        key = f"partners.pairs[{at}]"
+        words = check.elements(key, one)
+        if len(words) != len(Pair._fields):
+            check.fail(key, words, "sender, receiver, messages, bytes")
+        limits = (ranks - 1, ranks - 1, 2**63, 2**63)
+        pair = Pair(
+            *(check.whole(key, word, most) for word, most in zip(words, limits, strict=True))
+        )
+        if (pair.sender, pair.receiver) in pairs:
+            check.fail(key, words, "one entry for each pair of ranks")
+        pairs[pair.sender, pair.receiver] = pair
+    return Partners(tuple(numbers), tuple(pairs.values()))
