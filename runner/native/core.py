@@ -75,6 +75,12 @@ class Options:
     """Whether the job has processes on other nodes."""
     seed: int | None
     log: bool
+    ordered: bool = False
+    """Whether ready ranks wait by their priority."""
+    fair: bool = False
+    """Whether a rank that can go on waits for its turn behind others."""
+    service: bool = False
+    """Whether one more thread polls messages, and does nothing else."""
 
 
 class Memory:
@@ -185,13 +191,16 @@ class Core:
         guests = arena.count * workers if arena is not None else 0
         room = max(1, len(ranks))
         capacity = 1 << room.bit_length()
-        size = CORE.size + (workers + guests) * WORKER.size + len(ranks) * RANK.size
+        server = int(options.service)
+        size = CORE.size + (workers + guests + server) * WORKER.size + len(ranks) * RANK.size
         self.memory = Memory(size, arena)
         self.address = self.memory.address
         self._words = self.memory.words
         self.workers = [self.address + CORE.size + n * WORKER.size for n in range(workers)]
         self.guests = [self.workers[-1] + (n + 1) * WORKER.size for n in range(guests)]
-        first = self.address + CORE.size + (workers + guests) * WORKER.size
+        self.server = self.workers[-1] + (guests + 1) * WORKER.size
+        """The record of the thread that polls messages, if there is one."""
+        first = self.address + CORE.size + (workers + guests + server) * WORKER.size
         self.ranks = [first + n * RANK.size for n in range(len(ranks))]
         self.queues = [
             (w + WORKER.head - self.address >> 3, w + WORKER.tail - self.address >> 3)
@@ -266,6 +275,9 @@ class Core:
             stealing=int(options.stealing),
             random=int(options.seed is not None),
             looks=LOOKS if options.remote else 1,
+            ordered=int(options.ordered),
+            fair=int(options.fair),
+            service=self.server if options.service else 0,
             live=len(ranks),
         )
         for name, value in (
@@ -286,6 +298,9 @@ class Core:
             put(worker + WORKER.dice, dice.getrandbits(62) | 1)
             put(worker + WORKER.ring, ring.address)
             put(worker + WORKER.mask, self._capacity - 1)
+        if options.service:
+            put(self.server + WORKER.core, self.address)
+            put(self.server + WORKER.number, len(self.workers) + len(self.guests))
         for number, guest in enumerate(self.guests):
             put(guest + WORKER.core, self.address)
             put(guest + WORKER.number, len(self.workers) + number)

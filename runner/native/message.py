@@ -321,6 +321,8 @@ def poll_if_due(core: int, worker: int, time: float) -> None:
     """Poll unless the last poll was a moment ago."""
     if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
         return
+    if load(core + CORE.service) != 0:
+        return
     due = peek_real(core + CORE.next_poll)
     if time >= due and due >= 0.0:
         kind = load(worker + WORKER.kind)

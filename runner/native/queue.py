@@ -74,12 +74,28 @@ def push(core: int, rank: int, front: int) -> None:
         put(home + WORKER.head, head)
     else:
         tail = load(home + WORKER.tail)
-        store(ring + 8 * (tail & mask), rank)
+        place = tail
+        if load(core + CORE.ordered) != 0:
+            place = _make_room(home, rank, ring, mask, tail)
+        store(ring + 8 * (place & mask), rank)
         put(home + WORKER.tail, tail + 1)
     # The rank must be seen before this worker looks for sleepers.
     exchange(home + WORKER.lock, 0)
     if peek(core + CORE.sleeping) != 0:
         _call_for(core, home)
+
+
+@inner
+def _make_room(home: int, rank: int, ring: int, mask: int, tail: int) -> int:
+    """Move ranks with a smaller priority one place back; returns the place that is free then."""
+    place, head, own = tail, load(home + WORKER.head), load(rank + RANK.priority)
+    while place > head:
+        before = load(ring + 8 * ((place - 1) & mask))
+        if load(before + RANK.priority) >= own:
+            break
+        store(ring + 8 * (place & mask), before)
+        place -= 1
+    return place
 
 
 @inner

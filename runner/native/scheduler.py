@@ -42,6 +42,7 @@ from runner.native.message import hand_over, poll, poll_if_due, start, watch
 from runner.native.queue import (
     any_ready,
     lock,
+    push,
     sleep,
     stop,
     take,
@@ -66,10 +67,12 @@ from runner.native.words import (
     LATE,
     LONGEST,
     LOOKS,
+    MPI,
     NODE,
     PARKED,
     PART,
     PATIENCE_S,
+    QUEUED,
     RAISED,
     RAN_TO_END,
     RANK,
@@ -110,9 +113,14 @@ _PAUSES = 8
 
 
 def work(core: int, worker: int) -> None:
-    """Run ranks until all have ended or one has failed; the body of a worker's thread."""
+    """Run ranks until all have ended or one has failed; the body of a worker's thread.
+
+    The body of the thread that only polls messages, too.
+    """
     store_real(worker + WORKER.since, now(core, worker))
     store(worker + WORKER.kind, SCHEDULING)
+    if worker == load(core + CORE.service):
+        _serve(core, worker)
     while peek(core + CORE.stop) == 0:
         rank = take(core, worker, 2)
         if rank == 0:
@@ -128,6 +136,22 @@ def work(core: int, worker: int) -> None:
         code = exchange(core + CORE.failed, -1)
         if code > 0:
             call_word_3(load(core + CORE.call), FAIL, load(worker + WORKER.number), code)
+
+
+@inner
+def _serve(core: int, worker: int) -> None:
+    """Poll messages and do nothing else."""
+    while peek(core + CORE.stop) == 0:
+        switch(core, worker, MPI)
+        poll(core, worker)
+        switch(core, worker, WAITING)
+        if load(core + CORE.crowded) != 0:
+            call_0(load(core + CORE.yield_))
+        else:
+            number = 0
+            while number < _PAUSES:
+                pause()
+                number += 1
 
 
 @inner
@@ -152,6 +176,10 @@ def _turn(core: int, worker: int, rank: int) -> None:
         if swap_if(rank + RANK.state, RUNNING, PARKED) != 0:
             break
         # Something that it may wait for has happened in between.
+        if load(core + CORE.fair) != 0 and any_ready(core, worker, 1):
+            exchange(rank + RANK.state, QUEUED)
+            push(core, rank, 0)
+            break
         exchange(rank + RANK.state, RUNNING)
         store(worker + WORKER.rank, rank)
         if peek(core + CORE.stop) != 0:

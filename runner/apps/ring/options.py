@@ -1,0 +1,72 @@
+"""The command line of the ring."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runner import tarragon
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_options import OptionParser, positive
+from runner.errors import RunnerError
+
+VARIANTS = ("mpi", "tarragon")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of one run.  ``tasks``: places of the ring, 0 for one for each process."""
+
+    variant: str
+    size: int
+    laps: int
+    tasks: int
+    config: tarragon.Config
+    help: str | None = None
+    """The text to print instead of running."""
+
+
+def parse(arguments: list[str], ranks: int) -> Options:
+    """The options; raises :class:`AppUsageError`."""
+    parser = OptionParser("python -m runner.apps.ring", "Send a message round a ring.")
+    add = parser.add_argument
+    add("--variant", default="mpi", help="mpi (one place for each rank), tarragon (tasks)")
+    add("--size", type=positive, default=8, metavar="BYTES", help="bytes of the message; default 8")
+    add("--laps", type=positive, default=1000, metavar="N", help="timed laps; default 1000")
+    add("--tasks", type=positive, default=None, metavar="N",
+        help="places of the ring with --variant tarragon; default: one for each rank")  # fmt: skip
+    tarragon.add_arguments(parser)
+    given = parser.parse_args(arguments)
+    try:
+        config = tarragon.from_arguments(given)
+    except RunnerError as problem:
+        raise AppUsageError(str(problem)) from None
+    if given.variant not in VARIANTS:
+        raise AppUsageError(
+            f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}"
+        )
+    if given.variant == "mpi" and given.tasks is not None:
+        raise AppUsageError("--tasks needs --variant tarragon")
+    if given.variant == "mpi" and ranks < 2 and not given.help:
+        raise AppUsageError("--variant mpi needs at least 2 ranks; start it with mpirun -n 2")
+    tasks = given.tasks or ranks
+    if tasks < 2 and not given.help:
+        raise AppUsageError("a ring needs at least 2 tasks: --tasks 2")
+    if tasks < ranks:
+        raise AppUsageError(f"--tasks {tasks}: expected one for each of the {ranks} ranks")
+    return Options(
+        variant=given.variant,
+        size=given.size,
+        laps=given.laps,
+        tasks=tasks,
+        config=config,
+        help=parser.format_help() if given.help else None,
+    )
+
+
+def thread_level(arguments: list[str]) -> str:
+    """The level that MPI is initialised with; ``single`` for a command line that is wrong."""
+    try:
+        options = parse(arguments, 2)
+    except AppUsageError:
+        return "single"
+    return tarragon.thread_level(options.config) if options.variant == "tarragon" else "single"

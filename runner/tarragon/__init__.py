@@ -1,0 +1,81 @@
+"""Tarragon: graphs of tasks with firing rules, and messages on their edges (Cicotti 2011).
+
+A program says what is right: tasks, edges, rules.  How it runs (threads, queues, priorities,
+affinity, tags, aggregation, mapping) is set apart from that and never changes a result.
+README.md describes the model and the whole interface.
+"""
+
+from __future__ import annotations
+
+from runner.tarragon.config import Config, add_arguments, from_arguments, thread_level
+from runner.tarragon.distribution import (
+    Distribution,
+    RegularDistribution,
+    SparseDistribution,
+    VariableDistribution,
+)
+from runner.tarragon.errors import (
+    CommunicationError,
+    ConfigError,
+    Deadlock,
+    ExecutionError,
+    GraphError,
+    TarragonError,
+)
+from runner.tarragon.graph import Graph, SparseVectorGraph, VectorGraph
+from runner.tarragon.maps import BlockingCartesianMap, CartesianMap, IdentityMap, Map, Space
+from runner.tarragon.message import Message
+from runner.tarragon.runtime import Tarragon
+from runner.tarragon.task import DONE, ERROR, EXEC, INIT, WAIT, Dependency, Task
+from runner.tarragon.visitors import (
+    AffinityVisitor,
+    EdgeVisitor,
+    NearestNeighborConnector,
+    OneNeighborConnector,
+    OverlapVisitor,
+    PriorityVisitor,
+    SizeVisitor,
+    Visitor,
+)
+
+__all__ = [
+    "DONE",
+    "ERROR",
+    "EXEC",
+    "INIT",
+    "WAIT",
+    "AffinityVisitor",
+    "BlockingCartesianMap",
+    "CartesianMap",
+    "CommunicationError",
+    "Config",
+    "ConfigError",
+    "Deadlock",
+    "Dependency",
+    "Distribution",
+    "EdgeVisitor",
+    "ExecutionError",
+    "Graph",
+    "GraphError",
+    "IdentityMap",
+    "Map",
+    "Message",
+    "NearestNeighborConnector",
+    "OneNeighborConnector",
+    "OverlapVisitor",
+    "PriorityVisitor",
+    "RegularDistribution",
+    "SizeVisitor",
+    "Space",
+    "SparseDistribution",
+    "SparseVectorGraph",
+    "Tarragon",
+    "TarragonError",
+    "Task",
+    "VariableDistribution",
+    "VectorGraph",
+    "Visitor",
+    "add_arguments",
+    "from_arguments",
+    "thread_level",
+]

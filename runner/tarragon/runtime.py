@@ -1,0 +1,253 @@
+"""The runtime of a process: it initialises graphs and runs them (Cicotti 2011, Table 3.1)."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from runner.mate import affinity
+from runner.mate.timers import WorkerTimes
+from runner.tarragon.config import Config
+from runner.tarragon.engine import Engine, waiting
+from runner.tarragon.errors import CommunicationError, Deadlock, ExecutionError, TarragonError
+from runner.tarragon.graph import DEFAULT_SIZE, Graph
+from runner.tarragon.message import Message
+from runner.tarragon.quiescence import Rounds
+from runner.tarragon.task import WAIT, Dependency, Task
+from runner.tarragon.transport import Transport
+from runner.tarragon.visitors import (
+    AffinityVisitor,
+    EdgeVisitor,
+    OverlapVisitor,
+    SizeVisitor,
+)
+
+_MOST_TOLD = 8
+"""Largest number of waiting tasks that a report names."""
+
+
+class Route:
+    """Where a put on an edge goes: tasks of this process, and tasks by other process.
+
+    Edges with one tag have one route.  With ``shared`` the tasks of a process get one message
+    together, else each gets its own.
+    """
+
+    __slots__ = ("here", "shared", "there")
+
+    def __init__(self, shared: bool) -> None:
+        self.here: list[int] = []
+        self.there: list[tuple[int, list[int]]] = []
+        self.shared = shared
+
+    def add(self, process: int, target: int) -> None:
+        """Add a task of another process."""
+        for other, targets in self.there:
+            if self.shared and other == process:
+                targets.append(target)
+                return
+        self.there.append((process, [target]))
+
+
+class Tarragon:
+    """The runtime; ``comm`` is None for one process without MPI.
+
+    ``size``: number of processes; ``id``: that of this one.  ``init_time`` and ``exec_time``:
+    seconds of the last :meth:`graph_init` and :meth:`graph_execute`.
+    """
+
+    def __init__(self, comm: Any = None, config: Config | None = None) -> None:
+        self.config = config or Config()
+        self.comm = None if comm is None else comm.Dup()
+        self.size = 1 if comm is None else comm.size
+        self.id = 0 if comm is None else comm.rank
+        self.init_time = self.exec_time = 0.0
+        self.times: list[WorkerTimes] = []
+        """The times of each worker in the last execution."""
+        self.messages = self.bytes = 0
+        """Messages to other processes in the last execution, and their bytes."""
+        self._engine: Engine | None = None
+        self._routes: dict[Dependency, tuple[Route, bool]] = {}
+        self._limit = DEFAULT_SIZE
+        self._masks, self._number = _masks(self.comm)
+
+    def graph_init(self, graph: Graph[Any], visitors: Sequence[Any] = ()) -> None:
+        """Prepare a graph: apply the configuration's metadata and the ``visitors``, size buffers,
+        and call ``vinit`` of every task.  Collective."""
+        begin = perf_counter()
+        config = self.config
+        if config.priority == "edges":
+            graph.accept(OverlapVisitor())
+        if config.affinity != "none":
+            graph.accept(AffinityVisitor(config.workers, config.affinity))
+        if config.aggregation:
+            graph.accept(EdgeVisitor(aggregation=True))
+        for visitor in visitors:
+            graph.accept(visitor)
+        sizes = SizeVisitor()
+        graph.accept(sizes)
+        tasks = list(graph)
+        self._routes = {}
+        for task in tasks:
+            self._route(graph, task)
+        most = max((len(t) for r, _ in self._routes.values() for _, t in r.there), default=1)
+        limits = np.array([sizes.size, most])
+        transport = rounds = None
+        if self.comm is not None and self.size > 1:
+            from mpi4py import MPI
+
+            self.comm.Allreduce(MPI.IN_PLACE, limits, op=MPI.MAX)
+            transport = Transport(
+                self.comm,
+                int(limits[0]),
+                config.thread_level == "serialized",
+                config.aggregation_size,
+                int(limits[1]),
+            )
+            rounds = Rounds(self.comm)
+        self._limit = int(limits[0]) or DEFAULT_SIZE
+        masks, number = self._masks, self._number
+        threads = config.workers + (config.threads == "service" and config.service == "dedicated")
+        cpus = affinity.cpu_places(threads, config.pinning, masks, number)
+        if len(cpus) == config.workers:
+            # The thread for messages shares the core of the first worker.
+            cpus.append(cpus[0])
+        self._engine = Engine(
+            tasks,
+            config,
+            cpus if transport is not None else cpus[: config.workers],
+            affinity.crowded(threads, masks),
+            self.size > len(masks),
+            transport,
+            rounds,
+        )
+        try:
+            self._engine.init()
+        except TarragonError:
+            raise
+        if self.comm is not None:
+            self.comm.Barrier()
+        self.init_time = perf_counter() - begin
+
+    def graph_execute(self, graph: Graph[Any]) -> None:
+        """Run the graph until nothing can run any more.  Collective.
+
+        Raises :class:`ExecutionError` for a task that has failed and :class:`Deadlock` for tasks
+        that wait for ever; with several processes these end the job.
+        """
+        engine = self._engine
+        if engine is None:
+            raise TarragonError("graph_execute: call graph_init before each execution")
+        if self.comm is not None:
+            self.comm.Barrier()
+        begin = perf_counter()
+        engine.run()
+        self.exec_time = perf_counter() - begin
+        self._engine = None
+        self.times = engine.times()
+        if engine.failure is not None:
+            self._fail(*engine.failure)
+        if engine.transport is not None:
+            self.messages, self.bytes = engine.transport.messages, engine.transport.bytes
+            engine.transport.close()
+        self._end(engine)
+
+    def finalize(self) -> None:
+        """Give back the communicator.  Collective."""
+        if self.comm is not None:
+            self.comm.Free()
+
+    def put(self, edge: Dependency, message: Message) -> None:
+        """See :meth:`Dependency.put`."""
+        engine = self._engine
+        if engine is None:
+            raise TarragonError(f"task {edge.source.id} sends outside an execution")
+        limit = self._limit if edge.max_size is None else edge.max_size
+        if message.size > limit:
+            raise CommunicationError(
+                f"task {edge.source.id} sends {message.size} bytes to task {edge.target}; the "
+                f"edge allows {limit}: connect it with max_size={message.size}"
+            )
+        message.source = edge.source.id
+        route, small = self._routes[edge]
+        if engine.transport is not None:
+            for number, (process, targets) in enumerate(route.there):
+                # The first one goes as it lies; its envelope must not change any more.
+                alone = number == 0 and (route.shared or not route.here)
+                one = message if alone else message.copy()
+                engine.transport.send(process, targets, one, edge.source, small)
+        if route.shared or len(route.here) == 1:
+            engine.deliver(message, route.here)
+        else:
+            for target in route.here:
+                engine.deliver(message.copy(), [target])
+
+    def _route(self, graph: Graph[Any], task: Task) -> None:
+        tagged: dict[int, Route] = {}
+        for edge in task.dependencies:
+            shared = self.config.tagging
+            route = Route(shared)
+            if edge.tag is not None:
+                route = tagged.setdefault(edge.tag, route)
+            process = graph.locate(edge.target)
+            if process == self.id:
+                route.here.append(edge.target)
+            else:
+                route.add(process, edge.target)
+            self._routes[edge] = route, edge.aggregation
+
+    def _end(self, engine: Engine) -> None:
+        """Ask the tasks that wait whether that is right; else it is a deadlock."""
+        stuck = waiting(engine.tasks)
+        for task in stuck:
+            task.vterminate()
+        lines = [
+            f"  task {task.id}: {task.describe()}" for task in stuck if task.state == WAIT
+        ]
+        found = [lines] if self.comm is None else self.comm.allgather(lines)
+        told = [line for lines in found for line in lines]
+        if told:
+            more = f"\n  and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
+            raise Deadlock(
+                "deadlock: nothing runs, no message is under way, and these tasks wait:\n"
+                + "\n".join(told[:_MOST_TOLD])
+                + more
+            )
+
+    def _fail(self, task: Task | None, error: BaseException) -> None:
+        """Raise the error; with several processes print it and end the job."""
+        if isinstance(error, TarragonError):
+            raised: TarragonError = error
+        else:
+            who = "the runtime" if task is None else f"task {task.id}"
+            text = f"{who} failed: {type(error).__name__}: {error}"
+            raised = ExecutionError(text, -1 if task is None else task.id)
+            raised.__cause__ = error
+        if self.comm is None or self.size == 1:
+            raise raised
+        import sys
+
+        text = f"tarragon: process {self.id}: {raised}\n"
+        if raised is not error:
+            text += "".join(traceback.format_exception(error))
+        sys.stderr.write(text)
+        sys.stderr.flush()
+        sys.stdout.flush()
+        self.comm.Abort(getattr(raised, "exit_code", 1))
+
+
+def _masks(comm: Any) -> tuple[list[affinity.CpuSet], int]:
+    """The CPUs of each process of this node, and the index of this process."""
+    mine = affinity.cpu_mask()
+    if comm is None:
+        return [mine], 0
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    masks, number = node.allgather(mine), node.rank
+    node.Free()
+    return masks, number

@@ -1,0 +1,197 @@
+"""Graphs in one process: results, states, order, errors."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner import tarragon
+from runner.tarragon import Config, Tarragon
+from tests.tarragon.graphs import Sum, expected, layers
+
+
+def run(config: Config | None = None, trace: list[int] | None = None) -> list[int]:
+    runtime = Tarragon(None, config)
+    graph = layers(runtime, trace)
+    runtime.graph_init(graph)
+    runtime.graph_execute(graph)
+    return [task.value for task in graph]
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_the_result_of_a_graph(workers: int) -> None:
+    threads = "single" if workers == 1 else "service"
+    assert run(Config(threads=threads, workers=workers, pinning="none")) == expected()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.sampled_from(["shared", "private", "stealing"]),
+    st.sampled_from(["none", "edges", "wavefront"]),
+    st.sampled_from(["none", "block", "round_robin"]),
+    st.booleans(),
+    st.integers(1, 3),
+    st.integers(0, 1000),
+)
+def test_metadata_never_changes_a_result(
+    queue: str, priority: str, affinity: str, tagging: bool, workers: int, seed: int
+) -> None:
+    config = Config(
+        threads="service",
+        workers=workers,
+        queue=queue,
+        priority=priority,
+        affinity=affinity if queue != "shared" else "none",
+        tagging=tagging,
+        pinning="none",
+        schedule_seed=seed,
+    )
+    assert run(config) == expected()
+
+
+def test_the_highest_priority_runs_first() -> None:
+    order: list[int] = []
+    runtime = Tarragon(None, Config(priority="wavefront"))
+    graph = tarragon.VectorGraph(runtime, lambda number: Sum(0, order), tarragon.IdentityMap(8))
+    runtime.graph_init(graph, [tarragon.PriorityVisitor(lambda number: number * 3 % 8)])
+    runtime.graph_execute(graph)
+    assert order == sorted(range(8), key=lambda number: -(number * 3 % 8))
+
+
+class Twice(tarragon.Task):
+    """Stays ready until it has run twice."""
+
+    def __init__(self, order: list[int]) -> None:
+        super().__init__()
+        self._left = 2
+        self._order = order
+
+    def vexecute(self) -> None:
+        self._order.append(self.id)
+        self._left -= 1
+        self.state = tarragon.EXEC if self._left else tarragon.DONE
+
+
+def test_a_task_that_stays_ready_waits_for_its_turn() -> None:
+    order: list[int] = []
+    runtime = Tarragon()
+    graph = tarragon.VectorGraph(runtime, lambda _: Twice(order), tarragon.IdentityMap(3))
+    runtime.graph_init(graph)
+    runtime.graph_execute(graph)
+    assert sorted(order) == [0, 0, 1, 1, 2, 2]
+    assert order[:3] == [0, 1, 2]
+
+
+def test_tasks_that_wait_for_ever_are_named() -> None:
+    runtime = Tarragon()
+    graph = tarragon.VectorGraph(
+        runtime, lambda number: Sum(number), tarragon.IdentityMap(3)
+    )
+    runtime.graph_init(graph)
+    with pytest.raises(tarragon.Deadlock) as caught:
+        runtime.graph_execute(graph)
+    assert "task 1: waits for 1 messages" in str(caught.value)
+    assert "task 2: waits for 2 messages" in str(caught.value)
+    assert "task 0" not in str(caught.value)
+
+
+class Content(tarragon.Task):
+    """Waits for ever, and says that this is right."""
+
+    def vinit(self) -> None:
+        self.state = tarragon.WAIT
+
+    def vterminate(self) -> None:
+        self.state = tarragon.DONE
+
+
+def test_a_task_may_be_content_with_the_end() -> None:
+    runtime = Tarragon()
+    graph = tarragon.VectorGraph(runtime, lambda _: Content(), tarragon.IdentityMap(2))
+    runtime.graph_init(graph)
+    runtime.graph_execute(graph)
+    assert runtime.exec_time >= 0
+
+
+class Failing(tarragon.Task):
+    def vexecute(self) -> None:
+        raise ValueError("no such thing")
+
+
+class Late(tarragon.Task):
+    """Sends to a task that has ended."""
+
+    def vexecute(self) -> None:
+        if self.id == 1:
+            self.dependencies[0].put(tarragon.Message(8))
+        self.state = tarragon.DONE
+
+
+def test_errors_name_the_task() -> None:
+    runtime = Tarragon()
+    graph = tarragon.VectorGraph(runtime, lambda _: Failing(), tarragon.IdentityMap(1))
+    runtime.graph_init(graph)
+    with pytest.raises(tarragon.ExecutionError, match="task 0 failed: ValueError: no such thing"):
+        runtime.graph_execute(graph)
+    late = tarragon.VectorGraph(runtime, lambda _: Late(), tarragon.IdentityMap(2))
+    late.task(1).connect(0)
+    runtime.graph_init(late)
+    with pytest.raises(tarragon.ExecutionError, match="task 0 has ended"):
+        runtime.graph_execute(late)
+
+
+def test_a_message_larger_than_its_edge_is_refused() -> None:
+    class Large(tarragon.Task):
+        def vexecute(self) -> None:
+            self.dependencies[0].put(tarragon.Message(100))
+
+    runtime = Tarragon()
+    graph = tarragon.VectorGraph(runtime, lambda _: Large(), tarragon.IdentityMap(2))
+    for task in graph:
+        task.connect(1 - task.id, max_size=99)
+    runtime.graph_init(graph)
+    with pytest.raises(tarragon.CommunicationError, match="sends 100 bytes .* allows 99"):
+        runtime.graph_execute(graph)
+
+
+def test_a_local_message_is_handed_over_by_reference() -> None:
+    seen: list[np.ndarray] = []  # type: ignore[type-arg]
+
+    class Give(tarragon.Task):
+        def vinit(self) -> None:
+            self.state = tarragon.EXEC if self.id == 0 else tarragon.WAIT
+
+        def vinject(self, message: tarragon.Message) -> None:
+            seen.append(message.array())
+            self.state = tarragon.EXEC
+
+        def vexecute(self) -> None:
+            if self.id == 0:
+                message = tarragon.Message.of(np.arange(4.0))
+                seen.append(message.array())
+                self.dependencies[0].put(message)
+            self.state = tarragon.DONE
+
+    runtime = Tarragon()
+    graph = tarragon.VectorGraph(runtime, lambda _: Give(), tarragon.IdentityMap(2))
+    graph.task(0).connect(1)
+    runtime.graph_init(graph)
+    runtime.graph_execute(graph)
+    assert np.shares_memory(*seen)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"threads": "many"}, "--threads many: expected one of single, service"),
+        ({"workers": 0}, "--workers 0"),
+        ({"workers": 2}, "needs --threads service"),
+        ({"affinity": "block"}, "needs a queue for each worker"),
+        ({"aggregation_size": 1}, "--aggregation-size 1"),
+    ],
+)
+def test_a_wrong_configuration_is_refused(wrong: dict, words: str) -> None:  # type: ignore[type-arg]
+    with pytest.raises(tarragon.ConfigError, match=words):
+        Config(**wrong)
