@@ -50,11 +50,34 @@ def analyse(matrix: Matrix, width: int, relax: int) -> Analysis:
     """The analysis with supernodes of at most ``width`` columns; those of fewer than ``relax``
     columns are put together with their neighbours, at the cost of zeros."""
     order = elimination_order(matrix)
-    pattern = matrix[order][:, order]
-    pattern = (abs(pattern) + abs(pattern).T).tocsc()
+    pattern = _symmetric(matrix, order)
+    _, parents = _columns(pattern)
+    # Columns of a branch come one after the other: supernodes are then neighbours.
+    order = order[_postorder(parents)]
+    pattern = _symmetric(matrix, order)
     structure, parents = _columns(pattern)
     starts = _supernodes(structure, parents, width, relax)
     return Analysis(order, starts, _blocks(pattern, starts))
+
+
+def _symmetric(matrix: Matrix, order: Numbers) -> Any:
+    pattern = abs(matrix[order][:, order])
+    return (pattern + pattern.T).tocsc()
+
+
+def _postorder(parents: list[int]) -> Numbers:
+    """The columns so that each comes right after those of its branches of the tree."""
+    children: list[list[int]] = [[] for _ in parents]
+    roots = []
+    for column, parent in enumerate(parents):
+        (roots if parent < 0 else children[parent]).append(column)
+    found: list[int] = []
+    stack = roots[::-1]
+    while stack:  # Parents before children, to be turned round.
+        column = stack.pop()
+        found.append(column)
+        stack += children[column]
+    return np.array(found[::-1], np.int64)
 
 
 def elimination_order(matrix: Matrix) -> Numbers:
