@@ -72,8 +72,8 @@ word, then for each ``shared`` of NODE and an address. ``open``: whether guests 
 
 ``looks``: calls of a deep poll; 1 where all processes are on one node.
 
-``ordered``: whether ready ranks wait by their ``priority``.  ``fair``: whether a rank that can go on
-waits for its turn behind others.  ``service``: whether a thread of its own polls messages.
+``ordered``: whether ready ranks wait by their ``priority``.  ``fair``: whether a rank that can go
+on waits for its turn behind others.  ``service``: the record of a thread that only polls, or 0.
 
 ``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
 that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:

@@ -71,9 +71,9 @@ class Config:
             raise ConfigError(
                 f"--aggregation-size {self.aggregation_size}: expected 256 to {1 << 20} bytes"
             )
-        for switch, value in (("--idle", self.idle_spin_us), ("--idle", self.idle_sleep_us)):
-            if not 0 <= value <= 10_000_000:
-                raise ConfigError(f"{switch} {value}: expected 0 to 10000000 microseconds")
+        for time in (self.idle_spin_us, self.idle_sleep_us):
+            if not 0 <= time <= 10_000_000:
+                raise ConfigError(f"--idle {time}: expected 0 to 10000000 microseconds")
 
 
 _DEFAULT = Config()
@@ -88,7 +88,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "run tasks, one more looks after messages")  # fmt: skip
     add("--workers", type=int, default=1, metavar="N", help="threads that run tasks")
     add("--service", default=_DEFAULT.service,
-        help="whether the thread for messages has a core of its own: shared, dedicated")  # fmt: skip
+        help="whether that thread has a core of its own: shared, dedicated")  # fmt: skip
     add("--queue", default=_DEFAULT.queue,
         help="where ready tasks wait: shared (one queue), private (one for each worker), stealing "
         "(private, and idle workers take the last task of another one)")  # fmt: skip
@@ -96,7 +96,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="which ready task comes first: none (as they come), edges (more edges to other "
         "processes), wavefront (as the application says); stealing does not keep it")  # fmt: skip
     add("--affinity", default=_DEFAULT.affinity,
-        help="whose the tasks are, with a queue for each worker: none, block, round_robin")  # fmt: skip
+        help="whose a task is, with a queue for each worker: none, block, round_robin")  # fmt: skip
     add("--tagging", action="store_true",
         help="edges that carry the same message share it")  # fmt: skip
     add("--aggregation", action="store_true",

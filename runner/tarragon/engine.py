@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any
 
 import numpy as np
 
@@ -233,7 +232,8 @@ class Engine:
         return YIELDED
 
     def _poll(self, idle: bool) -> None:
-        assert self.transport is not None and self.rounds is not None
+        assert self.transport is not None
+        assert self.rounds is not None
         arrived = self.transport.poll(self.deliver)
         if arrived or self._quiet:
             return

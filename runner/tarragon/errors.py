@@ -1,4 +1,4 @@
-"""The errors of a Tarragon graph, with messages for the user (the thesis' exceptions, Appendix B)."""
+"""The errors of a graph, with messages for the user (the thesis' exceptions, Appendix B)."""
 
 from __future__ import annotations
 

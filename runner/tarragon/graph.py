@@ -1,4 +1,4 @@
-"""Graphs: the tasks of all processes, of which each process has its own (Cicotti 2011, Table 3.6)."""
+"""Graphs: the tasks of all processes, each of which has its own (Cicotti 2011, Table 3.6)."""
 
 from __future__ import annotations
 

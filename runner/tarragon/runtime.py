@@ -205,9 +205,7 @@ class Tarragon:
         stuck = waiting(engine.tasks)
         for task in stuck:
             task.vterminate()
-        lines = [
-            f"  task {task.id}: {task.describe()}" for task in stuck if task.state == WAIT
-        ]
+        lines = [f"  task {task.id}: {task.describe()}" for task in stuck if task.state == WAIT]
         found = [lines] if self.comm is None else self.comm.allgather(lines)
         told = [line for lines in found for line in lines]
         if told:

@@ -86,9 +86,7 @@ def test_a_task_that_stays_ready_waits_for_its_turn() -> None:
 
 def test_tasks_that_wait_for_ever_are_named() -> None:
     runtime = Tarragon()
-    graph = tarragon.VectorGraph(
-        runtime, lambda number: Sum(number), tarragon.IdentityMap(3)
-    )
+    graph = tarragon.VectorGraph(runtime, lambda number: Sum(number), tarragon.IdentityMap(3))
     runtime.graph_init(graph)
     with pytest.raises(tarragon.Deadlock) as caught:
         runtime.graph_execute(graph)
@@ -152,7 +150,7 @@ def test_a_message_larger_than_its_edge_is_refused() -> None:
     for task in graph:
         task.connect(1 - task.id, max_size=99)
     runtime.graph_init(graph)
-    with pytest.raises(tarragon.CommunicationError, match="sends 100 bytes .* allows 99"):
+    with pytest.raises(tarragon.CommunicationError, match=r"sends 100 bytes .* allows 99"):
         runtime.graph_execute(graph)
 
 

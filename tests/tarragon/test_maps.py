@@ -61,7 +61,11 @@ def test_what_is_not_in_a_map_is_refused() -> None:
     line = IdentityMap(3)
     assert line.in_map(2)
     assert not line.in_map(3)
-    for wrong in (lambda: line.coordinates(3), lambda: line.index((3,)), lambda: line.index((0, 0))):
+    for wrong in (
+        lambda: line.coordinates(3),
+        lambda: line.index((3,)),
+        lambda: line.index((0, 0)),
+    ):
         with pytest.raises(GraphError):
             wrong()
     with pytest.raises(GraphError, match="expected extents of 1"):

@@ -49,7 +49,8 @@ class BlockTask(tarragon.Task):
 
     def vexecute(self) -> None:
         message, left = self._line, self._left
-        assert message is not None and left is not None
+        assert message is not None
+        assert left is not None
         line = message.array(np.int32)
         column = tarragon.Message(left.nbytes, key=COLUMN)
         self._block.sweep(line, left, column.array(np.int32))

@@ -41,9 +41,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
     except RunnerError as problem:
         raise AppUsageError(str(problem)) from None
     if given.variant not in VARIANTS:
-        raise AppUsageError(
-            f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}"
-        )
+        raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}")
     if given.variant == "mpi" and given.tasks is not None:
         raise AppUsageError("--tasks needs --variant tarragon")
     if given.variant == "mpi" and ranks < 2 and not given.help:

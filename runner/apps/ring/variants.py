@@ -99,9 +99,7 @@ def run_tarragon(comm: Any, options: Options) -> tuple[float, bool]:
             lambda number, laps=laps: RingTask(number, options.size, laps),  # type: ignore[misc]
             tarragon.IdentityMap(options.tasks),
         )
-        graph.accept(
-            tarragon.OneNeighborConnector(0, 1, periodic=True, max_size=options.size)
-        )
+        graph.accept(tarragon.OneNeighborConnector(0, 1, periodic=True, max_size=options.size))
         runtime.graph_init(graph)
         runtime.graph_execute(graph)
         seconds = runtime.exec_time

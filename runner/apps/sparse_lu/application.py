@@ -33,11 +33,10 @@ def main(comm: Any, arguments: list[str]) -> int:
         return 0
     mesh = agree(comm, lambda: _mesh(comm.size, options))
     matrix = MATRICES[options.input][0](options.size)
-    analysis = comm.bcast(
-        analyse(matrix, options.width, options.relax) if comm.rank == 0 else None
-    )
+    analysis = comm.bcast(analyse(matrix, options.width, options.relax) if comm.rank == 0 else None)
     blocks = agree(comm, lambda: Blocks(matrix, analysis, mesh, comm.rank))
-    seconds, more = 0.0, {}
+    seconds = 0.0
+    more: dict[str, float] = {}
     for _ in range(2):
         blocks.reset()
         seconds, more = _factor(comm, blocks, options)
@@ -51,8 +50,8 @@ def main(comm: Any, arguments: list[str]) -> int:
         slowest = max(spent for spent, _, _ in everyone)
         figures = {name: sum(m[name] for _, m, _ in everyone) for name in more}
         code = _print(options, mesh, analysis, matrix, slowest, residual, figures)
-    code = comm.bcast(code)
-    return code
+    agreed: int = comm.bcast(code)
+    return agreed
 
 
 def _mesh(processes: int, options: Options) -> Mesh:

@@ -28,7 +28,7 @@ def poisson(side: int) -> Matrix:
     """The 7-point stencil of Poisson's equation on ``side``^3 cells."""
     from scipy import sparse
 
-    line = sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(side, side))  # type: ignore[arg-type]
+    line = sparse.diags_array([-1.0, 2.0, -1.0], offsets=[-1, 0, 1], shape=(side, side))
     return sparse.csr_array(_in_space(line, side) + 0.1 * sparse.eye_array(side**3))
 
 
@@ -36,7 +36,7 @@ def convection(side: int) -> Matrix:
     """Convection and diffusion with upwind differences on ``side``^3 cells: unsymmetric values."""
     from scipy import sparse
 
-    line = sparse.diags_array([-3.0, 4.0, -1.0], offsets=[-1, 0, 1], shape=(side, side))  # type: ignore[arg-type]
+    line = sparse.diags_array([-3.0, 4.0, -1.0], offsets=[-1, 0, 1], shape=(side, side))
     return sparse.csr_array(_in_space(line, side) + 0.1 * sparse.eye_array(side**3))
 
 

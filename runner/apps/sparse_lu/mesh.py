@@ -8,6 +8,7 @@ factors, and takes their products off all blocks below and beside (LU).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +85,7 @@ class Blocks:
     def lower_panel(self, k: int, upper_inverse: Block) -> Block:
         """L: the blocks below the diagonal times U^-1; returns them as one array."""
         rows = self.below(k)
-        panel = np.concatenate([self.at[i, k] for i in rows]) @ upper_inverse
+        panel: Block = np.concatenate([self.at[i, k] for i in rows]) @ upper_inverse
         at = 0
         for i in rows:
             height = self.analysis.width(i)
@@ -95,7 +96,7 @@ class Blocks:
     def upper_panel(self, k: int, lower_inverse: Block) -> Block:
         """U: L^-1 times the blocks beside the diagonal; returns them as one array."""
         columns = self.beside(k)
-        panel = lower_inverse @ np.concatenate([self.at[k, j] for j in columns], axis=1)
+        panel: Block = lower_inverse @ np.concatenate([self.at[k, j] for j in columns], axis=1)
         at = 0
         for j in columns:
             width = self.analysis.width(j)
@@ -126,7 +127,9 @@ def solution(analysis: Analysis, blocks: dict[tuple[int, int], Block], right: Bl
     """Solve with all blocks of the factors: L y = b by blocks from the top, U x = y from the
     bottom."""
     starts, count = analysis.starts, analysis.count
-    parts = [right[analysis.order][starts[k] : starts[k + 1]].copy() for k in range(count)]
+    parts: list[Any] = [
+        right[analysis.order][starts[k] : starts[k + 1]].copy() for k in range(count)
+    ]
     for k in range(count):
         square = blocks[k, k]
         lower = np.tril(square, -1) + np.eye(len(square))

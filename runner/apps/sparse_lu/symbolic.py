@@ -68,7 +68,7 @@ def _symmetric(matrix: Matrix, order: Numbers) -> Any:
 def _postorder(parents: list[int]) -> Numbers:
     """The columns so that each comes right after those of its branches of the tree."""
     children: list[list[int]] = [[] for _ in parents]
-    roots = []
+    roots: list[int] = []
     for column, parent in enumerate(parents):
         (roots if parent < 0 else children[parent]).append(column)
     found: list[int] = []
@@ -117,9 +117,7 @@ def _columns(pattern: Any) -> tuple[list[set[int]], list[int]]:
     return structure, parents
 
 
-def _supernodes(
-    structure: list[set[int]], parents: list[int], width: int, relax: int
-) -> Numbers:
+def _supernodes(structure: list[set[int]], parents: list[int], width: int, relax: int) -> Numbers:
     """Columns with the same rows below them, cut at ``width``; small ones are put together."""
     starts = [0]
     for column in range(1, len(structure)):

@@ -1,4 +1,4 @@
-"""The synchronous form: step by step, panels are broadcast along the rows and columns of the mesh."""
+"""The synchronous form: step by step, panels are broadcast along rows and columns of the mesh."""
 
 from __future__ import annotations
 

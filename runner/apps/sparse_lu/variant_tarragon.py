@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from runner import tarragon
 from runner.apps.sparse_lu.mesh import Block, Blocks, Mesh
 from runner.apps.sparse_lu.symbolic import Analysis
@@ -123,7 +121,8 @@ class FactorTask(tarragon.Task):
         elif self._kind == U:
             self._put_panel(blocks.upper_panel(k, self._inverse(0, width)), UPPER)
         else:
-            assert self._lower is not None and self._upper is not None
+            assert self._lower is not None
+            assert self._upper is not None
             lower = self._lower.array().reshape(-1, width)
             upper = self._upper.array().reshape(width, -1)
             blocks.update(k, lower, upper)
@@ -134,7 +133,8 @@ class FactorTask(tarragon.Task):
 
     def _inverse(self, which: int, width: int) -> Block:
         assert self._lower is not None
-        return self._lower.array().reshape(2, width, width)[which]
+        found: Block = self._lower.array().reshape(2, width, width)[which]
+        return found
 
     def _put_all(self, lower: Block, upper: Block) -> None:
         """Both inverses to every task L and U: one message on edges with one tag."""
@@ -202,9 +202,7 @@ class Factorization:
         visitors = []
         if self._wavefront:
             # Earlier steps first, and in a step what others wait for.
-            visitors.append(
-                tarragon.PriorityVisitor(lambda number: -4 * plan.task(number)[0] - plan.task(number)[1])
-            )
+            visitors.append(tarragon.PriorityVisitor(self._urgency))
         self._runtime.graph_init(graph, visitors)
         self._runtime.graph_execute(graph)
         self.init_time, self.exec_time = self._runtime.init_time, self._runtime.exec_time
@@ -212,6 +210,10 @@ class Factorization:
     def close(self) -> None:
         """Give back the communicator."""
         self._runtime.finalize()
+
+    def _urgency(self, number: int) -> int:
+        step, kind, _ = self._plan.task(number)
+        return -4 * step - kind
 
     def _task(self, number: int, awaited: int) -> FactorTask:
         k, kind, process = self._plan.task(number)
