@@ -19,7 +19,7 @@ def run_mpi(comm: Any, options: Options) -> tuple[float, bool]:
     Rank 0 starts each lap (Cicotti 2011, Algorithm 15).
     """
     after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
-    buffer = np.zeros(options.size, np.uint8)
+    buffer, back = np.zeros(options.size, np.uint8), np.zeros(options.size, np.uint8)
     right = True
 
     def laps(count: int) -> None:
@@ -28,13 +28,13 @@ def run_mpi(comm: Any, options: Options) -> tuple[float, bool]:
             mark = lap % 251
             if comm.rank == 0:
                 buffer[0] = mark
-                request = comm.Irecv(buffer, before, TAG)
-                comm.Send(buffer.copy() if options.size < 64 else buffer, after, TAG)
+                request = comm.Irecv(back, before, TAG)
+                comm.Send(buffer, after, TAG)
                 request.Wait()
             else:
-                comm.Recv(buffer, before, TAG)
-                comm.Send(buffer, after, TAG)
-            right = right and buffer[0] == mark
+                comm.Recv(back, before, TAG)
+                comm.Send(back, after, TAG)
+            right = right and back[0] == mark
 
     laps(2)
     comm.Barrier()

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.apps.sparse_lu.mesh import Block, Blocks
+from runner.apps.sparse_lu.mesh import Blocks
 
 
 def factorize(comm: Any, blocks: Blocks) -> None:
@@ -26,12 +26,12 @@ def factorize(comm: Any, blocks: Blocks) -> None:
             along_column.Bcast(inverses, here_row)
         if blocks.row == here_row:
             along_row.Bcast(inverses, here_column)
-        lower = _panel(along_row, here_column, (blocks.height(blocks.below(k)), width))
+        lower = np.empty((blocks.height(blocks.below(k)), width))
         if blocks.column == here_column and len(lower):
             lower[:] = blocks.lower_panel(k, inverses[1])
         if len(lower):
             along_row.Bcast(lower, here_column)
-        upper = _panel(along_column, here_row, (width, blocks.height(blocks.beside(k))))
+        upper = np.empty((width, blocks.height(blocks.beside(k))))
         if blocks.row == here_row and upper.shape[1]:
             upper[:] = blocks.upper_panel(k, inverses[0])
         if upper.shape[1]:
@@ -39,7 +39,3 @@ def factorize(comm: Any, blocks: Blocks) -> None:
         blocks.update(k, lower, upper)
     along_row.Free()
     along_column.Free()
-
-
-def _panel(comm: Any, root: int, shape: tuple[int, int]) -> Block:
-    return np.empty(shape)

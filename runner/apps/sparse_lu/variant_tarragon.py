@@ -87,12 +87,11 @@ class Plan:
 class FactorTask(tarragon.Task):
     """One task; it fires when all that it waits for has arrived."""
 
-    def __init__(self, blocks: Blocks, k: int, kind: int, awaited: int, keys: list[int]) -> None:
+    def __init__(self, blocks: Blocks, k: int, kind: int, awaited: int) -> None:
         super().__init__()
         self._blocks = blocks
         self._k, self._kind = k, kind
         self._awaited = awaited
-        self._keys = keys
         self._lower: tarragon.Message | None = None
         self._upper: tarragon.Message | None = None
 
@@ -216,9 +215,8 @@ class Factorization:
         return -4 * step - kind
 
     def _task(self, number: int, awaited: int) -> FactorTask:
-        k, kind, process = self._plan.task(number)
-        keys = [key for _, key in self._plan.targets(k, kind, process)]
-        return FactorTask(self._blocks, k, kind, awaited, keys)
+        k, kind, _ = self._plan.task(number)
+        return FactorTask(self._blocks, k, kind, awaited)
 
     def _largest(self, k: int, kind: int) -> int:
         width = self._blocks.analysis.width(k)

@@ -1,0 +1,94 @@
+"""Graphs over MPI processes: the applications give the right result whatever the metadata is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.mpi.library import Library
+
+ROOT = Path(__file__).parents[2]
+RING = ("runner.apps.ring", "--laps", "20", "--size", "1000")
+ALIGN = ("runner.apps.needleman_wunsch", "--length", "700", "--rows", "64", "--columns", "96")
+FACTOR = ("runner.apps.sparse_lu", "--input", "tiny", "--width", "8", "--relax", "4")
+THREADS = ("--threads", "service", "--workers", "2", "--pinning", "none")
+Start = Callable[..., dict[str, Any]]
+
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture
+def start(open_mpi: Library) -> Start:
+    """``start(processes, "module", ...)`` runs an application and returns its last line."""
+    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe"]
+    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
+    environment = {
+        **os.environ,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PYTHONPATH": str(ROOT),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+    def run(processes: int, module: str, *words: str, code: int = 0) -> dict[str, Any]:
+        command = [*launch, "-n", str(processes), sys.executable, "-m", module, *words]
+        done = subprocess.run(
+            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120
+        )
+        assert done.returncode == code, done.stderr
+        if code:
+            return {"stderr": done.stderr}
+        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+        return found
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("processes", "words"),
+    [
+        (2, (*RING, "--variant", "mpi")),
+        (2, (*RING, "--variant", "tarragon")),
+        (3, (*RING, "--variant", "tarragon", "--tasks", "7", *THREADS)),
+        (2, (*ALIGN, "--variant", "mpi")),
+        (3, (*ALIGN, "--variant", "mpi")),
+        (2, (*ALIGN, "--variant", "async", "--window", "2")),
+        (1, (*ALIGN, "--variant", "block")),
+        (3, (*ALIGN, "--variant", "block", "--priority", "wavefront")),
+        (2, (*ALIGN, "--variant", "block", "--aggregation", *THREADS)),
+        (2, (*ALIGN, "--variant", "panel", "--queue", "private", "--affinity", "block", *THREADS)),
+        (2, (*FACTOR, "--variant", "mpi")),
+        (4, (*FACTOR, "--variant", "mpi")),
+        (4, (*FACTOR, "--variant", "tarragon")),
+        (4, (*FACTOR, "--variant", "tarragon", "--tagging", "--aggregation")),
+        (2, (*FACTOR, "--variant", "tarragon", "--queue", "stealing", *THREADS)),
+    ],
+)
+def test_the_result_is_right(start: Start, processes: int, words: tuple[str, ...]) -> None:
+    found = start(processes, *words)
+    assert found["verified"] is True
+    assert found["ranks"] == processes
+    assert found["seconds"] > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((*RING, "--variant", "none"), "--variant none: expected one of mpi, tarragon"),
+        ((*RING, "--tasks", "4"), "--tasks needs --variant tarragon"),
+        ((*ALIGN, "--queue", "private"), "the switches of the runtime need --variant block"),
+        ((*FACTOR, "--mesh", "3x1"), "--mesh 3x1: expected a mesh of 2 processes"),
+        ((*FACTOR, "--affinity", "block"), "needs a queue for each worker"),
+    ],
+)
+def test_a_wrong_command_line_is_said_once(start: Start, words: tuple[str, ...], said: str) -> None:
+    text = start(2, *words, code=2)["stderr"]
+    assert text.count(said) == 1
+    assert "Traceback" not in text
