@@ -77,8 +77,6 @@ class Options:
     log: bool
     ordered: bool = False
     """Whether ready ranks wait by their priority."""
-    fair: bool = False
-    """Whether a rank that can go on waits for its turn behind others."""
     service: bool = False
     """Whether one more thread polls messages, and does nothing else."""
 
@@ -276,7 +274,6 @@ class Core:
             random=int(options.seed is not None),
             looks=LOOKS if options.remote else 1,
             ordered=int(options.ordered),
-            fair=int(options.fair),
             service=self.server if options.service else 0,
             live=len(ranks),
         )

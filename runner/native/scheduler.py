@@ -42,7 +42,6 @@ from runner.native.message import hand_over, poll, poll_if_due, start, watch
 from runner.native.queue import (
     any_ready,
     lock,
-    push,
     sleep,
     stop,
     take,
@@ -72,7 +71,6 @@ from runner.native.words import (
     PARKED,
     PART,
     PATIENCE_S,
-    QUEUED,
     RAISED,
     RAN_TO_END,
     RANK,
@@ -176,10 +174,6 @@ def _turn(core: int, worker: int, rank: int) -> None:
         if swap_if(rank + RANK.state, RUNNING, PARKED) != 0:
             break
         # Something that it may wait for has happened in between.
-        if load(core + CORE.fair) != 0 and any_ready(core, worker, 1):
-            exchange(rank + RANK.state, QUEUED)
-            push(core, rank, 0)
-            break
         exchange(rank + RANK.state, RUNNING)
         store(worker + WORKER.rank, rank)
         if peek(core + CORE.stop) != 0:

@@ -43,7 +43,7 @@ def _record(table: str, name: str) -> Record:
 CORE = _record(
     """workers ranks worker0 rank0 process size locations
     call body syscall futex yield_ clock_gettime realloc
-    tick0 second0 tick_s spin_s sleep_s crowded stealing random looks ordered fair service
+    tick0 second0 tick_s spin_s sleep_s crowded stealing random looks ordered service
     isend irecv testsome communicator kinds handle_size undefined direct tag_bits tag_top
     serial log log_space
     start count_as seconds cpu_seconds
@@ -72,8 +72,8 @@ word, then for each ``shared`` of NODE and an address. ``open``: whether guests 
 
 ``looks``: calls of a deep poll; 1 where all processes are on one node.
 
-``ordered``: whether ready ranks wait by their ``priority``.  ``fair``: whether a rank that can go
-on waits for its turn behind others.  ``service``: the record of a thread that only polls, or 0.
+``ordered``: whether ready ranks wait by their ``priority``.  ``service``: the record of a thread
+that only polls, or 0.
 
 ``idle``: workers without a rank. ``sleeping``: those of them that sleep. ``watcher``: the sleeper
 that wakes by itself to poll. ``turns``: ranks taken by workers that were idle. ``pending``:

@@ -76,7 +76,6 @@ class Engine:
                 seed=config.schedule_seed,
                 log=False,
                 ordered=config.priority != "none",
-                fair=True,
                 service=config.threads == "service" and transport is not None,
             ),
         )

@@ -26,6 +26,8 @@ LEFT_OUT = {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),
         *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "_note_lapse"),
         *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests", "close_core"),
+        # It only polls.
+        "_serve",
     },
     # Tables and looks without a lock that save time.
     "guest": {"entry_of", "offers", "host_of"},

@@ -74,14 +74,13 @@ class Twice(tarragon.Task):
         self.state = tarragon.EXEC if self._left else tarragon.DONE
 
 
-def test_a_task_that_stays_ready_waits_for_its_turn() -> None:
+def test_a_task_that_stays_ready_runs_again() -> None:
     order: list[int] = []
     runtime = Tarragon()
     graph = tarragon.VectorGraph(runtime, lambda _: Twice(order), tarragon.IdentityMap(3))
     runtime.graph_init(graph)
     runtime.graph_execute(graph)
     assert sorted(order) == [0, 0, 1, 1, 2, 2]
-    assert order[:3] == [0, 1, 2]
 
 
 def test_tasks_that_wait_for_ever_are_named() -> None:

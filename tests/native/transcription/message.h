@@ -77,7 +77,7 @@ static int poll(worker *self)
     return 1;
 }
 
-/* message.poll_if_due 61ca29a3145d */
+/* message.poll_if_due 268262988a27 */
 static void poll_if_due(worker *self)
 {
     if (peek(&core.pending) == 0) return;

@@ -57,7 +57,20 @@ static void _call_for(worker *home)
     call_any();
 }
 
-/* queue.push 1201cf57e93f */
+/* queue._make_room e5bbebf64f3c */
+static word _make_room(worker *home, rank *r, word mask, word tail)
+{
+    word place = tail, head = load(&home->head);
+    while (place > head) {
+        rank *before = home->ring[(place - 1) & mask];
+        if (before->priority >= r->priority) break;
+        home->ring[place & mask] = before;
+        place--;
+    }
+    return place;
+}
+
+/* queue.push b0cf4d30c70f */
 static void push(rank *r, word front)
 {
     worker *home = &core.worker[r->home];
@@ -71,8 +84,9 @@ static void push(rank *r, word front)
         home->ring[head & mask] = r;
         put(&home->head, head);
     } else {
-        word tail = load(&home->tail);
-        home->ring[tail & mask] = r;
+        word tail = load(&home->tail), place = tail;
+        if (core.ordered) place = _make_room(home, r, mask, tail);
+        home->ring[place & mask] = r;
         put(&home->tail, tail + 1);
     }
 #if WEAK == 7

@@ -82,6 +82,7 @@ static uint64_t run_plan(int workers, int guests)
     core.looks = toss() % 2 ? 1 : 10;
     core.random = toss() % 2;
     core.stealing = toss() % 3 != 0;
+    core.ordered = toss() % 2;
     core.requests_each = 1 + toss() % 3;
     core.spin_s = toss() % 2 ? 0 : 20e-6;
     core.sleep_s = 200e-6;
@@ -99,6 +100,7 @@ static uint64_t run_plan(int workers, int guests)
         part *p = &r->part;
         r->local = i;
         r->home = all_at_first ? 0 : i * workers / ranks;
+        r->priority = toss() % 3;
         p->rank = r;
         p->count = plan.regions;
         p->words = (plan.regions + BITS - 1) / BITS;

@@ -147,7 +147,7 @@ static rank *_idle(worker *self)
     return r;
 }
 
-/* scheduler.work e1c79b2adac7 */
+/* scheduler.work d4347c5018a8 */
 static void *work(void *argument)
 {
     worker *self = argument;

@@ -76,13 +76,13 @@ typedef struct worker {
 } worker;
 
 typedef struct rank {
-    word local, home, mode, entry, arrived;
+    word local, home, mode, entry, arrived, priority;
     struct worker *worker;
     NEW_LINE shared state;
     part part;
 } rank;
 static struct {
-    word workers, ranks, crowded, stealing, random, requests_each, others, looks;
+    word workers, ranks, crowded, stealing, random, requests_each, others, looks, ordered;
     double spin_s, sleep_s;
     NEW_LINE shared live;
     NEW_LINE shared idle;
