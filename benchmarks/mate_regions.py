@@ -10,9 +10,9 @@ from typing import Any
 
 from runner import mate
 from runner.mate.config import CORES
-from runner.mate.timers import WorkerClock
 from runner.native import kernels
 from runner.native.core import supported
+from runner.workers.timers import WorkerClock
 
 KERNEL_US = 200.0
 TRIED_STEPS = 100_000

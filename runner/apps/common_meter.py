@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import perf_counter, thread_time
 from typing import Any
 
-from runner.mate.timers import WorkerTimes
+from runner.workers.timers import WorkerTimes
 
 PHASES = ("compute", "mpi", "buffering", "waiting")
 """Kernel; start of sends and receives; pack and unpack; waiting (Martin 2018, section 5.1)."""

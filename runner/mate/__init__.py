@@ -14,10 +14,10 @@ from runner.mate.launch import run, world
 from runner.mate.log import EventLog, check_events
 from runner.mate.messages import pieces
 from runner.mate.task import Request
-from runner.mate.timers import Report, WorkerTimes
 from runner.mate.usage import errors_once, parse_args
 from runner.native.arena import Arena, ArenaError
 from runner.native.c_function import CFunction
+from runner.workers.timers import Report, WorkerTimes
 
 __all__ = [
     "Arena",

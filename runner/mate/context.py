@@ -18,7 +18,7 @@ from runner.mate.errors import MateError
 from runner.mate.graph import Graph
 from runner.mate.messages import MessageLayer
 from runner.mate.task import Task
-from runner.mate.timers import BUFFERING, COMPUTE, Timers
+from runner.workers.timers import BUFFERING, COMPUTE, Timers
 
 if TYPE_CHECKING:
     from runner.mate.task import Task

@@ -11,9 +11,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from runner.errors import RunnerError
-from runner.mate import affinity
 from runner.mate.collectives import CollectiveCalls
-from runner.mate.config import Config, RankMap
+from runner.mate.config import Config, RankMap, check_affinity
 from runner.mate.context import Context, Main, Marks, life
 from runner.mate.errors import ConfigError, GraphError, MateError, RankFailed
 from runner.mate.guard import Guard
@@ -22,11 +21,12 @@ from runner.mate.messages import MessageLayer
 from runner.mate.report import is_first
 from runner.mate.scheduler import RankScheduler, Scheduler
 from runner.mate.task import Task
-from runner.mate.timers import Report, Timers
 from runner.mate.transport import Poller, Transport
 from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
 from runner.native.arena import Arena
+from runner.workers import affinity
+from runner.workers.timers import Report, Timers
 
 if TYPE_CHECKING:
     from runner.mate.native_worker import NativeWorker
@@ -93,7 +93,7 @@ def _agree(comm: Any, config: Config, arena: Arena | None) -> None:
         if config.steal == "node" and comm.size > 1:
             _check_arena(comm, arena)
         config.map_for(comm.size)
-        affinity.check_affinity(config.workers, affinity.cpu_mask(), config.affinity)
+        check_affinity(config.workers, affinity.cpu_mask(), config.affinity)
     except ConfigError as error:
         problem = str(error)
     answers = comm.allgather((problem, config))
@@ -144,7 +144,7 @@ class _Job:
         self._transport = transport
         self._guard = Guard(transport.alone)
         masks, number = _masks(comm)
-        affinity.check_affinity(config.workers, masks[number], config.affinity)
+        check_affinity(config.workers, masks[number], config.affinity)
         crowded = affinity.crowded(config.workers, masks)
         poller = Poller(transport, crowded)
         cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)

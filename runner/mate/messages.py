@@ -28,8 +28,8 @@ from runner.mate.config import RankMap
 from runner.mate.errors import ConfigError, MateError
 from runner.mate.scheduler import Scheduler
 from runner.mate.task import RankWait, Request, Route, Task
-from runner.mate.timers import MPI, WAITING
 from runner.mate.transport import Poller, Transport, as_bytes, payload, size_of
+from runner.workers.timers import MPI, WAITING
 
 _LOOKS = 10
 """Number of polls that take about as long as parking a rank and resuming it."""

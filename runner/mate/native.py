@@ -17,14 +17,12 @@ from runner.mate.config import Config
 from runner.mate.context import advance, here
 from runner.mate.graph import Graph
 from runner.mate.log import Event, EventLog, Lapse
-from runner.mate.native_clock import NativeClock
 from runner.mate.native_failure import deadlock, native_failure
 from runner.mate.native_messages import NativeMessages
 from runner.mate.native_part import NativeNode, NativePart
 from runner.mate.native_sharing import Shareable, check_sharing
 from runner.mate.native_sleepers import NativeSleepers, NoSleepers
 from runner.mate.task import ENDED, Request, Task, refuse_own_neighbor
-from runner.mate.timers import WorkerTimes
 from runner.mate.transport import Poller, Transport
 from runner.native.arena import Arena
 from runner.native.core import Core, Options
@@ -48,6 +46,8 @@ from runner.native.words import (
     WORKER,
     YIELDED,
 )
+from runner.workers.native_clock import NativeClock
+from runner.workers.timers import WorkerTimes
 
 if TYPE_CHECKING:
     from runner.mate.compiled import Block

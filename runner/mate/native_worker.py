@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from runner.mate import affinity
+from runner.mate.errors import MateError
 from runner.mate.native import NativeScheduler
+from runner.workers import affinity
 
 
 class NativeWorker:
@@ -20,7 +21,7 @@ class NativeWorker:
     def run(self, together: threading.Barrier, idents: set[int]) -> None:
         """Pin the thread, wait for the others (twice), then run ranks until all have ended."""
         try:
-            affinity.pin(self._cpu)
+            affinity.pin(self._cpu, MateError)
             idents.add(threading.get_ident())
             together.wait()
             together.wait()

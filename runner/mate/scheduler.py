@@ -33,7 +33,7 @@ from runner.mate.task import (
     link_neighbor,
     link_own,
 )
-from runner.mate.timers import COMPUTE, SCHEDULING, WorkerTimes
+from runner.workers.timers import COMPUTE, SCHEDULING, WorkerTimes
 
 if TYPE_CHECKING:
     from runner.mate.log import EventLog

@@ -23,7 +23,7 @@ from runner.mate.graph import Graph
 
 if TYPE_CHECKING:
     from runner.mate.graph import Graph
-    from runner.mate.timers import Clock
+    from runner.workers.timers import Clock
 
 
 QUEUED, RUNNING, PARKED, ENDED = range(4)

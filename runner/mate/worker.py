@@ -7,15 +7,16 @@ import threading
 import time
 from time import perf_counter
 
-from runner.mate import affinity
 from runner.mate.config import Config
 from runner.mate.context import advance, here
+from runner.mate.errors import MateError
 from runner.mate.log import Lapse
 from runner.mate.scheduler import RankScheduler, Sleeper
 from runner.mate.task import Task
-from runner.mate.timers import COMPUTE, MPI, SCHEDULING, WAITING, WorkerClock
 from runner.mate.transport import Poller, Transport
 from runner.native.words import FIRST_PAUSE_S, GROWTH, LATE, LONGEST, LOOKS
+from runner.workers import affinity
+from runner.workers.timers import COMPUTE, MPI, SCHEDULING, WAITING, WorkerClock
 
 
 class Worker:
@@ -52,7 +53,7 @@ class Worker:
         there.
         """
         try:
-            affinity.pin(self._cpu)
+            affinity.pin(self._cpu, MateError)
             idents.add(threading.get_ident())
             together.wait()
             together.wait()

@@ -152,7 +152,7 @@ COROUTINE, GRAPH, REGION = range(3)
 OPEN, CLOSING, CLOSED = range(3)
 """Gate of a region: the entry has executions left, the last one runs, the last one has finished."""
 COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)
-"""Kinds of time, in the order of :mod:`runner.mate.timers`."""
+"""Kinds of time, in the order of :mod:`runner.workers.timers`."""
 RESUME, POLL, DEADLOCK, FAIL, DELIVERED, COPY = range(6)
 """What the core asks Python for."""
 YIELDED, RAN_TO_END, RAISED = range(3)

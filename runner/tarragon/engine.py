@@ -12,9 +12,6 @@ import time
 
 import numpy as np
 
-from runner.mate import affinity
-from runner.mate.native_clock import NativeClock
-from runner.mate.timers import WorkerTimes
 from runner.native.core import Core, Options
 from runner.native.words import (
     CORE,
@@ -28,11 +25,14 @@ from runner.native.words import (
     YIELDED,
 )
 from runner.tarragon.config import Config
-from runner.tarragon.errors import ExecutionError
+from runner.tarragon.errors import ExecutionError, TarragonError
 from runner.tarragon.message import Message
 from runner.tarragon.quiescence import Rounds
 from runner.tarragon.task import DONE, ERROR, EXEC, INIT, STATES, WAIT, Task
 from runner.tarragon.transport import Transport
+from runner.workers import affinity
+from runner.workers.native_clock import NativeClock
+from runner.workers.timers import WorkerTimes
 
 _PAUSE_S = 20e-6
 """Pause between two looks of a process whose tasks have all ended."""
@@ -104,7 +104,7 @@ class Engine:
     def run(self) -> None:
         """Run until nothing can run any more, on all processes."""
         if self.config.threads == "single":
-            affinity.pin(None)
+            affinity.pin(None, TarragonError)
             self.clocks[0].begin()
             self.core.work(self.core.workers[0])
             self.clocks[0].end()
@@ -128,7 +128,7 @@ class Engine:
 
     def _work(self, number: int, cpu: int | None) -> None:
         try:
-            affinity.pin(cpu)
+            affinity.pin(cpu, TarragonError)
             if number < len(self.clocks):
                 self.clocks[number].begin()
                 self.core.work(self.core.workers[number])

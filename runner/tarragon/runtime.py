@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from runner.mate import affinity
-from runner.mate.timers import WorkerTimes
 from runner.tarragon.config import Config
 from runner.tarragon.engine import Engine, waiting
 from runner.tarragon.errors import CommunicationError, Deadlock, ExecutionError, TarragonError
@@ -25,6 +23,8 @@ from runner.tarragon.visitors import (
     OverlapVisitor,
     SizeVisitor,
 )
+from runner.workers import affinity
+from runner.workers.timers import WorkerTimes
 
 _MOST_TOLD = 8
 """Largest number of waiting tasks that a report names."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner import mate
-from runner.mate import affinity
+from runner.workers import affinity
 from tests.mate.test_mpi import ROOT, Start, start
 
 __all__ = ["start"]
@@ -18,7 +18,7 @@ __all__ = ["start"]
 PROGRAM = """
 import sys
 from runner import mate
-from runner.mate import affinity
+from runner.workers import affinity
 
 comm = None
 
@@ -42,7 +42,7 @@ try:
 except mate.MateError as error:
     sys.exit(f"program: {{error}}")
 """
-SURPRISE = "def pin(cpu):\n    if cpu: raise RuntimeError('a surprise')\naffinity.pin = pin"
+SURPRISE = "def pin(cpu, error):\n    if cpu: raise RuntimeError('a surprise')\naffinity.pin = pin"
 IN_WORDS = "a worker cannot be pinned to CPU 9999 (Invalid argument)"
 
 

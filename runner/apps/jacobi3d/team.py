@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from runner.apps.common_meter import Meter
 from runner.apps.jacobi3d.block import Call, kernels
-from runner.mate.affinity import pin
+from runner.errors import RunnerError
 from runner.native.kernels import scalars
+from runner.workers.affinity import pin
 
 _SPINS = 20_000
 """Number of looks at a flag (about 10 us) before the processor is offered to others."""
@@ -88,7 +89,7 @@ class Team:
         ]
 
     def __enter__(self) -> Team:
-        pin(self._cpus[0])
+        pin(self._cpus[0], RunnerError)
         for thread in self._threads:
             thread.start()
         return self
@@ -123,7 +124,7 @@ class Team:
     def _follow(self, worker: int, go: Waiter) -> None:
         """The loop of a worker thread."""
         try:
-            pin(self._cpus[worker])
+            pin(self._cpus[worker], RunnerError)
             self._obey(worker, go)
         except BaseException as error:
             self._failure = error

@@ -19,8 +19,9 @@ from runner.apps.jacobi3d.variant_openmp import WithOpenMP
 from runner.apps.jacobi3d.variant_over import OverDecomposed
 from runner.apps.jacobi3d.variant_overlap import Overlapped
 from runner.apps.jacobi3d.variant_threads import Threaded
-from runner.mate import affinity
+from runner.mate.config import check_affinity
 from runner.native.openmp import max_threads
+from runner.workers import affinity
 
 
 class Solver(Protocol):
@@ -73,7 +74,7 @@ def make_solver(
     if variant != "threads":
         return _PLAIN[variant](comm, layout, options.block)
     _require_funneled(variant)
-    affinity.check_affinity(config.workers, masks[number], config.affinity)
+    check_affinity(config.workers, masks[number], config.affinity)
     cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
     return Threaded(comm, layout, options.block, cpus)
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from runner.mate.errors import ConfigError, MateError
+from runner.errors import RunnerError
 
 CpuSet = tuple[int, ...]
 
@@ -14,16 +14,6 @@ CpuSet = tuple[int, ...]
 def cpu_mask() -> CpuSet:
     """The CPUs this process may use."""
     return tuple(sorted(os.sched_getaffinity(0)))
-
-
-def check_affinity(workers: int, cpus: CpuSet, affinity: str) -> None:
-    """Refuse more workers than CPUs; raises :class:`ConfigError`."""
-    if affinity != "none" and workers > len(cpus):
-        raise ConfigError(
-            f"--workers {workers}, but this process may use only {len(cpus)} CPUs "
-            f"({', '.join(map(str, cpus))}): give mpirun --bind-to none (or a wider --bind-to and "
-            "--map-by with PE=), use fewer workers, or switch pinning off with --affinity none"
-        )
 
 
 def cpu_places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) -> list[int | None]:
@@ -67,14 +57,14 @@ def package_of(cpu: int) -> int:
         return 0
 
 
-def pin(cpu: int | None) -> None:
-    """Pin the calling thread; raises :class:`MateError` if the system does not let it."""
+def pin(cpu: int | None, error: type[RunnerError]) -> None:
+    """Pin the calling thread; raises ``error`` if the system does not let it."""
     if cpu is None:
         return
     try:
         os.sched_setaffinity(0, {cpu})
-    except OSError as error:
-        raise MateError(
-            f"a worker cannot be pinned to CPU {cpu} ({error.strerror}): expected a CPU that this "
-            "process may use; switch pinning off with --affinity none"
+    except OSError as problem:
+        raise error(
+            f"a worker cannot be pinned to CPU {cpu} ({problem.strerror}): expected a CPU that "
+            "this process may use; switch pinning off"
         ) from None

@@ -7,10 +7,10 @@ import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from runner.mate.timers import WorkerTimes
 from runner.native.core import Core, counter
 from runner.native.counter import steady
 from runner.native.words import WORKER
+from runner.workers.timers import WorkerTimes
 
 
 class NativeClock:
