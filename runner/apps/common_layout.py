@@ -38,11 +38,16 @@ class Face:
 
 @dataclass(frozen=True)
 class Layout:
-    """``processes`` and ``local``: parts of the grid and of each process's block along x, y, z."""
+    """``processes`` and ``local``: parts of the grid and of each process's block along x, y, z.
+
+    ``padding``: how many times as long as a face its message is, so that a program with another
+    share of communication can be had.
+    """
 
     size: Shape
     processes: Shape
     local: Shape
+    padding: int = 1
 
     @property
     def local_count(self) -> int:

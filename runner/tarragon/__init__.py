@@ -7,7 +7,7 @@ README.md describes the model and the whole interface.
 
 from __future__ import annotations
 
-from runner.tarragon.config import Config, add_arguments, from_arguments, thread_level
+from runner.tarragon.config import Config, add_arguments, from_arguments, thread_level, told
 from runner.tarragon.distribution import (
     Distribution,
     RegularDistribution,
@@ -23,6 +23,7 @@ from runner.tarragon.errors import (
     TarragonError,
 )
 from runner.tarragon.graph import Graph, SparseVectorGraph, VectorGraph
+from runner.tarragon.grid import GridTask
 from runner.tarragon.maps import BlockingCartesianMap, CartesianMap, IdentityMap, Map, Space
 from runner.tarragon.message import Message
 from runner.tarragon.runtime import Tarragon
@@ -57,6 +58,7 @@ __all__ = [
     "ExecutionError",
     "Graph",
     "GraphError",
+    "GridTask",
     "IdentityMap",
     "Map",
     "Message",
@@ -78,4 +80,5 @@ __all__ = [
     "add_arguments",
     "from_arguments",
     "thread_level",
+    "told",
 ]

@@ -47,10 +47,10 @@ class Config:
         for switch, value, known in (
             ("--threads", self.threads, THREADS),
             ("--service", self.service, SERVICES),
-            ("--queue", self.queue, QUEUES),
+            ("--task-queue", self.queue, QUEUES),
             ("--priority", self.priority, PRIORITIES),
-            ("--affinity", self.affinity, AFFINITIES),
-            ("--pinning", self.pinning, PINNINGS),
+            ("--task-affinity", self.affinity, AFFINITIES),
+            ("--affinity", self.pinning, PINNINGS),
             ("--thread-level", self.thread_level, THREAD_LEVELS),
         ):
             if value not in known:
@@ -64,8 +64,8 @@ class Config:
             )
         if self.affinity != "none" and self.queue == "shared":
             raise ConfigError(
-                f"--affinity {self.affinity} needs a queue for each worker: --queue private or "
-                "stealing"
+                f"--task-affinity {self.affinity} needs a queue for each worker: --task-queue "
+                "private or stealing"
             )
         if not 256 <= self.aggregation_size <= 1 << 20:
             raise ConfigError(
@@ -79,23 +79,26 @@ class Config:
 _DEFAULT = Config()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the switches of the runtime, in a group of their own."""
+def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
+    """Add the switches of the runtime, in a group of their own.
+
+    ``mate``: the parser has those of :mod:`runner.mate`, whose workers, affinity and thread level
+    mean the same.
+    """
     group = parser.add_argument_group("Tarragon runtime")
     add = group.add_argument
     add("--threads", default=_DEFAULT.threads,
         help="single: one thread runs tasks and looks after messages; service: --workers threads "
         "run tasks, one more looks after messages")  # fmt: skip
-    add("--workers", type=int, default=1, metavar="N", help="threads that run tasks")
     add("--service", default=_DEFAULT.service,
         help="whether that thread has a core of its own: shared, dedicated")  # fmt: skip
-    add("--queue", default=_DEFAULT.queue,
+    add("--task-queue", default=_DEFAULT.queue,
         help="where ready tasks wait: shared (one queue), private (one for each worker), stealing "
         "(private, and idle workers take the last task of another one)")  # fmt: skip
     add("--priority", default=_DEFAULT.priority,
         help="which ready task comes first: none (as they come), edges (more edges to other "
         "processes), wavefront (as the application says); stealing does not keep it")  # fmt: skip
-    add("--affinity", default=_DEFAULT.affinity,
+    add("--task-affinity", default=_DEFAULT.affinity,
         help="whose a task is, with a queue for each worker: none, block, round_robin")  # fmt: skip
     add("--tagging", action="store_true",
         help="edges that carry the same message share it")  # fmt: skip
@@ -103,7 +106,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pack small messages to the same process together")  # fmt: skip
     add("--aggregation-size", type=int, default=_DEFAULT.aggregation_size, metavar="BYTES",
         help=f"largest pack; default {_DEFAULT.aggregation_size}")  # fmt: skip
-    add("--pinning", default=_DEFAULT.pinning,
+    if mate:
+        return
+    add("--workers", type=int, default=1, metavar="N", help="threads that run tasks")
+    add("--affinity", default=_DEFAULT.pinning,
         help=f"how workers are pinned to CPUs: {', '.join(PINNINGS)}")  # fmt: skip
     add("--thread-level", default=_DEFAULT.thread_level,
         help=f"thread level asked of MPI: {', '.join(THREAD_LEVELS)}")  # fmt: skip
@@ -115,15 +121,34 @@ def from_arguments(given: argparse.Namespace) -> Config:
         threads=given.threads,
         workers=given.workers,
         service=given.service,
-        queue=given.queue,
+        queue=given.task_queue,
         priority=given.priority,
-        affinity=given.affinity,
+        affinity=given.task_affinity,
         tagging=given.tagging,
         aggregation=given.aggregation,
         aggregation_size=given.aggregation_size,
-        pinning=given.pinning,
+        pinning=given.affinity,
         thread_level=given.thread_level,
     )
+
+
+_OWN = (
+    *("threads", "service", "task_queue", "priority", "task_affinity"),
+    *("tagging", "aggregation", "aggregation_size"),
+)
+"""Switches that no other runtime has; the others are shared with :mod:`runner.mate`."""
+
+
+def told(given: argparse.Namespace) -> list[str]:
+    """The switches of this runtime alone that a command line sets, for programs without tasks."""
+    plain = argparse.ArgumentParser()
+    add_arguments(plain)
+    usual = plain.parse_args([])
+    return [
+        f"--{name.replace('_', '-')}"
+        for name in _OWN
+        if getattr(given, name) != getattr(usual, name)
+    ]
 
 
 def thread_level(config: Config) -> str:

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 RING = ("runner.apps.ring", "--laps", "20", "--size", "1000")
 ALIGN = ("runner.apps.needleman_wunsch", "--length", "700", "--rows", "64", "--columns", "96")
 FACTOR = ("runner.apps.sparse_lu", "--input", "tiny", "--width", "8", "--relax", "4")
-THREADS = ("--threads", "service", "--workers", "2", "--pinning", "none")
+THREADS = ("--threads", "service", "--workers", "2", "--affinity", "none")
 Start = Callable[..., dict[str, Any]]
 
 pytestmark = pytest.mark.mpi
@@ -63,12 +63,24 @@ def start(open_mpi: Library) -> Start:
         (1, (*ALIGN, "--variant", "block")),
         (3, (*ALIGN, "--variant", "block", "--priority", "wavefront")),
         (2, (*ALIGN, "--variant", "block", "--aggregation", *THREADS)),
-        (2, (*ALIGN, "--variant", "panel", "--queue", "private", "--affinity", "block", *THREADS)),
+        (
+            2,
+            (
+                *ALIGN,
+                "--variant",
+                "panel",
+                "--task-queue",
+                "private",
+                "--task-affinity",
+                "block",
+                *THREADS,
+            ),
+        ),
         (2, (*FACTOR, "--variant", "mpi")),
         (4, (*FACTOR, "--variant", "mpi")),
         (4, (*FACTOR, "--variant", "tarragon")),
         (4, (*FACTOR, "--variant", "tarragon", "--tagging", "--aggregation")),
-        (2, (*FACTOR, "--variant", "tarragon", "--queue", "stealing", *THREADS)),
+        (2, (*FACTOR, "--variant", "tarragon", "--task-queue", "stealing", *THREADS)),
     ],
 )
 def test_the_result_is_right(start: Start, processes: int, words: tuple[str, ...]) -> None:
@@ -83,9 +95,9 @@ def test_the_result_is_right(start: Start, processes: int, words: tuple[str, ...
     [
         ((*RING, "--variant", "none"), "--variant none: expected one of mpi, tarragon"),
         ((*RING, "--tasks", "4"), "--tasks needs --variant tarragon"),
-        ((*ALIGN, "--queue", "private"), "the switches of the runtime need --variant block"),
+        ((*ALIGN, "--task-queue", "private"), "--task-queue means nothing to --variant mpi"),
         ((*FACTOR, "--mesh", "3x1"), "--mesh 3x1: expected a mesh of 2 processes"),
-        ((*FACTOR, "--affinity", "block"), "needs a queue for each worker"),
+        ((*FACTOR, "--task-affinity", "block"), "needs a queue for each worker"),
     ],
 )
 def test_a_wrong_command_line_is_said_once(start: Start, words: tuple[str, ...], said: str) -> None:

@@ -79,13 +79,16 @@ class Faces:
     """Messages of the cells ``box`` of a block over ``remote`` faces (axis, side, other rank).
 
     ``pack[f]`` and ``unpack[f]`` copy between field ``f`` and the buffers. ``own`` and ``ghosts``
-    are the boxes that ``sends`` and ``receives`` carry, in this order.
+    are the boxes that ``sends`` and ``receives`` carry, in this order; each message is ``padding``
+    times as long as its face.
     """
 
-    def __init__(self, block: Block, box: Box, remote: Sequence[tuple[int, int, int]]) -> None:
+    def __init__(
+        self, block: Block, box: Box, remote: Sequence[tuple[int, int, int]], padding: int = 1
+    ) -> None:
         self.own = [face_of(box, axis, side, ghost=False) for axis, side, _ in remote]
         self.ghosts = [face_of(box, axis, side, ghost=True) for axis, side, _ in remote]
-        lengths = [box_cells(face) for face in self.own]
+        lengths = [padding * box_cells(face) for face in self.own]
         starts = [sum(lengths[:n]) for n in range(len(lengths))]
         outgoing, incoming = np.zeros(sum(lengths)), np.zeros(sum(lengths))
         self.bytes = outgoing.nbytes

@@ -20,7 +20,7 @@ class Halo:
         self._comm, self._block = comm, block
         self._wait, self._test = MPI.Request.Waitall, MPI.Request.Testall
         self.cut = [(f.axis, f.side, f.process) for f in layout.faces(comm.rank, 0)]
-        self._faces = Faces(block, block.whole, self.cut)
+        self._faces = Faces(block, block.whole, self.cut, layout.padding)
         self.messages, self.bytes = len(self.cut), self._faces.bytes
         """Numbers of messages and bytes sent in one exchange."""
 

@@ -33,13 +33,14 @@ class Part:
         remote: Sequence[tuple[int, int, int]],
         local: Sequence[int],
         split: int,
+        padding: int = 1,
     ) -> None:
         self.local = local
         """Local ranks behind the other faces."""
         self.fields = block.fields
         self.cells = tuple(field.reshape(-1) for field in block.fields)
         self.geometry, self.weights = block.geometry(box), block.weights
-        faces = Faces(block, box, remote)
+        faces = Faces(block, box, remote, padding)
         self.own, self.ghosts = (
             np.array(boxes, dtype=np.int64).reshape(-1, 6) for boxes in (faces.own, faces.ghosts)
         )
@@ -216,4 +217,4 @@ class Hierarchical(Mated):
         remote = [(f.axis, f.side, self._rank(f)) for f in faces if f.process != process]
         near = [f.local for f in faces if f.process == process]
         box = block.box_of(*layout.part(process, local))
-        return Part(block, box, remote, near, self._config.split)
+        return Part(block, box, remote, near, self._config.split, layout.padding)

@@ -6,12 +6,13 @@ import dataclasses
 from argparse import Namespace
 from dataclasses import dataclass
 
-from runner import mate
+from runner import mate, tarragon
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape
 from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.jacobi3d.inputs import INPUTS
+from runner.errors import RunnerError
 
 MATED = ("over", "barrier", "mate")
 """The variants that run on the MATE runtime."""
@@ -19,7 +20,7 @@ MATED = ("over", "barrier", "mate")
 SHARED = ("threads", "openmp")
 """The variants whose threads share the update of a process's block."""
 
-VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "openmp", "mate")
+VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "openmp", "mate", "tarragon")
 DEFAULT_ITERATIONS = 100
 DEFAULT_BLOCK = 64
 
@@ -29,6 +30,7 @@ _USED = {
     "openmp": {"block_size"},
     "overlap": _TILES,
     "threads": _TILES | {"workers", "affinity"},
+    "tarragon": _TILES | {"workers", "affinity", "thread_level"},
 }
 """Switches of the runtime that also apply to the variants without it."""
 
@@ -41,13 +43,17 @@ class Options(MatedOptions):
     iterations: int
     grid: Shape | None
     block: int
+    padding: int
     verify: str
+    tarragon: tarragon.Config
 
     @property
     def thread_level(self) -> str:
         """The thread level that MPI must be started with, as mpi4py names it."""
         if self.variant in MATED:
             return self.config.thread_level
+        if self.variant == "tarragon":
+            return tarragon.thread_level(self.tarragon)
         return "funneled" if self.variant in SHARED else "single"
 
 
@@ -68,9 +74,12 @@ def build_parser() -> OptionParser:
     add("--grid", metavar="PXxPYxPZ", help="process grid (default: the least surface)")
     add("--block", type=positive, metavar="B",
         help=f"cache block in y and z (default: --block-size, {DEFAULT_BLOCK})")  # fmt: skip
+    add("--padding", type=positive, default=1, metavar="K",
+        help="make each message K times as long as its face; default 1")  # fmt: skip
     add("--verify", choices=("residual", "full", "none"), default="residual",
         help="full: every bit against a serial run")  # fmt: skip
     add_common(parser, VARIANTS)
+    tarragon.add_arguments(parser, mate=True)
     return parser
 
 
@@ -86,6 +95,8 @@ def parse(arguments: list[str]) -> Options:
         iterations=given.iterations or iterations,
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         block=given.block or config.block_size,
+        padding=given.padding,
+        tarragon=_graph_config(given),
         verify=given.verify,
         repetitions=given.repetitions,
         variant=given.variant,
@@ -119,6 +130,21 @@ def _config(given: Namespace) -> mate.Config:
             "(--ranks-per-process, or the product of --local-grid): expected one part for each"
         )
     return config
+
+
+def _graph_config(given: Namespace) -> tarragon.Config:
+    """The configuration of the tasks; raises :class:`AppUsageError`."""
+    if given.variant == "tarragon":
+        try:
+            return tarragon.from_arguments(given)
+        except RunnerError as problem:
+            raise AppUsageError(str(problem)) from None
+    if told := tarragon.told(given):
+        raise AppUsageError(
+            f"{told[0]} means nothing to --variant {given.variant}: leave it out, or choose "
+            "--variant tarragon"
+        )
+    return tarragon.Config()
 
 
 def _refuse_unused(variant: str, config: mate.Config) -> None:

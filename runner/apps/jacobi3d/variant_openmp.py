@@ -6,6 +6,7 @@ OMP_NUM_THREADS says how many threads there are. With one thread the variant is 
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from runner.apps.common_layout import Layout
@@ -17,6 +18,6 @@ class WithOpenMP(BasicMPI):
     """One block per process, cut into ``layout.local`` parts, one for each thread."""
 
     def __init__(self, comm: Any, layout: Layout, cache_block: int) -> None:
-        super().__init__(comm, Layout(layout.size, layout.processes, (1, 1, 1)), cache_block)
+        super().__init__(comm, dataclasses.replace(layout, local=(1, 1, 1)), cache_block)
         if layout.local_count > 1:
             self._block.share(cut(self._block.whole, layout.local))

@@ -41,4 +41,4 @@ class OverDecomposed(Scheduled):
         self.blocks.append(block)
         faces = layout.faces(process, local)
         remote = [(f.axis, f.side, self._rank(f)) for f in faces]
-        return Part(block, block.whole, remote, (), self._config.split)
+        return Part(block, block.whole, remote, (), self._config.split, layout.padding)

@@ -9,6 +9,7 @@ with the tiles.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from runner.apps.common_layout import Layout
@@ -22,7 +23,7 @@ class Overlapped(BasicMPI):
 
     def __init__(self, comm: Any, layout: Layout, cache_block: int) -> None:
         tiles = layout.local
-        super().__init__(comm, Layout(layout.size, layout.processes, (1, 1, 1)), cache_block)
+        super().__init__(comm, dataclasses.replace(layout, local=(1, 1, 1)), cache_block)
         # z first: its slabs have whole rows, and the rest for x is smallest.
         faces = [(axis, side) for axis, side, _ in reversed(self._halo.cut)]
         inner, slabs = split_phase(self._block.whole, faces)

@@ -6,6 +6,7 @@ All workers compute, then the first one exchanges the faces while the others wai
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 from runner.apps.common_layout import Layout
@@ -24,7 +25,7 @@ class Threaded:
         self._comm, self._cpus = comm, cpus
         self._block = Block(layout.size, *layout.block(comm.rank), cache_block)
         self.blocks = [self._block]
-        whole = Layout(layout.size, layout.processes, (1, 1, 1))
+        whole = dataclasses.replace(layout, local=(1, 1, 1))
         self._halo = Halo(comm, self._block, whole)
         parts = cut(self._block.whole, layout.local)
         self._tasks = [self._block.stencil(box) for box in parts]

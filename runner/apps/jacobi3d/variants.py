@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -18,6 +19,7 @@ from runner.apps.jacobi3d.variant_mpi import BasicMPI
 from runner.apps.jacobi3d.variant_openmp import WithOpenMP
 from runner.apps.jacobi3d.variant_over import OverDecomposed
 from runner.apps.jacobi3d.variant_overlap import Overlapped
+from runner.apps.jacobi3d.variant_tarragon import AsGraph
 from runner.apps.jacobi3d.variant_threads import Threaded
 from runner.mate.config import check_affinity
 from runner.native.openmp import max_threads
@@ -53,8 +55,10 @@ def layout_of(comm: Any, options: Options) -> Layout:
     if options.variant == "openmp":
         # Whole planes: the memory of a thread is in one piece.
         whole = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
-        return Layout(whole.size, whole.processes, (1, 1, max_threads()))
-    return make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
+        found = Layout(whole.size, whole.processes, (1, 1, max_threads()))
+    else:
+        found = make_layout(options.size, comm.size, options.grid, parts, config.local_grid, DEPTH)
+    return dataclasses.replace(found, padding=options.padding)
 
 
 def make_solver(
@@ -66,6 +70,8 @@ def make_solver(
     collective. Raises :class:`runner.errors.RunnerError`.
     """
     variant, config = options.variant, options.config
+    if variant == "tarragon":
+        return AsGraph(comm, layout, options.block, options.tarragon)
     if variant in MATED:
         mate.world(config)  # MPI runs already; this checks whether it granted the thread level
         return _MATED[variant](comm, layout, options.block, config)

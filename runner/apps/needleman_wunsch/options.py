@@ -67,10 +67,10 @@ def parse(arguments: list[str]) -> Options:
         raise AppUsageError(str(problem)) from None
     if given.variant not in VARIANTS:
         raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}")
-    if given.variant not in TASKS and config != tarragon.Config():
+    if given.variant not in TASKS and (told := tarragon.told(given)):
         raise AppUsageError(
-            f"--variant {given.variant} has no tasks: the switches of the runtime need --variant "
-            + " or ".join(TASKS)
+            f"{told[0]} means nothing to --variant {given.variant}: leave it out, or choose "
+            f"--variant {' or '.join(TASKS)}"
         )
     if given.input is not None and given.length is not None:
         raise AppUsageError("--input and --length exclude each other")

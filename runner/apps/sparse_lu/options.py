@@ -54,8 +54,10 @@ def parse(arguments: list[str]) -> Options:
         raise AppUsageError(str(problem)) from None
     if given.variant not in VARIANTS:
         raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}")
-    if given.variant == "mpi" and config != tarragon.Config():
-        raise AppUsageError("--variant mpi has no tasks: the runtime's switches need tarragon")
+    if given.variant == "mpi" and (told := tarragon.told(given)):
+        raise AppUsageError(
+            f"{told[0]} means nothing to --variant mpi: leave it out, or choose --variant tarragon"
+        )
     if given.input not in MATRICES:
         raise AppUsageError(f"--input {given.input}: expected one of {', '.join(MATRICES)}")
     mesh = None
