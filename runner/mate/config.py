@@ -341,13 +341,3 @@ def read_rank_map(path: Path) -> tuple[tuple[int, ...], ...]:
 
 def _ranks(item: Any) -> bool:
     return isinstance(item, list) and all(type(rank) is int for rank in item)
-
-
-def check_affinity(workers: int, cpus: Sequence[int], affinity: str) -> None:
-    """Refuse more workers than CPUs; raises :class:`ConfigError`."""
-    if affinity != "none" and workers > len(cpus):
-        raise ConfigError(
-            f"--workers {workers}, but this process may use only {len(cpus)} CPUs "
-            f"({', '.join(map(str, cpus))}): give mpirun --bind-to none (or a wider --bind-to and "
-            "--map-by with PE=), use fewer workers, or switch pinning off with --affinity none"
-        )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from runner.errors import RunnerError
 from runner.mate.collectives import CollectiveCalls
-from runner.mate.config import Config, RankMap, check_affinity
+from runner.mate.config import Config, RankMap
 from runner.mate.context import Context, Main, Marks, life
 from runner.mate.errors import ConfigError, GraphError, MateError, RankFailed
 from runner.mate.guard import Guard
@@ -93,7 +93,7 @@ def _agree(comm: Any, config: Config, arena: Arena | None) -> None:
         if config.steal == "node" and comm.size > 1:
             _check_arena(comm, arena)
         config.map_for(comm.size)
-        check_affinity(config.workers, affinity.cpu_mask(), config.affinity)
+        affinity.check_affinity(config.workers, affinity.cpu_mask(), config.affinity, ConfigError)
     except ConfigError as error:
         problem = str(error)
     answers = comm.allgather((problem, config))
@@ -144,7 +144,7 @@ class _Job:
         self._transport = transport
         self._guard = Guard(transport.alone)
         masks, number = _masks(comm)
-        check_affinity(config.workers, masks[number], config.affinity)
+        affinity.check_affinity(config.workers, masks[number], config.affinity, ConfigError)
         crowded = affinity.crowded(config.workers, masks)
         poller = Poller(transport, crowded)
         cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)

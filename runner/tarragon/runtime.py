@@ -11,7 +11,13 @@ import numpy as np
 
 from runner.tarragon.config import Config
 from runner.tarragon.engine import Engine, waiting
-from runner.tarragon.errors import CommunicationError, Deadlock, ExecutionError, TarragonError
+from runner.tarragon.errors import (
+    CommunicationError,
+    ConfigError,
+    Deadlock,
+    ExecutionError,
+    TarragonError,
+)
 from runner.tarragon.graph import DEFAULT_SIZE, Graph
 from runner.tarragon.message import Message
 from runner.tarragon.quiescence import Rounds
@@ -74,6 +80,9 @@ class Tarragon:
         self._routes: dict[Dependency, tuple[Route, bool]] = {}
         self._limit = DEFAULT_SIZE
         self._masks, self._number = _masks(self.comm)
+        affinity.check_affinity(
+            self.config.workers, self._masks[self._number], self.config.pinning, ConfigError
+        )
 
     def graph_init(self, graph: Graph[Any], visitors: Sequence[Any] = ()) -> None:
         """Prepare a graph: apply the configuration's metadata and the ``visitors``, size buffers,

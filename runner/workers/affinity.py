@@ -16,6 +16,16 @@ def cpu_mask() -> CpuSet:
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
+def check_affinity(workers: int, cpus: CpuSet, affinity: str, error: type[RunnerError]) -> None:
+    """Refuse more workers than CPUs; raises ``error``."""
+    if affinity != "none" and workers > len(cpus):
+        raise error(
+            f"--workers {workers}, but this process may use only {len(cpus)} CPUs "
+            f"({', '.join(map(str, cpus))}): give mpirun --bind-to none (or a wider --bind-to and "
+            "--map-by with PE=), use fewer workers, or switch pinning off with --affinity none"
+        )
+
+
 def cpu_places(workers: int, affinity: str, masks: Sequence[CpuSet], mine: int) -> list[int | None]:
     """A CPU for each worker of process ``mine``; ``masks`` are those of all processes of the node.
 
@@ -66,5 +76,5 @@ def pin(cpu: int | None, error: type[RunnerError]) -> None:
     except OSError as problem:
         raise error(
             f"a worker cannot be pinned to CPU {cpu} ({problem.strerror}): expected a CPU that "
-            "this process may use; switch pinning off"
+            "this process may use; switch pinning off with --affinity none"
         ) from None

@@ -129,13 +129,18 @@ def test_repetitions_start_anew(launch: Launch) -> None:
 
 BROKEN = textwrap.dedent(
     """
-    from runner.apps.jacobi3d import halo, mated
+    from runner.apps.jacobi3d import halo, mated, variant_tarragon
     mated.Part.unpack = lambda self, field: None
     make = mated.Part.__init__
     def wrong(self, *arguments):
         make(self, *arguments)
         self.received = []  # what compiled regions unpack
     mated.Part.__init__ = wrong
+    start = variant_tarragon.Cells.__init__
+    def forgetful(self, *arguments):
+        start(self, *arguments)
+        self._ghosts = {}
+    variant_tarragon.Cells.__init__ = forgetful
     halo.Halo.exchange = lambda self, meter: None
     halo.Halo.finish = lambda self, requests, meter: self._wait(requests)
     """
@@ -143,7 +148,8 @@ BROKEN = textwrap.dedent(
 
 
 def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch) -> None:
-    lines = ["mpi", "overlap", "threads", "openmp", *(f"{v} --ranks-per-process 2" for v in MATED)]
+    cut = (*MATED, "tarragon")
+    lines = ["mpi", "overlap", "threads", "openmp", *(f"{v} --ranks-per-process 2" for v in cut)]
     assert len(lines) == len(VARIANTS)
     lines += [f"{v} --ranks-per-process 2 --core python" for v in MATED]
     options = [f"--input tiny --verify full --variant {line}".split() for line in lines]
@@ -171,6 +177,40 @@ def test_with_one_thread_the_variant_openmp_is_flat_mpi(launch: Launch) -> None:
     assert (done.result["verified"], done.result["threads"]) == (True, 1)
 
 
+@pytest.mark.parametrize("variant", ["mpi", "overlap", "over", "mate", "tarragon"])
+def test_longer_messages_give_the_same_bits(launch: Launch, variant: str) -> None:
+    options = ["--input", "tiny", "--verify", "full", "--variant", variant]
+    parts = [] if variant == "mpi" else ["--ranks-per-process", "2"]
+    plain = launch(2, *APP, *options, *parts).result
+    padded = launch(2, *APP, *options, *parts, "--padding", "5").result
+    assert padded["verified"] is True
+    assert padded["messages"] == plain["messages"]
+    assert padded["bytes"] > 3 * plain["bytes"]
+
+
+WORKERS = "--workers 2 --threads service"
+
+
+@pytest.mark.parametrize(
+    ("processes", "options"),
+    [
+        (1, "--ranks-per-process 5"),
+        (3, "--ranks-per-process 4 --local-grid 2x2x1 --priority edges --aggregation"),
+        (1, f"--ranks-per-process 8 {WORKERS} --task-queue stealing"),
+        (2, f"--ranks-per-process 4 {WORKERS} --task-queue private --task-affinity block"),
+        (2, f"--ranks-per-process 4 {WORKERS} --thread-level serialized"),
+    ],
+)
+def test_a_graph_gives_the_same_bits_however_it_runs(
+    launch: Launch, processes: int, options: str
+) -> None:
+    common = "--input tiny --verify full --affinity none --repetitions 2 --variant tarragon"
+    done = launch(processes, *APP, *common.split(), *options.split())
+    assert done.code == 0, done.out + done.err
+    assert done.result["verified"] is True
+    check_breakdown(done.result)
+
+
 def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:
     done = launch(
         *(2, *APP, "--input", "tiny", "--variant", "mate", "--workers", "1"),
@@ -189,6 +229,9 @@ def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> No
         ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
         ("--variant threads --workers 200", "--workers 200, but this process may use only"),
         ("--variant mate --workers 200", "--workers 200, but this process may use only"),
+        ("--variant mate --tagging", "--tagging means nothing to --variant mate"),
+        ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
+        ("--variant tarragon --workers 2", "--workers 2 needs --threads service"),
     ],
 )
 def test_what_cannot_run_is_one_message(launch: Launch, options: str, words: str) -> None:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import mate
-from runner.mate.config import RankMap, check_affinity
+from runner.mate.config import RankMap
 from runner.mate.messages import TagCodec
 from runner.workers import affinity
 
@@ -179,9 +179,9 @@ def test_a_rank_map_for_another_number_of_processes_is_refused() -> None:
 
 def test_more_workers_than_cpus_names_the_launchers_option() -> None:
     with pytest.raises(mate.ConfigError, match="--bind-to none"):
-        check_affinity(3, (0, 1), "compact")
-    check_affinity(3, (0, 1), "none")
-    check_affinity(2, (0, 1), "scatter")
+        affinity.check_affinity(3, (0, 1), "compact", mate.ConfigError)
+    affinity.check_affinity(3, (0, 1), "none", mate.ConfigError)
+    affinity.check_affinity(2, (0, 1), "scatter", mate.ConfigError)
 
 
 def test_processes_with_the_same_cpus_take_turns_in_them() -> None:

@@ -33,7 +33,7 @@ class Solved:
 def print_result(processes: int, options: Options, layout: Layout, solved: Solved) -> None:
     """Print the result; called by rank 0."""
     size, iterations = options.size, options.iterations
-    ranks = processes * (layout.local_count if options.variant in MATED else 1)
+    ranks = processes * (layout.local_count if options.variant in (*MATED, "tarragon") else 1)
     mflops = FLOPS_PER_CELL * math.prod(size) * iterations / solved.solver_s / 1e6
     result: dict[str, Any] = {
         "app": "jacobi3d",

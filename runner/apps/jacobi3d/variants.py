@@ -21,7 +21,6 @@ from runner.apps.jacobi3d.variant_over import OverDecomposed
 from runner.apps.jacobi3d.variant_overlap import Overlapped
 from runner.apps.jacobi3d.variant_tarragon import AsGraph
 from runner.apps.jacobi3d.variant_threads import Threaded
-from runner.mate.config import check_affinity
 from runner.native.openmp import max_threads
 from runner.workers import affinity
 
@@ -80,7 +79,7 @@ def make_solver(
     if variant != "threads":
         return _PLAIN[variant](comm, layout, options.block)
     _require_funneled(variant)
-    check_affinity(config.workers, masks[number], config.affinity)
+    affinity.check_affinity(config.workers, masks[number], config.affinity, mate.ConfigError)
     cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
     return Threaded(comm, layout, options.block, cpus)
 
