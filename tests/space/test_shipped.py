@@ -24,6 +24,10 @@ SHIPPED = (
     "openmpi-tcp",
     "openmpi-ucx",
     "openmpi-thesis",
+    "tarragon",
+    "tarragon-lu",
+    "tarragon-nw",
+    "tarragon-ring",
 )
 
 

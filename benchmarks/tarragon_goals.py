@@ -1,0 +1,185 @@
+"""Graphs of tasks against the plain MPI forms of the same programs, each tuned with equal budgets.
+
+    python -m benchmarks.tarragon_goals --store URL [--places node testbed] [--only nw]
+
+Every form of a program (blocking messages, asynchronous ones, tasks) gets its usual setting and as
+many drawn ones; each runs once, the fastest quarter three times more, and the fastest by its median
+is the form's tuned setting. Then all forms, as they come and tuned, run in interleaved blocks,
+guard on. The table has the gain of the tasks over each other form with its interval. The same
+command with the same store continues. Needs a testbed that is up for the place testbed.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from autotune.space import DEFAULT, Setting, Space
+from autotune.stats import compare
+from autotune.store import Store
+from autotune.study.budget import Budget
+from autotune.study.comparison import hang_limit
+from autotune.study.confirmation import Blocks
+from autotune.study.run_history import CONFIRM, WARMUP
+from autotune.study.session import Session
+from autotune.study.study_key import study_key
+from benchmarks.common import options, report, run_benchmark, store_at, table
+from benchmarks.program_cells import PLACES, Cell
+
+KEPT = 4
+"""One in so many settings of a form runs three times more."""
+GRAPH = "tasks"
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One program at one place: the variants of each form; ``words`` are further arguments."""
+
+    key: str
+    app: str
+    input: str
+    forms: Mapping[str, tuple[str, ...]]
+    goals: Mapping[str, float]
+    """The smallest speed-up of the tasks over a form."""
+
+
+NW = {"blocking": ("mpi",), "asynchronous": ("async",), GRAPH: ("block", "panel")}
+LU = {"step by step": ("mpi",), GRAPH: ("tarragon",)}
+JACOBI = {"all then all": ("mpi",), "split phase": ("overlap",), GRAPH: ("tarragon",)}
+CONTESTS = (
+    Contest("nw", "needleman-wunsch", "default", NW, {"blocking": 1.10, "asynchronous": 1.05}),
+    Contest("lu", "sparse-lu", "poisson", LU, {"step by step": 1.05}),
+    Contest("lu-band", "sparse-lu", "band", LU, {"step by step": 1.05}),
+    Contest("jacobi", "jacobi3d", "face", JACOBI, {}),
+)
+
+
+def drawn(space: Space, variants: Sequence[str], count: int, seed: int) -> list[Setting]:
+    """The usual setting of each variant, then drawn ones, ``count`` in all."""
+    rng = np.random.default_rng(seed)
+    found = {space.canonical(Setting({"variant": name})): None for name in variants}
+    for _ in range(200 * count):
+        if len(found) >= count:
+            break
+        one = space.sample(rng).updated(Setting({"variant": variants[len(found) % len(variants)]}))
+        one = space.canonical(one)
+        if one != DEFAULT and space.is_valid(one):
+            found[one] = None
+    return list(found)
+
+
+def fastest(
+    settings: Iterable[Setting], times: Mapping[Setting, list[float]], count: int = 1
+) -> list[Setting]:
+    """Those with the smallest medians."""
+
+    def middle(setting: Setting) -> float:
+        return statistics.median(times[setting]) if times.get(setting) else math.inf
+
+    return sorted(settings, key=lambda s: (middle(s), s.key))[:count]
+
+
+class Measured:
+    """Blocks of settings in one session, and the times of each."""
+
+    def __init__(self, on: Session, seed: int) -> None:
+        self._on, self._seed = on, seed
+        self._on.evaluator.budget = Budget(self._on.evaluator.history)
+        warm = self._on.evaluator.run(DEFAULT, WARMUP)
+        self._limit_s = hang_limit(warm.record.wall_s, self._on.evaluator.budget)
+
+    def blocks(self, phase: str, settings: Sequence[Setting], count: int) -> list[dict[str, float]]:
+        """Seconds of every setting that was valid, in each block, by its key."""
+        name = f"{CONFIRM}:{phase}"
+        others = [s for s in settings if s != DEFAULT]
+        Blocks(self._on.evaluator, name, others, self._seed, self._limit_s).ensure(count)
+        known = self._on.evaluator.history.blocks(name)
+        return [
+            {key: e.record.value_s for key, e in known[n].items() if e.record.valid}
+            for n in range(count)
+        ]
+
+
+def relative(blocks: Sequence[Mapping[str, float]], settings: Iterable[Setting]) -> Any:
+    """T / T_default of each setting in each block."""
+    return {
+        s: [block[s.key] / block[DEFAULT.key] for block in blocks if s.key in block]
+        for s in settings
+    }
+
+
+def held(contest: Contest, place: str, given: Any, store: Store) -> list[dict[str, Any]]:
+    """Tune every form and compare them; one row for each other form."""
+    ranks = 2
+    target = Cell(contest.key, ranks, place, app=contest.app, input=contest.input).target(  # type: ignore[arg-type]
+        given.testbed
+    )
+    space = target.space("tarragon")
+    settings = {
+        form: drawn(space, variants, given.tries, given.seed)
+        for form, variants in contest.forms.items()
+    }
+    every = list(dict.fromkeys(s for own in settings.values() for s in own))
+    how = {"settings": [s.key for s in every]}
+    key = study_key(target, space, Session.adapter(target), "tarragon", how, given.seed)
+    with Session(store, key, target, space) as on:
+        measured = Measured(on, given.seed)
+        once = relative(measured.blocks("once", every, 1), every)
+        kept = [
+            s for own in settings.values() for s in fastest(own, once, max(1, -(-len(own) // KEPT)))
+        ]
+        again = relative(measured.blocks("again", kept, 3), kept)
+        times = {s: once.get(s, []) + again.get(s, []) for s in kept}
+        tuned = {form: fastest([s for s in own if s in kept], times)[0]
+                 for form, own in settings.items()}  # fmt: skip
+        usual = {form: own[0] for form, own in settings.items()}
+        finalists = list(dict.fromkeys([*tuned.values(), *usual.values()]))
+        final = measured.blocks("final", finalists, given.blocks)
+    rows = []
+    for form in contest.forms:
+        if form == GRAPH:
+            continue
+        row: dict[str, Any] = {"program": contest.key, "place": place, "over": form}
+        for name, mine, other in (
+            ("tuned", tuned[GRAPH], tuned[form]),
+            ("as they come", usual[GRAPH], usual[form]),
+        ):
+            both = [b for b in final if mine.key in b and other.key in b]
+            found = compare([b[other.key] for b in both], [b[mine.key] for b in both])
+            row[name] = f"{1 + found.gain:.3f} ({1 + found.lo:.3f} .. {1 + found.hi:.3f})"
+        row["goal"] = f"{contest.goals[form]:.2f}" if form in contest.goals else "-"
+        row["tasks"], row["other"] = tuned[GRAPH].key, tuned[form].key
+        row["seconds"] = f"{statistics.median(b[tuned[form].key] for b in both):.3f}"
+        rows.append(row)
+    return rows
+
+
+def main() -> int:
+    parser = options(__doc__)
+    parser.add_argument("--places", nargs="+", choices=PLACES, default=list(PLACES))
+    parser.add_argument("--only", metavar="WORD", default="", help="programs with this key")
+    parser.add_argument("--tries", type=int, default=12, help="settings of each form")
+    parser.add_argument("--blocks", type=int, default=10)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--testbed", default="testbed", metavar="NAME")
+    given = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with store_at(given.store) as place_of_store, Store.open(place_of_store) as store:
+        for contest in CONTESTS:
+            for place in given.places:
+                if given.only in contest.key:
+                    rows += held(contest, place, given, store)
+                    table([{k: v for k, v in r.items() if k not in ("tasks", "other")}
+                           for r in rows])  # fmt: skip
+                    print(f"  tasks: {rows[-1]['tasks']}\n  other: {rows[-1]['other']}", flush=True)
+    report("tarragon_goals", {"rows": rows}, given.json)
+    return 0
+
+
+if __name__ == "__main__":
+    run_benchmark(main)
