@@ -68,7 +68,7 @@ def test_in_one_process(workers: int) -> None:
 
 
 def test_what_nobody_expected_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    def pin(cpu: int | None) -> None:
+    def pin(cpu: int | None, error: object) -> None:
         raise RuntimeError("a surprise")
 
     async def main(ctx: mate.Context) -> None:

@@ -5,12 +5,12 @@ Parts of one process share its block, so a message within it only says that a st
 
 from __future__ import annotations
 
-from time import perf_counter
+from time import perf_counter, thread_time
 from typing import Any
 
 from runner import tarragon
 from runner.apps.common_layout import Layout
-from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_meter import SAMPLE, Timed, meter_of
 from runner.apps.jacobi3d.block import Block, Box
 from runner.apps.jacobi3d.faces import Faces
 
@@ -27,8 +27,8 @@ class Cells(tarragon.GridTask):
         self._pack, self._unpack = faces.pack, faces.unpack
         self._faces = {task: buffer for buffer, task, _ in faces.sends}
         self._ghosts = {task: buffer for buffer, task, _ in faces.receives}
-        self.seconds = 0.0
-        """In the kernel."""
+        self.seconds = self.sampled = self.sampled_cpu = 0.0
+        """In the kernel; wall and CPU seconds of the steps that were sampled."""
 
     def compute(self, step: int, messages: list[tarragon.Message]) -> None:
         if self._ghosts and messages:
@@ -37,9 +37,15 @@ class Cells(tarragon.GridTask):
                 if ghosts is not None:
                     ghosts[:] = message.array()
             self._unpack[step % 2]()
+        sampled = step % SAMPLE == 0
+        cpu = thread_time() if sampled else 0.0
         begin = perf_counter()
         self._stencil[step % 2]()
-        self.seconds += perf_counter() - begin
+        spent = perf_counter() - begin
+        self.seconds += spent
+        if sampled:
+            self.sampled_cpu += thread_time() - cpu
+            self.sampled += spent
         if self._faces:
             self._pack[1 - step % 2]()
 
@@ -67,10 +73,8 @@ class AsGraph:
             runtime.graph_init(graph)
             runtime.graph_execute(graph)
         self.blocks[0].current = iterations % 2
-        meters = [
-            Meter(times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s)
-            for times in runtime.times
-        ]
+        sampled, cpu = (sum(getattr(t, n) for t in graph) for n in ("sampled", "sampled_cpu"))
+        meters = [meter_of(times, sampled, cpu) for times in runtime.times]
         seconds = [task.seconds for task in graph]
         return Timed(runtime.exec_time, meters, seconds, runtime.messages, runtime.bytes)
 
