@@ -163,7 +163,7 @@ def test_a_python_program_runs_under_both(work: Path, names: tuple[str, str]) ->
         pairs=6, runs=8, guard=False, store=work / "r.db", watch=lambda event: None,
     )  # fmt: skip
     # Now and then a run of a busy machine makes no pair.
-    assert outcome.pairs >= 2, outcome.words
+    assert outcome.pairs >= 1, outcome.words
     assert outcome.libraries is not None
     seen = [(one["name"], one["version"]) for one in outcome.libraries.values()]
     assert seen == [(library.family, library.version) for library in found]

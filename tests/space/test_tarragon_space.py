@@ -36,6 +36,8 @@ def test_drawn_settings_become_words_of_the_program(name: str) -> None:
     for _ in range(50):
         words = made.launched(made.sample(rng)).get("arg", {})
         assert all("{" not in word for word in words.values())
+        for name in ("--task-queue", "--aggregation-size", "--thread-level"):
+            assert all(len(w.split()) == 2 for w in words.values() if w.startswith(name))
 
 
 @pytest.mark.parametrize(
