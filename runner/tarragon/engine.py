@@ -112,7 +112,7 @@ class Engine:
             self._run_threads()
         while self.rounds is not None and not self._quiet and self.failure is None:
             # All tasks have ended; the other processes may still run.
-            self._poll(idle=True)
+            self._poll(ended=True)
             time.sleep(_PAUSE_S)
         self.core.close()
 
@@ -191,7 +191,7 @@ class Engine:
             if kind == RESUME:
                 return self._turn(a, b)
             if kind == POLL:
-                self._poll(idle=False)
+                self._poll(ended=False)
             elif kind == DEADLOCK:
                 self._quiet = True
                 self.core.stop()
@@ -230,15 +230,15 @@ class Engine:
             return RAISED
         return YIELDED
 
-    def _poll(self, idle: bool) -> None:
+    def _poll(self, ended: bool) -> None:
         assert self.transport is not None
         assert self.rounds is not None
         arrived = self.transport.poll(self.deliver)
         if arrived or self._quiet:
             return
-        if idle or self._is_idle():
+        if ended or self._is_idle():
             changes = self.core.word(CORE.turns)
-            if self.rounds.advance(self.transport, changes) and not self._quiet:
+            if self.rounds.advance(self.transport, changes, ended=ended) and not self._quiet:
                 self._quiet = True
                 self.core.stop()
 

@@ -2,7 +2,8 @@
 
 Idle processes take part in rounds; each round sums what all have sent and received.  If no process
 has done anything since its last round, and as much was received as was sent, there is nothing left
-that could happen (Mattern's counters, in two waves).
+that could happen (Mattern's counters, in two waves).  A process whose tasks have all ended can do
+nothing any more: it needs one round only.
 """
 
 from __future__ import annotations
@@ -25,14 +26,16 @@ class Rounds:
         self._sum = np.zeros(3, np.int64)
         self._before: tuple[int, int, int] | None = None
 
-    def advance(self, transport: Transport, changes: int) -> bool:
+    def advance(self, transport: Transport, changes: int, ended: bool) -> bool:
         """Begin or end a round; an idle process calls this now and then, one thread at a time.
 
-        ``changes`` grows whenever a task has run.  Returns whether all is quiet.
+        ``changes`` grows whenever a task has run; ``ended``: whether all tasks here have ended.
+        Returns whether all is quiet.
         """
         if self._request is None:
             state = transport.sent, transport.received, changes
-            self._own[:] = state[0], state[1], int(state != self._before or transport.sending)
+            active = transport.sending or not (ended or state == self._before)
+            self._own[:] = state[0], state[1], int(active)
             self._before = state
             self._request = self._comm.Iallreduce(self._own, self._sum)
         if not self._request.Test():
