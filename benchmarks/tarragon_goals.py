@@ -199,7 +199,7 @@ def main() -> int:
     with store_at(given.store) as place_of_store, Store.open(place_of_store) as store:
         for contest in CONTESTS:
             for place in given.places:
-                if given.only in contest.key:
+                if not given.only or given.only == contest.key:
                     rows += held(contest, place, given, store)
                     table([{k: v for k, v in r.items() if k not in ("tasks", "other")}
                            for r in rows])  # fmt: skip
