@@ -2,8 +2,8 @@
 
     python -m benchmarks.tarragon_goals --store URL [--places node testbed] [--only nw]
 
-Every form of a program (blocking messages, asynchronous ones, tasks) gets its usual setting and as
-many drawn ones; each runs once, the fastest quarter three times more, and the fastest by its median
+Every form of a program (blocking messages, asynchronous ones, tasks) gets as many settings: its
+usual one, those that its space begins with, and drawn ones; each runs once, the fastest quarter three times more, and the fastest by its median
 is the form's tuned setting. Then all forms, as they come and tuned, run in interleaved blocks,
 guard on. The table has the gain of the tasks over each other form with its interval. The same
 command with the same store continues. Needs a testbed that is up for the place testbed.
@@ -66,9 +66,12 @@ CONTESTS = (
 
 
 def drawn(space: Space, variants: Sequence[str], count: int, seed: int) -> list[Setting]:
-    """The usual setting of each variant, then drawn ones, ``count`` in all."""
+    """The usual setting of each variant, those that the space begins with, then drawn ones,
+    ``count`` in all."""
     rng = np.random.default_rng(seed)
-    found = {space.canonical(Setting({"variant": name})): None for name in variants}
+    usual = [Setting({"variant": name}) for name in variants]
+    begun = [start for start in space.starts if start.get("variant") in variants]
+    found = {space.canonical(one): None for one in (*usual, *begun)}
     for _ in range(200 * count):
         if len(found) >= count:
             break
