@@ -3,10 +3,11 @@
     python -m benchmarks.tarragon_goals --store URL [--places node testbed] [--only nw]
 
 Every form of a program (blocking messages, asynchronous ones, tasks) gets as many settings: its
-usual one, those that its space begins with, and drawn ones; each runs once, the fastest quarter three times more, and the fastest by its median
-is the form's tuned setting. Then all forms, as they come and tuned, run in interleaved blocks,
-guard on. The table has the gain of the tasks over each other form with its interval. The same
-command with the same store continues. Needs a testbed that is up for the place testbed.
+usual one, those that its space begins with, and drawn ones. Each runs once, the fastest quarter
+three times more, and the fastest by its median is the form's tuned setting. Then all forms, as they
+come and tuned, run in interleaved blocks, guard on. The table has the gain of the tasks over each
+other form with its interval. The same command with the same store continues. Needs a testbed that
+is up for the place testbed.
 """
 
 from __future__ import annotations
