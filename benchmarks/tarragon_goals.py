@@ -152,8 +152,9 @@ def held(contest: Contest, place: str, given: Any, store: Store) -> list[dict[st
     target = Cell(contest.key, ranks, place, app=contest.app, input=contest.input).target(  # type: ignore[arg-type]
         given.testbed
     )
-    own_space, space = target.space("tarragon"), target.space("openmpi+tarragon")
     also = EAGER if place == "testbed" else DEFAULT
+    own_space = target.space("tarragon")
+    space = target.space("openmpi+openmpi-tcp+tarragon") if also != DEFAULT else own_space
     settings = {
         form: drawn(own_space, variants, given.tries, given.seed, also)
         for form, variants in contest.forms.items()
