@@ -127,7 +127,10 @@ class Composition:
             found, whole = covered(self.table, setting, work.operation, work.size)
             if other is not None and work.operation in MESSAGES:
                 changes = share * (other.leave if blind else 1 - other.stay)
-                parts.append(_Part(changes, self._across(work, blind), _NEAR_UNKNOWN, _OF_DEFAULT))
+                ratio = self._across(work, blind)
+                parts.append(_Part(changes, ratio, _NEAR_UNKNOWN, _OF_DEFAULT))
+                # What the setting's other parameters do to these messages there was not measured.
+                uncovered += 0.0 if whole and found is None else changes * ratio
                 share -= changes
             elif other is not None:
                 unknown += share**2  # Its messages go between other ranks: which ones is not known.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def _expected(named: NamedSetting) -> str:
     if named.gain is None or named.interval is None:
         return "a start for a search: no gain is known here"
-    low, high = (percent(end) if end < 100 else "?" for end in named.interval)
+    low, high = (percent(end) if end < 100 else "over +10000 %" for end in named.interval)
     return (
         f"expected gain {percent(named.gain)} (95 % of similar programs: {low} to {high}); "
         f"chance of being slower {_harm(named.harm)}; predicted, not proven"

@@ -413,6 +413,15 @@ def test_a_limit_acts_on_the_messages_that_stay_between_nodes() -> None:
     assert change[0] == pytest.approx(change[1] + change[2] / 2)
 
 
+def test_what_another_parameter_does_to_moved_messages_is_not_covered() -> None:
+    found = of_testbed(across(AFTER_NEXT, 0.5), LIMIT)
+    assert found.log(IN_TURN).uncovered == 0.0
+    # Only what is left of their time counts: little of what was between nodes, all of the others.
+    assert 0.0 < found.log(IN_TURN.updated(LIMIT)).uncovered < 0.01
+    back = of_testbed(across(NEXT, 0.5), LIMIT)
+    assert back.log(IN_TURN.updated(LIMIT)).uncovered > 0.1
+
+
 def test_nodes_with_other_numbers_of_ranks_are_not_judged() -> None:
     features = across(AFTER_NEXT, 0.5)
     assert features.partners is not None
