@@ -44,7 +44,7 @@ EAGER = Setting({"btl_tcp_eager_limit": 262144})
 
 @dataclass(frozen=True)
 class Contest:
-    """One program at one place: the variants of each form; ``words`` are further arguments."""
+    """One program at one place: and the variants of each of its forms."""
 
     key: str
     app: str
@@ -193,7 +193,8 @@ def held(contest: Contest, place: str, given: Any, store: Store) -> list[dict[st
         row["goal"] = f"{goal:.2f}" if goal else "-"
         row["limit"] = f"{limit:.2f}" if limit else "-"
         row["tasks"], row["other"] = tuned[GRAPH].key, tuned[form].key
-        row["seconds"] = f"{statistics.median(b[tuned[form].key] for b in both):.3f}"
+        other_s = [block[tuned[form].key] for block in final if tuned[form].key in block]
+        row["seconds"] = f"{statistics.median(other_s):.3f}"
         rows.append(row)
     return rows
 

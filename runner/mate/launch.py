@@ -143,7 +143,7 @@ class _Job:
             log.tasks = self._tasks
         self._transport = transport
         self._guard = Guard(transport.alone)
-        masks, number = _masks(comm)
+        masks, number = affinity.masks_on_node(comm)
         affinity.check_affinity(config.workers, masks[number], config.affinity, ConfigError)
         crowded = affinity.crowded(config.workers, masks)
         poller = Poller(transport, crowded)
@@ -303,19 +303,6 @@ def _without_runtime(error: BaseException) -> BaseException:
     while trace is not None and "runner.mate" in str(trace.tb_frame.f_globals.get("__name__")):
         trace = trace.tb_next
     return error.with_traceback(trace or error.__traceback__)
-
-
-def _masks(comm: Any) -> tuple[list[affinity.CpuSet], int]:
-    """The CPUs of each process of this node, and the index of this process."""
-    mine = affinity.cpu_mask()
-    if comm is None:
-        return [mine], 0
-    from mpi4py import MPI
-
-    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    masks, number = node.allgather(mine), node.rank
-    node.Free()
-    return masks, number
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 
 A program says what is right: tasks, edges, rules.  How it runs (threads, queues, priorities,
 affinity, tags, aggregation, mapping) is set apart from that and never changes a result.
-README.md describes the model and the whole interface.
+docs/reference/tarragon.md describes the model and the interface.
 """
 
 from __future__ import annotations

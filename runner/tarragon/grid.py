@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 
 from runner.tarragon.message import Message
 from runner.tarragon.task import DONE, EXEC, WAIT, Dependency, Task
 
 
-class GridTask(Task):
+class GridTask(Task, ABC):
     """A task that runs step ``i`` when each neighbour has run step ``i - 1``.
 
     Its edges lead to its neighbours, and each of them has one back.  After a step it sends each one

@@ -79,7 +79,7 @@ class Tarragon:
         self._engine: Engine | None = None
         self._routes: dict[Dependency, tuple[Route, bool]] = {}
         self._limit = DEFAULT_SIZE
-        self._masks, self._number = _masks(self.comm)
+        self._masks, self._number = affinity.masks_on_node(self.comm)
         affinity.check_affinity(
             self.config.workers, self._masks[self._number], self.config.pinning, ConfigError
         )
@@ -134,10 +134,7 @@ class Tarragon:
             transport,
             rounds,
         )
-        try:
-            self._engine.init()
-        except TarragonError:
-            raise
+        self._engine.init()
         if self.comm is not None:
             self.comm.Barrier()
         self.init_time = perf_counter() - begin
@@ -245,16 +242,3 @@ class Tarragon:
         sys.stderr.flush()
         sys.stdout.flush()
         self.comm.Abort(getattr(raised, "exit_code", 1))
-
-
-def _masks(comm: Any) -> tuple[list[affinity.CpuSet], int]:
-    """The CPUs of each process of this node, and the index of this process."""
-    mine = affinity.cpu_mask()
-    if comm is None:
-        return [mine], 0
-    from mpi4py import MPI
-
-    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    masks, number = node.allgather(mine), node.rank
-    node.Free()
-    return masks, number

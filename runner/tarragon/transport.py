@@ -11,7 +11,6 @@ import contextlib
 import threading
 from collections import deque
 from collections.abc import Callable
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -55,8 +54,6 @@ class Transport:
         self.sent = self.received = 0
         """Messages to and from other processes; those for several targets count once for each."""
         self.messages = self.bytes = 0
-        self.seconds = 0.0
-        """Time in which messages were started."""
         for _ in range(_POSTED):
             buffer = np.empty(self._size, np.uint8)
             self._received.append(buffer)
@@ -68,7 +65,6 @@ class Transport:
         """Start a message to tasks of one process.  ``small``: it may wait to be packed together
         with others."""
         data = packed(message, targets, copied=small)
-        begin = perf_counter()
         with self._lock:
             self.sent += len(targets)
             if small and len(data) <= self._aggregation_size // 2:
@@ -80,7 +76,6 @@ class Transport:
             else:
                 self._flush(process, task)
                 self._start(process, data, task, message)
-        self.seconds += perf_counter() - begin
 
     def flush(self) -> None:
         """Send what waits to be packed."""

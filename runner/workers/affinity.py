@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from runner.errors import RunnerError
 
@@ -65,6 +66,22 @@ def package_of(cpu: int) -> int:
         return int(path.read_text())
     except (OSError, ValueError):
         return 0
+
+
+def masks_on_node(comm: Any) -> tuple[list[CpuSet], int]:
+    """The CPUs of each process of this node, and the index of this process.
+
+    Collective; ``comm`` is None for one process without MPI.
+    """
+    mine = cpu_mask()
+    if comm is None:
+        return [mine], 0
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    masks, number = node.allgather(mine), node.rank
+    node.Free()
+    return masks, number
 
 
 def pin(cpu: int | None, error: type[RunnerError]) -> None:

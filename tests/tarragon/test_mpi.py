@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from runner.mpi.library import Library
+from tests.mate.test_mpi import Start as Python
+from tests.mate.test_mpi import start as python
 
-ROOT = Path(__file__).parents[2]
+__all__ = ["python"]
+
 RING = ("runner.apps.ring", "--laps", "20", "--size", "1000")
 ALIGN = ("runner.apps.needleman_wunsch", "--length", "700", "--rows", "64", "--columns", "96")
 FACTOR = ("runner.apps.sparse_lu", "--input", "tiny", "--width", "8", "--relax", "4")
@@ -25,23 +23,11 @@ pytestmark = pytest.mark.mpi
 
 
 @pytest.fixture
-def start(open_mpi: Library) -> Start:
+def start(python: Python) -> Start:
     """``start(processes, "module", ...)`` runs an application and returns its last line."""
-    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe"]
-    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
-    environment = {
-        **os.environ,
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PYTHONPATH": str(ROOT),
-        "OPENBLAS_NUM_THREADS": "1",
-    }
 
     def run(processes: int, module: str, *words: str, code: int = 0) -> dict[str, Any]:
-        command = [*launch, "-n", str(processes), sys.executable, "-m", module, *words]
-        done = subprocess.run(
-            command, env=environment, cwd=ROOT, capture_output=True, text=True, timeout=120
-        )
+        done = python(processes, "-m", module, *words)
         assert done.returncode == code, done.stderr
         if code:
             return {"stderr": done.stderr}
@@ -97,7 +83,11 @@ def test_the_result_is_right(start: Start, processes: int, words: tuple[str, ...
         ((*RING, "--tasks", "4"), "--tasks needs --variant tarragon"),
         ((*ALIGN, "--task-queue", "private"), "--task-queue means nothing to --variant mpi"),
         ((*FACTOR, "--mesh", "3x1"), "--mesh 3x1: expected a mesh of 2 processes"),
-        ((*FACTOR, "--task-affinity", "block"), "needs a queue for each worker"),
+        (
+            (*FACTOR, "--variant", "tarragon", "--task-affinity", "block"),
+            "needs a queue for each worker",
+        ),
+        ((*FACTOR, "--task-affinity", "block"), "--task-affinity means nothing to --variant mpi"),
     ],
 )
 def test_a_wrong_command_line_is_said_once(start: Start, words: tuple[str, ...], said: str) -> None:

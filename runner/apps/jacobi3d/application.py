@@ -13,13 +13,14 @@ from runner.apps.jacobi3d.inputs import stored_residual
 from runner.apps.jacobi3d.options import Options, parse
 from runner.apps.jacobi3d.output import Solved, print_result
 from runner.apps.jacobi3d.problem import check_size
-from runner.apps.jacobi3d.variants import Solver, layout_of, make_solver, masks_on_node
+from runner.apps.jacobi3d.variants import Solver, layout_of, make_solver
 from runner.apps.jacobi3d.verify import (
     Verdict,
     compare_with_serial,
     global_residual,
     judge_residual,
 )
+from runner.workers.affinity import masks_on_node
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:

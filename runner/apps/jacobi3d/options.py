@@ -7,15 +7,18 @@ from argparse import Namespace
 from dataclasses import dataclass
 
 from runner import mate, tarragon
+from runner.apps import common_tarragon
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape
 from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.jacobi3d.inputs import INPUTS
-from runner.errors import RunnerError
 
 MATED = ("over", "barrier", "mate")
 """The variants that run on the MATE runtime."""
+
+GRAPHS = ("tarragon",)
+"""The variants that are graphs of tasks."""
 
 SHARED = ("threads", "openmp")
 """The variants whose threads share the update of a process's block."""
@@ -52,8 +55,8 @@ class Options(MatedOptions):
         """The thread level that MPI must be started with, as mpi4py names it."""
         if self.variant in MATED:
             return self.config.thread_level
-        if self.variant == "tarragon":
-            return tarragon.thread_level(self.tarragon)
+        if self.variant in GRAPHS:
+            return common_tarragon.level(self.variant, GRAPHS, self.tarragon)
         return "funneled" if self.variant in SHARED else "single"
 
 
@@ -96,7 +99,7 @@ def parse(arguments: list[str]) -> Options:
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         block=given.block or config.block_size,
         padding=given.padding,
-        tarragon=_graph_config(given),
+        tarragon=common_tarragon.config_of(given, VARIANTS, GRAPHS),
         verify=given.verify,
         repetitions=given.repetitions,
         variant=given.variant,
@@ -130,21 +133,6 @@ def _config(given: Namespace) -> mate.Config:
             "(--ranks-per-process, or the product of --local-grid): expected one part for each"
         )
     return config
-
-
-def _graph_config(given: Namespace) -> tarragon.Config:
-    """The configuration of the tasks; raises :class:`AppUsageError`."""
-    if given.variant == "tarragon":
-        try:
-            return tarragon.from_arguments(given)
-        except RunnerError as problem:
-            raise AppUsageError(str(problem)) from None
-    if told := tarragon.told(given):
-        raise AppUsageError(
-            f"{told[0]} means nothing to --variant {given.variant}: leave it out, or choose "
-            "--variant tarragon"
-        )
-    return tarragon.Config()
 
 
 def _refuse_unused(variant: str, config: mate.Config) -> None:

@@ -10,7 +10,7 @@ from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Breakdown
 from runner.apps.common_report import json_line
-from runner.apps.jacobi3d.options import MATED, SHARED, Options
+from runner.apps.jacobi3d.options import GRAPHS, MATED, SHARED, Options
 from runner.apps.jacobi3d.problem import FLOPS_PER_CELL
 from runner.apps.jacobi3d.verify import Verdict
 
@@ -33,7 +33,7 @@ class Solved:
 def print_result(processes: int, options: Options, layout: Layout, solved: Solved) -> None:
     """Print the result; called by rank 0."""
     size, iterations = options.size, options.iterations
-    ranks = processes * (layout.local_count if options.variant in (*MATED, "tarragon") else 1)
+    ranks = processes * (layout.local_count if options.variant in (*MATED, *GRAPHS) else 1)
     mflops = FLOPS_PER_CELL * math.prod(size) * iterations / solved.solver_s / 1e6
     result: dict[str, Any] = {
         "app": "jacobi3d",

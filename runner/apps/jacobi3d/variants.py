@@ -92,13 +92,3 @@ def _require_funneled(variant: str) -> None:
             f"--variant {variant} needs the MPI thread level 'funneled', which this MPI library "
             "does not grant; choose another variant"
         )
-
-
-def masks_on_node(comm: Any) -> tuple[list[affinity.CpuSet], int]:
-    """The CPUs of each process of this node, and the index of this process. Collective."""
-    from mpi4py import MPI
-
-    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    masks, number = node.allgather(affinity.cpu_mask()), node.rank
-    node.Free()
-    return masks, number

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner import tarragon
+from runner.apps import common_tarragon
 from runner.apps.common_errors import AppUsageError
+from runner.apps.common_mated import level_of
 from runner.apps.common_options import OptionParser, positive
-from runner.errors import RunnerError
 
 VARIANTS = {
     "mpi": "blocking messages, even rows send first",
@@ -41,6 +42,11 @@ class Options:
     help: str | None = None
     """The text to print instead of running."""
 
+    @property
+    def thread_level(self) -> str:
+        """The thread level that MPI must be started with, as mpi4py names it."""
+        return common_tarragon.level(self.variant, TASKS, self.config)
+
 
 def parse(arguments: list[str]) -> Options:
     """The options; raises :class:`AppUsageError`."""
@@ -61,17 +67,7 @@ def parse(arguments: list[str]) -> Options:
     add("--verify", choices=("score", "none"), default="score", help="compare the score")
     tarragon.add_arguments(parser)
     given = parser.parse_args(arguments)
-    try:
-        config = tarragon.from_arguments(given)
-    except RunnerError as problem:
-        raise AppUsageError(str(problem)) from None
-    if given.variant not in VARIANTS:
-        raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}")
-    if given.variant not in TASKS and (told := tarragon.told(given)):
-        raise AppUsageError(
-            f"{told[0]} means nothing to --variant {given.variant}: leave it out, or choose "
-            f"--variant {' or '.join(TASKS)}"
-        )
+    config = common_tarragon.config_of(given, VARIANTS, TASKS)
     if given.input is not None and given.length is not None:
         raise AppUsageError("--input and --length exclude each other")
     name = None if given.length is not None else given.input or "default"
@@ -93,9 +89,5 @@ def parse(arguments: list[str]) -> Options:
 
 
 def thread_level(arguments: list[str]) -> str:
-    """The level that MPI is initialised with; ``single`` for a command line that is wrong."""
-    try:
-        options = parse(arguments)
-    except AppUsageError:
-        return "single"
-    return tarragon.thread_level(options.config) if options.variant in TASKS else "single"
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
+    return level_of(parse, arguments)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner import tarragon
+from runner.apps import common_tarragon
 from runner.apps.common_errors import AppUsageError
+from runner.apps.common_mated import level_of
 from runner.apps.common_options import OptionParser, positive
-from runner.errors import RunnerError
 
 VARIANTS = ("mpi", "tarragon")
+TASKS = ("tarragon",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,6 +26,11 @@ class Options:
     help: str | None = None
     """The text to print instead of running."""
 
+    @property
+    def thread_level(self) -> str:
+        """The thread level that MPI must be started with, as mpi4py names it."""
+        return common_tarragon.level(self.variant, TASKS, self.config)
+
 
 def parse(arguments: list[str], ranks: int) -> Options:
     """The options; raises :class:`AppUsageError`."""
@@ -36,12 +43,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
         help="places of the ring with --variant tarragon; default: one for each rank")  # fmt: skip
     tarragon.add_arguments(parser)
     given = parser.parse_args(arguments)
-    try:
-        config = tarragon.from_arguments(given)
-    except RunnerError as problem:
-        raise AppUsageError(str(problem)) from None
-    if given.variant not in VARIANTS:
-        raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}")
+    config = common_tarragon.config_of(given, VARIANTS, TASKS)
     if given.variant == "mpi" and given.tasks is not None:
         raise AppUsageError("--tasks needs --variant tarragon")
     if given.variant == "mpi" and ranks < 2 and not given.help:
@@ -62,9 +64,5 @@ def parse(arguments: list[str], ranks: int) -> Options:
 
 
 def thread_level(arguments: list[str]) -> str:
-    """The level that MPI is initialised with; ``single`` for a command line that is wrong."""
-    try:
-        options = parse(arguments, 2)
-    except AppUsageError:
-        return "single"
-    return tarragon.thread_level(options.config) if options.variant == "tarragon" else "single"
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
+    return level_of(lambda words: parse(words, 2), arguments)

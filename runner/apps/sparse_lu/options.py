@@ -5,16 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner import tarragon
+from runner.apps import common_tarragon
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import parse_shape
+from runner.apps.common_mated import level_of
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.sparse_lu.matrices import MATRICES
-from runner.errors import RunnerError
 
 VARIANTS = {
     "mpi": "step by step, with broadcasts",
     "tarragon": "a graph of tasks",
 }
+TASKS = ("tarragon",)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,6 +32,11 @@ class Options:
     config: tarragon.Config
     help: str | None = None
     """The text to print instead of running."""
+
+    @property
+    def thread_level(self) -> str:
+        """The thread level that MPI must be started with, as mpi4py names it."""
+        return common_tarragon.level(self.variant, TASKS, self.config)
 
 
 def parse(arguments: list[str]) -> Options:
@@ -48,16 +55,7 @@ def parse(arguments: list[str]) -> Options:
     add("--mesh", metavar="RxC", help="mesh of processes (default: the squarest)")
     tarragon.add_arguments(parser)
     given = parser.parse_args(arguments)
-    try:
-        config = tarragon.from_arguments(given)
-    except RunnerError as problem:
-        raise AppUsageError(str(problem)) from None
-    if given.variant not in VARIANTS:
-        raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(VARIANTS)}")
-    if given.variant == "mpi" and (told := tarragon.told(given)):
-        raise AppUsageError(
-            f"{told[0]} means nothing to --variant mpi: leave it out, or choose --variant tarragon"
-        )
+    config = common_tarragon.config_of(given, VARIANTS, TASKS)
     if given.input not in MATRICES:
         raise AppUsageError(f"--input {given.input}: expected one of {', '.join(MATRICES)}")
     mesh = None
@@ -77,9 +75,5 @@ def parse(arguments: list[str]) -> Options:
 
 
 def thread_level(arguments: list[str]) -> str:
-    """The level that MPI is initialised with; ``single`` for a command line that is wrong."""
-    try:
-        options = parse(arguments)
-    except AppUsageError:
-        return "single"
-    return tarragon.thread_level(options.config) if options.variant == "tarragon" else "single"
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
+    return level_of(parse, arguments)

@@ -1,0 +1,37 @@
+"""Shared parts of the applications with a form of tasks: the variant and its configuration."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+
+from runner import tarragon
+from runner.apps.common_errors import AppUsageError
+from runner.errors import RunnerError
+
+
+def config_of(given: Namespace, variants: Iterable[str], tasks: Iterable[str]) -> tarragon.Config:
+    """The configuration of the tasks; the default for a variant without any.
+
+    ``tasks``: those of the ``variants`` that have tasks. Raises :class:`AppUsageError` for an
+    unknown variant, a switch that means nothing to it, and a configuration that cannot be.
+    """
+    names, graphs = tuple(variants), tuple(tasks)
+    if given.variant not in names:
+        raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(names)}")
+    if given.variant in graphs:
+        try:
+            return tarragon.from_arguments(given)
+        except RunnerError as problem:
+            raise AppUsageError(str(problem)) from None
+    if told := tarragon.told(given):
+        raise AppUsageError(
+            f"{told[0]} means nothing to --variant {given.variant}: leave it out, or choose "
+            f"--variant {' or '.join(graphs)}"
+        )
+    return tarragon.Config()
+
+
+def level(variant: str, tasks: Iterable[str], config: tarragon.Config) -> str:
+    """The thread level that MPI must be started with, as mpi4py names it."""
+    return tarragon.thread_level(config) if variant in tasks else "single"
