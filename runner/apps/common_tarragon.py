@@ -10,18 +10,27 @@ from runner.apps.common_errors import AppUsageError
 from runner.errors import RunnerError
 
 
-def config_of(given: Namespace, variants: Iterable[str], tasks: Iterable[str]) -> tarragon.Config:
+def config_of(
+    given: Namespace,
+    variants: Iterable[str],
+    tasks: Iterable[str],
+    compiled: Iterable[str] = (),
+) -> tarragon.Config:
     """The configuration of the tasks; the default for a variant without any.
 
-    ``tasks``: those of the ``variants`` that have tasks. Raises :class:`AppUsageError` for an
-    unknown variant, a switch that means nothing to it, and a configuration that cannot be.
+    ``tasks``: those of the ``variants`` that have tasks; ``compiled``: those whose tasks are
+    compiled. Raises :class:`AppUsageError` for an unknown variant, a switch that means nothing to
+    it, and a configuration that cannot be.
     """
     names, graphs = tuple(variants), tuple(tasks)
     if given.variant not in names:
         raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(names)}")
     if given.variant in graphs:
         try:
-            return tarragon.from_arguments(given)
+            config = tarragon.from_arguments(given)
+            if given.variant in compiled:
+                tarragon.check_compiled(config)
+            return config
         except RunnerError as problem:
             raise AppUsageError(str(problem)) from None
     if told := tarragon.told(given):

@@ -17,6 +17,7 @@ from runner.mate.config import Config
 from runner.mate.errors import MateError
 from runner.mate.graph import Graph
 from runner.mate.messages import MessageLayer
+from runner.mate.place import Place
 from runner.mate.task import Task
 from runner.workers.timers import BUFFERING, COMPUTE, Timers
 
@@ -35,7 +36,7 @@ class Marks:
         self.last: float | None = None
 
 
-class Context(Collectives):
+class Context(Place, Collectives):
     """One rank's view of the job; methods that may wait are awaited, the others return at once."""
 
     def __init__(
@@ -47,15 +48,19 @@ class Context(Collectives):
         timers: Timers,
         marks: Marks,
     ) -> None:
-        super().__init__(task, shared, calls)
+        Collectives.__init__(self, task, shared, calls)
+        transport = shared.transport
+        Place.__init__(
+            self,
+            rank=task.rank,
+            local_rank=task.local,
+            size=shared.ranks.size,
+            local_count=len(shared.scheduler.tasks),
+            process=transport.process,
+            process_count=transport.processes,
+            workers=config.workers,
+        )
         self.config = config
-        self.rank = task.rank
-        self.local_rank = task.local
-        self.size = shared.ranks.size
-        self.local_count = len(shared.scheduler.tasks)
-        self.process = shared.transport.process
-        self.process_count = shared.transport.processes
-        self.workers = config.workers
         self.global_workers = config.workers * self.process_count
         self._timers = timers
         self._marks = marks

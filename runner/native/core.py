@@ -126,13 +126,26 @@ def counter() -> Counter:
     return Counter.measured(functions().function("count"))
 
 
-class Part:
-    """A rank's part of a graph; ``nodes``: the address of each region."""
+def _part_size(count: int) -> int:
+    """Bytes of a part with ``count`` regions."""
+    return _nodes_at(count) + count * NODE.size
 
-    def __init__(self, memory: Memory, address: int, nodes: list[int]) -> None:
+
+def _nodes_at(count: int) -> int:
+    return PART.size + -(-count // BITS) * LINE
+
+
+class Part:
+    """A rank's part of a graph; ``nodes``: the address of each region.
+
+    ``order``: the regions by priority; of those that are ready the first one runs.
+    """
+
+    def __init__(self, memory: Memory, address: int, order: Sequence[int]) -> None:
         self._memory = memory
         self.address = address
-        self.nodes = nodes
+        start, count = address + _nodes_at(len(order)), len(order)
+        self.nodes = [start + order.index(n) * NODE.size for n in range(count)]
         self.get, self.put = memory.get, memory.put
 
     def fill(self, rank: int, first: int, urgent: Sequence[bool]) -> None:
@@ -346,16 +359,21 @@ class Core:
         ``first`` on, part by part.
         """
         count = len(order)
-        space = PART.size + -(-count // BITS) * LINE
-        size = space + count * NODE.size
+        size = _part_size(count)
         memory = Memory(len(self.ranks) * size, self._arena)
         parts = []
         for local, rank in enumerate(self.ranks):
-            at = memory.address + local * size
-            part = Part(memory, at, [at + space + order.index(n) * NODE.size for n in range(count)])
+            part = Part(memory, memory.address + local * size, order)
             part.fill(rank, first + local * count, urgent)
             parts.append(part)
         return parts
+
+    def part(self, local: int, count: int) -> Part:
+        """A part of ``count`` compiled regions of one rank; the first one that is ready runs."""
+        memory = Memory(_part_size(count), self._arena)
+        part = Part(memory, memory.address, range(count))
+        part.fill(self.ranks[local], 0, [False] * count)
+        return part
 
     def link(self, target: int, source: int, lead: int) -> int:
         """Make the region at one address depend on the one at another; returns the edge."""

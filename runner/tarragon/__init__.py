@@ -7,7 +7,15 @@ docs/reference/tarragon.md describes the model and the interface.
 
 from __future__ import annotations
 
-from runner.tarragon.config import Config, add_arguments, from_arguments, thread_level, told
+from runner.tarragon.compiled import CompiledTask, GridTask
+from runner.tarragon.config import (
+    Config,
+    add_arguments,
+    check_compiled,
+    from_arguments,
+    thread_level,
+    told,
+)
 from runner.tarragon.distribution import (
     Distribution,
     RegularDistribution,
@@ -23,7 +31,6 @@ from runner.tarragon.errors import (
     TarragonError,
 )
 from runner.tarragon.graph import Graph, SparseVectorGraph, VectorGraph
-from runner.tarragon.grid import GridTask
 from runner.tarragon.maps import BlockingCartesianMap, CartesianMap, IdentityMap, Map, Space
 from runner.tarragon.message import Message
 from runner.tarragon.runtime import Tarragon
@@ -49,6 +56,7 @@ __all__ = [
     "BlockingCartesianMap",
     "CartesianMap",
     "CommunicationError",
+    "CompiledTask",
     "Config",
     "ConfigError",
     "Deadlock",
@@ -78,6 +86,7 @@ __all__ = [
     "VectorGraph",
     "Visitor",
     "add_arguments",
+    "check_compiled",
     "from_arguments",
     "thread_level",
     "told",

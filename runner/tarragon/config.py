@@ -151,6 +151,16 @@ def told(given: argparse.Namespace) -> list[str]:
     ]
 
 
+def check_compiled(config: Config) -> None:
+    """Raise :class:`ConfigError` for what means nothing to compiled tasks."""
+    for switch, given in (("--tagging", config.tagging), ("--aggregation", config.aggregation)):
+        if given:
+            raise ConfigError(
+                f"{switch} means nothing to compiled tasks: each of their edges has buffers of its "
+                "own, which are sent as they lie; leave it out"
+            )
+
+
 def thread_level(config: Config) -> str:
     """The thread level that MPI has to be initialised with."""
     return "single" if config.threads == "single" else config.thread_level

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from typing import Any, cast
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from runner.native.words import (
     RESUME,
     YIELDED,
 )
+from runner.tarragon.compiled import CompiledTask, Steps
 from runner.tarragon.config import Config
 from runner.tarragon.errors import ExecutionError, TarragonError
 from runner.tarragon.message import Message
@@ -50,7 +52,10 @@ class Engine:
         remote: bool,
         transport: Transport | None,
         rounds: Rounds | None,
+        compiled: bool = False,
+        comm: Any = None,
     ) -> None:
+        """``compiled``: whether all tasks are; their messages need ``comm`` and no transport."""
         # The core's queues begin in this order.
         self.tasks = sorted(tasks, key=lambda task: -task.priority)
         self.places = {task.id: place for place, task in enumerate(self.tasks)}
@@ -76,7 +81,7 @@ class Engine:
                 seed=config.schedule_seed,
                 log=False,
                 ordered=config.priority != "none",
-                service=config.threads == "service" and transport is not None,
+                service=config.threads == "service" and (comm is not None or transport is not None),
             ),
         )
         self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
@@ -91,6 +96,10 @@ class Engine:
         if transport is not None:
             # Receives from other processes are always under way.
             self.core.set_word(CORE.outside, 1)
+        self.steps: Steps | None = None
+        if compiled:
+            level = config.thread_level == "serialized"
+            self.steps = Steps(self.core, cast(list[CompiledTask], self.tasks), comm, level)
 
     def init(self) -> None:
         """Call ``vinit`` of every task, and inject what they send each other."""
@@ -189,10 +198,12 @@ class Engine:
     def _call(self, kind: int, a: int, b: int) -> int:
         try:
             if kind == RESUME:
-                return self._turn(a, b)
+                return self._turn(a, b) if self.steps is None else self._step(a, b)
             if kind == POLL:
                 self._poll(ended=False)
             elif kind == DEADLOCK:
+                if self.steps is not None:
+                    raise self.steps.deadlock()
                 self._quiet = True
                 self.core.stop()
             elif kind == FAIL:
@@ -229,6 +240,14 @@ class Engine:
             self.fail(task, ExecutionError(f"its state is {STATES[state]} after a turn", task.id))
             return RAISED
         return YIELDED
+
+    def _step(self, worker: int, place: int) -> int:
+        assert self.steps is not None
+        try:
+            return self.steps.turn(worker, place)
+        except BaseException as error:
+            self.fail(self.tasks[place], error)
+            return RAISED
 
     def _poll(self, ended: bool) -> None:
         assert self.transport is not None

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-from runner.tarragon.config import Config
+from runner.tarragon.compiled import CompiledTask
+from runner.tarragon.config import Config, check_compiled
 from runner.tarragon.engine import Engine, waiting
 from runner.tarragon.errors import (
     CommunicationError,
     ConfigError,
     Deadlock,
     ExecutionError,
+    GraphError,
     TarragonError,
 )
 from runner.tarragon.graph import DEFAULT_SIZE, Graph
@@ -31,9 +31,6 @@ from runner.tarragon.visitors import (
 )
 from runner.workers import affinity
 from runner.workers.timers import WorkerTimes
-
-_MOST_TOLD = 8
-"""Largest number of waiting tasks that a report names."""
 
 
 class Route:
@@ -97,28 +94,18 @@ class Tarragon:
             graph.accept(EdgeVisitor(aggregation=True))
         for visitor in visitors:
             graph.accept(visitor)
-        sizes = SizeVisitor()
-        graph.accept(sizes)
         tasks = list(graph)
-        self._routes = {}
-        for task in tasks:
-            self._route(graph, task)
-        most = max((len(t) for r, _ in self._routes.values() for _, t in r.there), default=1)
-        limits = np.array([sizes.size, most])
+        shared = self.comm if self.size > 1 else None
+        compiled = self._are_compiled(tasks)
         transport = rounds = None
-        if self.comm is not None and self.size > 1:
-            from mpi4py import MPI
-
-            self.comm.Allreduce(MPI.IN_PLACE, limits, op=MPI.MAX)
-            transport = Transport(
-                self.comm,
-                int(limits[0]),
-                config.thread_level == "serialized",
-                config.aggregation_size,
-                int(limits[1]),
-            )
-            rounds = Rounds(self.comm)
-        self._limit = int(limits[0]) or DEFAULT_SIZE
+        limit = DEFAULT_SIZE
+        if not compiled:
+            limit, most = self._prepare(graph, tasks)
+            if shared is not None:
+                serialized = config.thread_level == "serialized"
+                transport = Transport(shared, limit, serialized, config.aggregation_size, most)
+                rounds = Rounds(shared)
+        self._limit = limit or DEFAULT_SIZE
         masks, number = self._masks, self._number
         threads = config.workers + (config.threads == "service" and config.service == "dedicated")
         cpus = affinity.cpu_places(threads, config.pinning, masks, number)
@@ -128,16 +115,45 @@ class Tarragon:
         self._engine = Engine(
             tasks,
             config,
-            cpus if transport is not None else cpus[: config.workers],
+            cpus if shared is not None else cpus[: config.workers],
             affinity.crowded(threads, masks),
             self.size > len(masks),
             transport,
             rounds,
+            compiled,
+            shared,
         )
         self._engine.init()
         if self.comm is not None:
             self.comm.Barrier()
         self.init_time = perf_counter() - begin
+
+    def _are_compiled(self, tasks: list[Task]) -> bool:
+        """Whether the tasks are compiled; raises :class:`GraphError` if only some are."""
+        count = sum(isinstance(task, CompiledTask) for task in tasks)
+        kinds = [(count, len(tasks) - count)]
+        if self.comm is not None:
+            kinds = self.comm.allgather(kinds[0])
+        compiled, others = any(k[0] for k in kinds), any(k[1] for k in kinds)
+        if compiled and others:
+            raise GraphError("a graph has compiled tasks and others: make all of one kind")
+        if compiled:
+            check_compiled(self.config)
+        return compiled
+
+    def _prepare(self, graph: Graph[Any], tasks: list[Task]) -> tuple[int, int]:
+        """Find where each edge leads; returns the bytes of the largest payload of the job, and the
+        most tasks that one message is for."""
+        sizes = SizeVisitor()
+        graph.accept(sizes)
+        self._routes = {}
+        for task in tasks:
+            self._route(graph, task)
+        most = max((len(t) for r, _ in self._routes.values() for _, t in r.there), default=1)
+        if self.comm is None:
+            return sizes.size, most
+        sizes_of = self.comm.allgather((sizes.size, most))
+        return max(size for size, _ in sizes_of), max(most for _, most in sizes_of)
 
     def graph_execute(self, graph: Graph[Any]) -> None:
         """Run the graph until nothing can run any more.  Collective.
@@ -157,6 +173,8 @@ class Tarragon:
         self.times = engine.times()
         if engine.failure is not None:
             self._fail(*engine.failure)
+        self.messages = sum(times.messages for times in self.times)
+        self.bytes = sum(times.bytes for times in self.times)
         if engine.transport is not None:
             self.messages, self.bytes = engine.transport.messages, engine.transport.bytes
             engine.transport.close()
@@ -211,16 +229,10 @@ class Tarragon:
         stuck = waiting(engine.tasks)
         for task in stuck:
             task.vterminate()
-        lines = [f"  task {task.id}: {task.describe()}" for task in stuck if task.state == WAIT]
+        lines = [f"task {task.id}: {task.describe()}" for task in stuck if task.state == WAIT]
         found = [lines] if self.comm is None else self.comm.allgather(lines)
-        told = [line for lines in found for line in lines]
-        if told:
-            more = f"\n  and {len(told) - _MOST_TOLD} more" if len(told) > _MOST_TOLD else ""
-            raise Deadlock(
-                "deadlock: nothing runs, no message is under way, and these tasks wait:\n"
-                + "\n".join(told[:_MOST_TOLD])
-                + more
-            )
+        if any(found):
+            raise Deadlock([line for lines in found for line in lines])
 
     def _fail(self, task: Task | None, error: BaseException) -> None:
         """Raise the error; with several processes print it and end the job."""

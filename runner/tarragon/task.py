@@ -101,10 +101,11 @@ class Dependency:
 
     ``max_size``: largest payload in bytes, None for the largest of the graph.  ``aggregation``:
     small messages may be packed together.  ``tag``: edges of a task with the same tag always carry
-    the same message; one put on any of them feeds all.  They are fixed while the graph runs.
+    the same message; one put on any of them feeds all.  ``delay``: a compiled task uses a message
+    in the same step (0) or in the next one (1).  They are fixed while the graph runs.
     """
 
-    __slots__ = ("aggregation", "max_size", "source", "tag", "target")
+    __slots__ = ("aggregation", "delay", "max_size", "source", "tag", "target")
 
     def __init__(
         self,
@@ -113,12 +114,14 @@ class Dependency:
         max_size: int | None = None,
         aggregation: bool = False,
         tag: int | None = None,
+        delay: int = 0,
     ) -> None:
         self.source = source
         self.target = target
         self.max_size = max_size
         self.aggregation = aggregation
         self.tag = tag
+        self.delay = delay
 
     def put(self, message: Message) -> None:
         """Send a message; returns at once.  It belongs to its receiver from now on.

@@ -43,12 +43,17 @@ def start(python: Python) -> Start:
         (2, (*RING, "--variant", "mpi")),
         (2, (*RING, "--variant", "tarragon")),
         (3, (*RING, "--variant", "tarragon", "--tasks", "7", *THREADS)),
+        (1, (*RING, "--variant", "compiled", "--tasks", "3")),
+        (2, (*RING, "--variant", "compiled")),
+        (3, (*RING, "--variant", "compiled", "--tasks", "7", *THREADS)),
         (2, (*ALIGN, "--variant", "mpi")),
         (3, (*ALIGN, "--variant", "mpi")),
         (2, (*ALIGN, "--variant", "async", "--window", "2")),
         (1, (*ALIGN, "--variant", "block")),
         (3, (*ALIGN, "--variant", "block", "--priority", "wavefront")),
-        (2, (*ALIGN, "--variant", "block", "--aggregation", *THREADS)),
+        (2, (*ALIGN, "--variant", "block", *THREADS)),
+        (2, (*ALIGN, "--variant", "panel", "--thread-level", "serialized", *THREADS)),
+        (2, (*FACTOR, "--variant", "tarragon", "--aggregation", *THREADS)),
         (
             2,
             (
@@ -76,11 +81,21 @@ def test_the_result_is_right(start: Start, processes: int, words: tuple[str, ...
     assert found["seconds"] > 0
 
 
+@pytest.mark.parametrize("processes", [2, 3])
+def test_any_compiled_graph(python: Python, processes: int) -> None:
+    done = python(processes, "-m", "tests.tarragon.mix", "30")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((*RING, "--variant", "none"), "--variant none: expected one of mpi, tarragon"),
+        ((*RING, "--variant", "none"), "--variant none: expected one of mpi, tarragon, compiled"),
         ((*RING, "--tasks", "4"), "--tasks needs --variant tarragon"),
+        (
+            (*ALIGN, "--variant", "panel", "--aggregation"),
+            "--aggregation means nothing to compiled tasks",
+        ),
         ((*ALIGN, "--task-queue", "private"), "--task-queue means nothing to --variant mpi"),
         ((*FACTOR, "--mesh", "3x1"), "--mesh 3x1: expected a mesh of 2 processes"),
         (

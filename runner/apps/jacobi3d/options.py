@@ -99,7 +99,7 @@ def parse(arguments: list[str]) -> Options:
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         block=given.block or config.block_size,
         padding=given.padding,
-        tarragon=common_tarragon.config_of(given, VARIANTS, GRAPHS),
+        tarragon=common_tarragon.config_of(given, VARIANTS, GRAPHS, GRAPHS),
         verify=given.verify,
         repetitions=given.repetitions,
         variant=given.variant,

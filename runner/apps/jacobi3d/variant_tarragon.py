@@ -5,14 +5,17 @@ Parts of one process share its block, so a message within it only says that a st
 
 from __future__ import annotations
 
-from time import perf_counter, thread_time
 from typing import Any
+
+import numpy as np
 
 from runner import tarragon
 from runner.apps.common_layout import Layout
-from runner.apps.common_meter import SAMPLE, Timed, meter_of
+from runner.apps.common_meter import Timed, meter_of
+from runner.apps.jacobi3d import regions
 from runner.apps.jacobi3d.block import Block, Box
-from runner.apps.jacobi3d.faces import Faces
+from runner.apps.jacobi3d.faces import box_cells, face_of
+from runner.native import library
 
 
 class Cells(tarragon.GridTask):
@@ -22,36 +25,40 @@ class Cells(tarragon.GridTask):
         self, block: Block, box: Box, remote: list[tuple[int, int, int]], padding: int, steps: int
     ) -> None:
         super().__init__(steps)
-        faces = Faces(block, box, remote, padding)
-        self._stencil = block.stencil(box)
-        self._pack, self._unpack = faces.pack, faces.unpack
-        self._faces = {task: buffer for buffer, task, _ in faces.sends}
-        self._ghosts = {task: buffer for buffer, task, _ in faces.receives}
-        self.seconds = self.sampled = self.sampled_cpu = 0.0
-        """In the kernel; wall and CPU seconds of the steps that were sampled."""
+        self.fields = block.fields
+        self.cells = tuple(field.reshape(-1) for field in block.fields)
+        self.geometry, self.weights = block.geometry(box), block.weights
+        self._own = {task: face_of(box, axis, side, ghost=False) for axis, side, task in remote}
+        self._ghosts = {task: face_of(box, axis, side, ghost=True) for axis, side, task in remote}
+        self.padding = padding
+        self.kernels_s = np.zeros(3)
+        """Seconds of the kernel; wall and CPU seconds of the steps that were sampled."""
 
-    def compute(self, step: int, messages: list[tarragon.Message]) -> None:
-        if self._ghosts and messages:
-            for message in messages:
-                ghosts = self._ghosts.get(message.source)
-                if ghosts is not None:
-                    ghosts[:] = message.array()
-            self._unpack[step % 2]()
-        sampled = step % SAMPLE == 0
-        cpu = thread_time() if sampled else 0.0
-        begin = perf_counter()
-        self._stencil[step % 2]()
-        spent = perf_counter() - begin
-        self.seconds += spent
-        if sampled:
-            self.sampled_cpu += thread_time() - cpu
-            self.sampled += spent
-        if self._faces:
-            self._pack[1 - step % 2]()
+    def bytes_to(self, task: int) -> int:
+        """Bytes of the message to a task in each step."""
+        own = self._own.get(task)
+        return 0 if own is None else 8 * self.padding * box_cells(own)
 
-    def message(self, edge: tarragon.Dependency, step: int) -> tarragon.Message:
-        face = self._faces.get(edge.target)
-        return tarragon.Message() if face is None else tarragon.Message.of(face)
+    def vinit(self) -> None:
+        # In the order of the messages.
+        self.own = np.array([self._own[task] for task in self.targets], np.int64).reshape(-1, 6)
+        self.ghosts = np.array([self._ghosts[task] for task in self.sources], np.int64)
+        self.ghosts = self.ghosts.reshape(-1, 6)
+        super().vinit()
+
+    def compute(self, step: int) -> None:
+        """Update the cells from field ``step % 2`` into the other field."""
+        if step > 0 and len(self.ghosts) > 0:
+            with self.ctx.buffering():
+                for n in range(len(self.ghosts)):
+                    buffer = self.inputs[2 * n + (step - 1) % 2]
+                    library.unpack(self.fields[step % 2], self.ghosts[n], buffer)
+        regions.compute(self, step)
+        if len(self.own) > 0:
+            with self.ctx.buffering():
+                for n in range(len(self.own)):
+                    buffer = self.outputs[2 * n + step % 2]
+                    library.pack(self.fields[(step + 1) % 2], self.own[n], buffer)
 
 
 class AsGraph:
@@ -67,15 +74,14 @@ class AsGraph:
     def solve(self, iterations: int) -> Timed:
         """Time the iterations on this process, after a barrier."""
         runtime = self._runtime
-        for steps in (0, iterations):
-            # No steps open the connections before the clock starts.
-            graph = self._graph(steps)
-            runtime.graph_init(graph)
-            runtime.graph_execute(graph)
+        graph = self._graph(iterations)
+        runtime.graph_init(graph)
+        runtime.graph_execute(graph)
         self.blocks[0].current = iterations % 2
-        sampled, cpu = (sum(getattr(t, n) for t in graph) for n in ("sampled", "sampled_cpu"))
+        kernels_s = np.array([task.kernels_s for task in graph])
+        _, sampled, cpu = kernels_s.sum(axis=0).tolist()
         meters = [meter_of(times, sampled, cpu) for times in runtime.times]
-        seconds = [task.seconds for task in graph]
+        seconds = kernels_s[:, 0].tolist()
         return Timed(runtime.exec_time, meters, seconds, runtime.messages, runtime.bytes)
 
     def _graph(self, steps: int) -> tarragon.VectorGraph[Cells]:
@@ -88,9 +94,8 @@ class AsGraph:
         for task in graph:
             process, local = divmod(task.id, parts)
             for face in layout.faces(process, local):
-                edge = task.connect(face.process * parts + face.local, max_size=0)
-                if face.process != process:
-                    edge.max_size = task.message(edge, 0).size
+                other = face.process * parts + face.local
+                task.connect(other, max_size=task.bytes_to(other))
         return graph
 
     def _cells(self, task: int, steps: int) -> Cells:

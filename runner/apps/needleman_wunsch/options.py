@@ -67,7 +67,7 @@ def parse(arguments: list[str]) -> Options:
     add("--verify", choices=("score", "none"), default="score", help="compare the score")
     tarragon.add_arguments(parser)
     given = parser.parse_args(arguments)
-    config = common_tarragon.config_of(given, VARIANTS, TASKS)
+    config = common_tarragon.config_of(given, VARIANTS, TASKS, TASKS)
     if given.input is not None and given.length is not None:
         raise AppUsageError("--input and --length exclude each other")
     name = None if given.length is not None else given.input or "default"

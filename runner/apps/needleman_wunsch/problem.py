@@ -45,22 +45,22 @@ class Block:
     """One block of the matrix: rows ``top`` to ``bottom``, columns ``left`` to ``right``."""
 
     def __init__(self, first: Bases, second: Bases, rows: range, columns: range) -> None:
-        self._down = np.ascontiguousarray(first[rows.start : rows.stop])
-        self._along = np.ascontiguousarray(second[columns.start : columns.stop])
+        self.down = np.ascontiguousarray(first[rows.start : rows.stop])
+        self.along = np.ascontiguousarray(second[columns.start : columns.stop])
         self._shape = kernels.scalars([len(rows), len(columns)])
-        self._rows, self._columns = rows, columns
+        self.rows, self.columns = rows, columns
 
     def first_line(self) -> Scores:
         """The row above the block, if it is in the first row of blocks; with the corner."""
-        return -np.arange(self._columns.start, self._columns.stop + 1, dtype=np.int32)
+        return -np.arange(self.columns.start, self.columns.stop + 1, dtype=np.int32)
 
     def first_column(self) -> Scores:
         """The column before the block, if it is in the first column of blocks."""
-        return -np.arange(self._rows.start + 1, self._rows.stop + 1, dtype=np.int32)
+        return -np.arange(self.rows.start + 1, self.rows.stop + 1, dtype=np.int32)
 
     def sweep(self, line: Scores, left: Scores, right: Scores) -> None:
         """Compute the block: ``line`` becomes its last row, ``right`` its last column."""
-        _kernels().bind("sweep", self._down, self._along, line, left, right, self._shape)()
+        _kernels().bind("sweep", self.down, self.along, line, left, right, self._shape)()
 
 
 def _kernels() -> kernels.Kernels:

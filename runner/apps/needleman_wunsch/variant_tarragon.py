@@ -5,112 +5,92 @@ A task for each row still computes and sends block by block: fewer tasks, the sa
 
 from __future__ import annotations
 
-from collections import deque
 from typing import Any
 
 import numpy as np
 
 from runner import tarragon
+from runner.apps.needleman_wunsch import matrix
 from runner.apps.needleman_wunsch.options import Options
-from runner.apps.needleman_wunsch.problem import Bases, Block, Scores, cut
-
-COLUMN = 1
-"""Key of a message with the last column of a block; others are its last row."""
+from runner.apps.needleman_wunsch.problem import Bases, Block, cut
 
 
-class BlockTask(tarragon.Task):
-    """One block; it fires when the row above and the column before it are there."""
+class BlockTask(tarragon.CompiledTask):
+    """One block; it needs the row above it and the column before it."""
 
-    def __init__(self, block: Block, row: int, column: int) -> None:
-        super().__init__()
-        self._block = block
-        self._row, self._column = row, column
-        self._line: tarragon.Message | None = None
-        self._left: Scores | None = block.first_column() if column == 0 else None
-        self.down: tarragon.Dependency | None = None
-        self.along: tarragon.Dependency | None = None
-        self.score: int | None = None
+    dtype = np.int32
+
+    def __init__(self, block: Block) -> None:
+        super().__init__(steps=1)
+        self.down, self.along = block.down, block.along
+        self.line = block.first_line()
+        """The row above, which becomes the last row."""
+        self.left = block.first_column()
+        self.right = np.empty_like(self.left)
+        # Number of the message from above, from before, to below, along; -1 for none.
+        self.above = self.before = self.below = self.beside = -1
 
     def vinit(self) -> None:
-        if self._row == 0:
-            self._line = tarragon.Message.of(self._block.first_line())
-        self._fire()
+        self.above = _place(self.sources, self.id - self.graph.map.shape[1])
+        self.before = _place(self.sources, self.id - 1)
+        self.below = _place(self.targets, self.id + self.graph.map.shape[1])
+        self.beside = _place(self.targets, self.id + 1)
+        super().vinit()
 
-    def vinject(self, message: tarragon.Message) -> None:
-        if message.key == COLUMN:
-            self._left = message.array(np.int32)
-        else:
-            self._line = message
-        self._fire()
+    def compute(self, step: int) -> None:
+        """Sweep the block."""
+        line = self.outputs[2 * self.below] if self.below >= 0 else self.line
+        given = self.inputs[2 * self.above] if self.above >= 0 else self.line
+        for j in range(len(self.line)):
+            line[j] = given[j]
+        left = self.inputs[2 * self.before] if self.before >= 0 else self.left
+        right = self.outputs[2 * self.beside] if self.beside >= 0 else self.right
+        matrix.sweep(self.down, self.along, line, left, right)
 
-    def _fire(self) -> None:
-        here = self._line is not None and self._left is not None
-        self.state = tarragon.EXEC if here else tarragon.WAIT
-
-    def vexecute(self) -> None:
-        message, left = self._line, self._left
-        assert message is not None
-        assert left is not None
-        line = message.array(np.int32)
-        column = tarragon.Message(left.nbytes, key=COLUMN)
-        self._block.sweep(line, left, column.array(np.int32))
-        self._line = self._left = None
-        self.state = tarragon.DONE
-        if self.down is not None:
-            self.down.put(message)
-        else:
-            self.score = int(line[-1])
-        if self.along is not None:
-            self.along.put(column)
-
-    def describe(self) -> str:
-        pairs = (("row above", self._line), ("column before", self._left))
-        missing = [name for name, there in pairs if there is None]
-        return f"block {self._row},{self._column} waits for the {' and the '.join(missing)}"
+    @property
+    def score(self) -> int:
+        """The last entry, of the last block."""
+        return int(self.line[-1])
 
 
-class PanelTask(tarragon.Task):
-    """A row of blocks, from left to right; it fires when the next row above is there."""
+def _place(tasks: list[int], number: int) -> int:
+    return tasks.index(number) if number in tasks else -1
+
+
+class PanelTask(tarragon.CompiledTask):
+    """A row of blocks, from left to right, one in each step; it needs the row above the block."""
+
+    dtype = np.int32
 
     def __init__(self, blocks: list[Block], row: int) -> None:
-        super().__init__()
-        self._blocks = blocks
-        self._row = row
-        self._next = 0
-        self._left = blocks[0].first_column()
-        self._lines: deque[tarragon.Message] = deque()
-        self.down: tarragon.Dependency | None = None
-        self.score: int | None = None
+        super().__init__(steps=len(blocks))
+        self.down = blocks[0].down
+        self.parts = [block.along for block in blocks]
+        self.lines = [block.first_line() for block in blocks[: len(blocks) if row == 0 else 1]]
+        """The rows above the blocks, if this is the first row."""
+        self.left = blocks[0].first_column()
+        """The last column of the block before."""
+        self.line = np.empty(1 + max(map(len, self.parts)), np.int32)
+        self.above = self.below = 0
+        """Whether there is a row above and one below."""
 
     def vinit(self) -> None:
-        if self._row == 0:
-            self._lines.extend(tarragon.Message.of(b.first_line()) for b in self._blocks)
-        self._fire()
+        self.above, self.below = len(self.sources), len(self.targets)
+        super().vinit()
 
-    def vinject(self, message: tarragon.Message) -> None:
-        self._lines.append(message)
-        self._fire()
+    def compute(self, step: int) -> None:
+        """Sweep the next block."""
+        along = self.parts[step]
+        line = self.outputs[step % 2] if self.below > 0 else self.line
+        given = self.inputs[step % 2] if self.above > 0 else self.lines[step]
+        for j in range(len(along) + 1):
+            line[j] = given[j]
+        matrix.sweep(self.down, along, line, self.left, self.left)
 
-    def _fire(self) -> None:
-        self.state = tarragon.EXEC if self._lines else tarragon.WAIT
-
-    def vexecute(self) -> None:
-        message = self._lines.popleft()
-        line = message.array(np.int32)
-        right = np.empty_like(self._left)
-        self._blocks[self._next].sweep(line, self._left, right)
-        self._left = right
-        self._next += 1
-        if self._next == len(self._blocks):
-            self.state = tarragon.DONE
-            self.score = int(line[-1])
-        else:
-            self._fire()
-        if self.down is not None:
-            self.down.put(message)
-
-    def describe(self) -> str:
-        return f"row {self._row} waits for the row above block {self._next}"
+    @property
+    def score(self) -> int:
+        """The last entry, of the last row."""
+        return int(self.line[len(self.parts[-1])])
 
 
 class Alignment:
@@ -143,8 +123,8 @@ class Alignment:
         self._runtime.graph_init(graph, visitors)
         self._runtime.graph_execute(graph)
         self.exec_time, self.init_time = self._runtime.exec_time, self._runtime.init_time
-        found = [task.score for task in graph if task.score is not None and task.down is None]
-        self.score = found[-1] if found else None
+        last = graph.size - 1
+        self.score = graph.task(last).score if graph.is_local(last) else None
 
     def close(self) -> None:
         """Give back the communicator."""
@@ -159,17 +139,16 @@ class Alignment:
         owners = (task // columns % self._runtime.size for task in range(places.size))
         graph: tarragon.VectorGraph[BlockTask] = tarragon.VectorGraph(
             self._runtime,
-            lambda task: BlockTask(self._block(*divmod(task, columns)), *divmod(task, columns)),
+            lambda task: BlockTask(self._block(*divmod(task, columns))),
             places,
             tarragon.SparseDistribution(owners, self._runtime.size),
         )
-        largest = 4 * (max(map(len, self._columns)) + 1)
         for task in graph:
             below, beside = places.next(task.id, 0), places.next(task.id, 1)
             if below is not None:
-                task.down = task.connect(below, max_size=largest)
+                task.connect(below, max_size=task.line.nbytes)
             if beside is not None:
-                task.along = task.connect(beside, max_size=4 * max(map(len, self._rows)))
+                task.connect(beside, max_size=task.left.nbytes)
         return graph
 
     def _panel_graph(self) -> Any:
@@ -186,5 +165,5 @@ class Alignment:
         for task in graph:
             below = places.next(task.id)
             if below is not None:
-                task.down = task.connect(below, max_size=4 * (max(map(len, self._columns)) + 1))
+                task.connect(below, max_size=task.line.nbytes)
         return graph

@@ -6,7 +6,7 @@ from typing import Any
 
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import json_line
-from runner.apps.ring.options import Options, parse
+from runner.apps.ring.options import TASKS, Options, parse
 from runner.apps.ring.variants import run_mpi, run_tarragon
 
 
@@ -20,7 +20,7 @@ def main(comm: Any, arguments: list[str]) -> int:
         if comm.rank == 0:
             print(options.help)
         return 0
-    run = run_tarragon if options.variant == "tarragon" else run_mpi
+    run = run_tarragon if options.variant in TASKS else run_mpi
     everyone = comm.gather(run(comm, options))
     code: int = comm.bcast(_print(options, everyone) if comm.rank == 0 else 0)
     return code
@@ -29,7 +29,7 @@ def main(comm: Any, arguments: list[str]) -> int:
 def _print(options: Options, everyone: list[tuple[float, bool]]) -> int:
     seconds = max(spent for spent, _ in everyone)
     right = all(good for _, good in everyone)
-    places = options.tasks if options.variant == "tarragon" else len(everyone)
+    places = options.tasks if options.variant in TASKS else len(everyone)
     hops = options.laps * places
     latency_us = seconds / hops * 1e6
     print(

@@ -10,8 +10,8 @@ from runner.apps.common_errors import AppUsageError
 from runner.apps.common_mated import level_of
 from runner.apps.common_options import OptionParser, positive
 
-VARIANTS = ("mpi", "tarragon")
-TASKS = ("tarragon",)
+VARIANTS = ("mpi", "tarragon", "compiled")
+TASKS = ("tarragon", "compiled")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,16 +36,17 @@ def parse(arguments: list[str], ranks: int) -> Options:
     """The options; raises :class:`AppUsageError`."""
     parser = OptionParser("python -m runner.apps.ring", "Send a message round a ring.")
     add = parser.add_argument
-    add("--variant", default="mpi", help="mpi (one place for each rank), tarragon (tasks)")
+    add("--variant", default="mpi",
+        help="mpi (a place a rank), tarragon (tasks), compiled (compiled tasks)")  # fmt: skip
     add("--size", type=positive, default=8, metavar="BYTES", help="bytes of the message; default 8")
     add("--laps", type=positive, default=1000, metavar="N", help="timed laps; default 1000")
     add("--tasks", type=positive, default=None, metavar="N",
-        help="places of the ring with --variant tarragon; default: one for each rank")  # fmt: skip
+        help="places of the ring of tasks; default: one for each rank")  # fmt: skip
     tarragon.add_arguments(parser)
     given = parser.parse_args(arguments)
-    config = common_tarragon.config_of(given, VARIANTS, TASKS)
+    config = common_tarragon.config_of(given, VARIANTS, TASKS, ("compiled",))
     if given.variant == "mpi" and given.tasks is not None:
-        raise AppUsageError("--tasks needs --variant tarragon")
+        raise AppUsageError("--tasks needs --variant tarragon or --variant compiled")
     if given.variant == "mpi" and ranks < 2 and not given.help:
         raise AppUsageError("--variant mpi needs at least 2 ranks; start it with mpirun -n 2")
     tasks = given.tasks or ranks

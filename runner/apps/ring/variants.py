@@ -89,14 +89,46 @@ class RingTask(tarragon.Task):
         return f"waits for the message, {self._laps} laps to go"
 
 
+class CompiledRingTask(tarragon.CompiledTask):
+    """The same as machine code: task 0 begins a lap, and checks the last one."""
+
+    dtype = np.uint8
+
+    def __init__(self, number: int, laps: int) -> None:
+        super().__init__(steps=laps + 1)
+        self.first = number == 0
+        self.wrong = np.zeros(1, np.int64)
+        """Messages that were not those of their lap."""
+
+    @property
+    def right(self) -> bool:
+        return not self.wrong[0]
+
+    def connect(self, other: tarragon.Task | int, **attributes: Any) -> tarragon.Dependency:
+        # Each lap ends with the message that begins the next one.
+        return super().connect(other, delay=int(other == 0), **attributes)
+
+    def compute(self, step: int) -> None:
+        """Take the message of this lap and send it on."""
+        arrived = step - 1 if self.first else step
+        onwards = self.outputs[step % 2]
+        if arrived >= 0:
+            buffer = self.inputs[arrived % 2]
+            if buffer[0] != arrived % 251:
+                self.wrong[0] += 1
+            for n in range(len(buffer)):
+                onwards[n] = buffer[n]
+        onwards[0] = step % 251
+
+
 def run_tarragon(comm: Any, options: Options) -> tuple[float, bool]:
     """As :func:`run_mpi`, with tasks."""
     runtime = tarragon.Tarragon(comm, options.config)
     seconds, right = 0.0, True
     for laps in (2, options.laps):  # Once before the clock starts.
-        graph = tarragon.VectorGraph(
+        graph: tarragon.VectorGraph[Any] = tarragon.VectorGraph(
             runtime,
-            lambda number, laps=laps: RingTask(number, options.size, laps),  # type: ignore[misc]
+            lambda number, laps=laps: _task(options, number, laps),  # type: ignore[misc]
             tarragon.IdentityMap(options.tasks),
         )
         graph.accept(tarragon.OneNeighborConnector(0, 1, periodic=True, max_size=options.size))
@@ -106,3 +138,9 @@ def run_tarragon(comm: Any, options: Options) -> tuple[float, bool]:
         right = right and all(task.right for task in graph)
     runtime.finalize()
     return seconds, right
+
+
+def _task(options: Options, number: int, laps: int) -> RingTask | CompiledRingTask:
+    if options.variant == "compiled":
+        return CompiledRingTask(number, laps)
+    return RingTask(number, options.size, laps)

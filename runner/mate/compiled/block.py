@@ -24,8 +24,8 @@ from runner.mate.compiled.state import (
     number_type,
     tuples_type,
 )
-from runner.mate.context import Context
 from runner.mate.errors import MateError
+from runner.mate.place import Place
 from runner.native.arena import Arena
 from runner.native.c_function import CFunction
 
@@ -34,7 +34,7 @@ Zeros = Callable[[int, Any], NDArray[Any]]
 """Makes an array of this length and type."""
 Regions = tuple[int, ...]
 """Numbers of regions, in ascending order."""
-Messages = Callable[[Context], tuple[int, int, int, int, int]]
+Messages = Callable[[Place], tuple[int, int, int, int, int]]
 """Gives five addresses: a context's record, and where the addresses of four functions are.
 
 One starts messages, three are for time. The first is ``void start(record, incoming, address, count,
@@ -386,7 +386,7 @@ class _FunctionSlot(_Slot):
 class _RankSlot(_Slot):
     def __init__(self, words: Words, messages: Messages) -> None:
         self._words, self.messages = words, messages
-        self._context: Context | None = None
+        self._context: Place | None = None
         self._addresses: tuple[int, ...] = ()
 
     def same(self, value: Any) -> bool:
@@ -394,7 +394,7 @@ class _RankSlot(_Slot):
         return known and self.messages(value) == self._addresses
 
     def load(self, value: Any) -> bool:
-        if not isinstance(value, Context):
+        if not isinstance(value, Place):
             return False
         self._addresses = self.messages(value)
         self._words[:OWN] = self._addresses

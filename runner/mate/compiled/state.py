@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from runner.mate.compiled.source import Refusal, RegionSource
 from runner.mate.compiled.uses import METHODS, Role, Use
-from runner.mate.context import Context
 from runner.mate.errors import MateError
+from runner.mate.place import Place
 from runner.native.c_function import CFunction
 from runner.native.words import KINDS
 
@@ -171,7 +171,7 @@ def state_type(state: Any, uses: dict[str, Use], known: Iterable[StateType] = ()
     :class:`MateError` for an attribute that is missing or cannot be packed, and
     :class:`GraphError` for a use of the context that compiled code does not have.
     """
-    if isinstance(state, Context):
+    if isinstance(state, Place):
         for name, use in uses.items():
             _check_member(name, use.source, use.node)
         return StateType((("", Rank()),))
@@ -215,7 +215,7 @@ def _guessed_column(role: Role | None) -> Number | Array:
 
 
 def _attribute(value: Any, name: str, use: Use) -> Attribute:
-    if isinstance(value, Context):
+    if isinstance(value, Place):
         for member, (source, node) in use.members.items():
             _check_member(member, source, node)
         return Rank()
@@ -272,12 +272,18 @@ def array_type(array: NDArray[Any]) -> Array | None:
     """The type of an array; None if compiled code cannot use it."""
     if type(array) not in (np.ndarray, np.memmap):
         return None
-    element = array.dtype
-    if element.name not in KINDS or not element.isnative or not array.flags.aligned:
+    element, flags = _element(array.dtype), array.flags
+    if element is None or not flags.aligned:
         return None
-    flags = array.flags
     layout = "C" if flags.c_contiguous else "F" if flags.f_contiguous else "A"
-    return Array(element.name, array.ndim, layout, not flags.writeable)
+    return Array(element, array.ndim, layout, not flags.writeable)
+
+
+@functools.cache
+def _element(kind: np.dtype[Any]) -> str | None:
+    """The name of the elements' type; None if compiled code does not know it."""
+    # numpy makes the name anew each time.
+    return kind.name if kind.name in KINDS and kind.isnative else None
 
 
 def _array(array: NDArray[Any], name: str, use: Use) -> Array:
