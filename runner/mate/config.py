@@ -170,8 +170,8 @@ class Config:
         return (local % x, local // x % y, local // (x * y))
 
 
-MAX_LOCAL_RANKS = 256
-"""Largest number of ranks per process, as in the original (Martin 2018, chapter 4)."""
+MAX_LOCAL_RANKS = 4096
+"""Largest number of ranks per process; the original has 256 (Martin 2018, chapter 4)."""
 
 
 class RankMap:

@@ -259,7 +259,6 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         "`idle_sleep` | microseconds | {}, {} |",
         (Config.idle_spin_us, Config.idle_sleep_us),
     ),
-    ("spaces", "at most {} ranks per process", (MAX_LOCAL_RANKS,)),
     # features, micro, testbed
     ("features", "run is repeated ({} runs at most)", (tracing.ATTEMPTS,)),
     (
