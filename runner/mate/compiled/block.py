@@ -434,6 +434,5 @@ def _fits(wanted: Array, found: Array | None) -> bool:
 
 def _describe(array: NDArray[Any], words: Words) -> None:
     """Write an array's address, extents and strides (bytes)."""
-    words[0] = array.ctypes.data
-    words[1 : 1 + array.ndim] = array.shape
-    words[1 + array.ndim : 1 + 2 * array.ndim] = array.strides
+    address = array.__array_interface__["data"][0]
+    words[: 1 + 2 * array.ndim] = (address, *array.shape, *array.strides)

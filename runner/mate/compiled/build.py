@@ -62,6 +62,8 @@ class CompiledGraph:
                 if not region.optional:
                     raise
                 self._fall_back(region.index, error)
+        self._merged: dict[Regions, dict[str, Use]] = {}
+        """The attributes that several regions use."""
         self._code: dict[tuple[StateType, Regions], tuple[int | None, ...]] = {}
         self._kernels: dict[tuple[StateType, Regions], kernels.Kernels] = {}
         self._talking: dict[int, bool] = {}
@@ -226,8 +228,9 @@ class CompiledGraph:
     def _entries(self, state: Any, regions: Regions) -> tuple[StateType, tuple[int | None, ...]]:
         """The type of the state as these regions see it, and the address of each region's code."""
         with self._lock:
-            uses = merged(self._uses[number] for number in regions)
-            key = self._state_type(state, uses), regions
+            if regions not in self._merged:
+                self._merged[regions] = merged(self._uses[number] for number in regions)
+            key = self._state_type(state, self._merged[regions]), regions
             entries = self._code.get(key)
             if entries is None:
                 entries = self._code[key] = self._load(*key)
