@@ -60,6 +60,17 @@ def agree(comm: Any, action: Callable[[], T]) -> T:
     return outcome
 
 
+def require_funneled(variant: str) -> None:
+    """Refuse a variant with threads if MPI did not grant their level.  Raises :class:`AppError`."""
+    from mpi4py import MPI
+
+    if MPI.Query_thread() < MPI.THREAD_FUNNELED:
+        raise AppError(
+            f"--variant {variant} needs the MPI thread level 'funneled', which this MPI library "
+            "does not grant; choose another variant"
+        )
+
+
 def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:
     """Start MPI, call ``body(world)`` on every rank and end the process with its return value.
 

@@ -17,13 +17,19 @@ def cpu_mask() -> CpuSet:
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
-def check_affinity(workers: int, cpus: CpuSet, affinity: str, error: type[RunnerError]) -> None:
-    """Refuse more workers than CPUs; raises ``error``."""
+def check_affinity(
+    workers: int,
+    cpus: CpuSet,
+    affinity: str,
+    error: type[RunnerError],
+    switch: str = "--workers",
+) -> None:
+    """Refuse more workers than CPUs; raises ``error``, which names ``switch``."""
     if affinity != "none" and workers > len(cpus):
         raise error(
-            f"--workers {workers}, but this process may use only {len(cpus)} CPUs "
+            f"{switch} {workers}, but this process may use only {len(cpus)} CPUs "
             f"({', '.join(map(str, cpus))}): give mpirun --bind-to none (or a wider --bind-to and "
-            "--map-by with PE=), use fewer workers, or switch pinning off with --affinity none"
+            "--map-by with PE=), use fewer, or switch pinning off with --affinity none"
         )
 
 

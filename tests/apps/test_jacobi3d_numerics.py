@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from autotune.config.app import load_app
+from runner.apps.common_box import box_cells
 from runner.apps.common_errors import AppUsageError
+from runner.apps.common_faces import copier
 from runner.apps.common_grid import show_shape, split
 from runner.apps.jacobi3d.block import Block, serial_block
-from runner.apps.jacobi3d.faces import box_cells, face_of
+from runner.apps.jacobi3d.faces import face_of
 from runner.apps.jacobi3d.inputs import INPUTS, stored_residual
 from runner.apps.jacobi3d.options import parse
 from runner.apps.jacobi3d.problem import (
@@ -213,12 +215,12 @@ def test_pack_and_unpack_are_inverse() -> None:
     boxes = [face_of(block.whole, axis, side, ghost=False) for axis in range(3) for side in (0, 1)]
     places = np.cumsum([0] + [box_cells(b) for b in boxes]).tolist()
     buffer = np.full(places[-1] + 1, np.nan)
-    block.copier("pack", buffer, zip(places, boxes, strict=False))[0]()
+    copier("pack", block.fields, buffer, zip(places, boxes, strict=False))[0]()
     for place, (z0, z1, y0, y1, x0, x1) in zip(places, boxes, strict=False):
         wanted = block.fields[0][z0:z1, y0:y1, x0:x1].ravel()
         assert same_bits(buffer[place : place + wanted.size], wanted)
     assert np.isnan(buffer[-1])
-    block.copier("unpack", buffer, zip(places, boxes, strict=False))[1]()
+    copier("unpack", block.fields, buffer, zip(places, boxes, strict=False))[1]()
     filled = np.zeros(block.fields[1].shape, dtype=bool)
     for z0, z1, y0, y1, x0, x1 in boxes:
         filled[z0:z1, y0:y1, x0:x1] = True

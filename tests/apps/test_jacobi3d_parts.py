@@ -11,13 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from runner.apps.common_box import Box, box_cells, cut
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_layout import Layout, make_layout
 from runner.apps.common_meter import Meter
-from runner.apps.jacobi3d.block import Block, Box, Call
-from runner.apps.jacobi3d.faces import box_cells, cut, split_phase
+from runner.apps.common_team import Team
+from runner.apps.jacobi3d.block import Block, Call
+from runner.apps.jacobi3d.faces import split_phase
 from runner.apps.jacobi3d.options import VARIANTS, parse, thread_level
-from runner.apps.jacobi3d.team import Team
 
 grids = st.tuples(*[st.integers(1, 3)] * 3)
 spare = st.tuples(*[st.integers(0, 3)] * 3)

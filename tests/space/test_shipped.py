@@ -18,6 +18,7 @@ SHIPPED = (
     "mate-cloverleaf3d",
     "mate-flowcart",
     "mate-jacobi3d",
+    "minighost",
     "null",
     "openmpi",
     "openmpi-pml",

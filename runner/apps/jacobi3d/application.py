@@ -9,6 +9,8 @@ from runner.apps.common_layout import Layout
 from runner.apps.common_mated import helped, largest, told, typical
 from runner.apps.common_meter import Timed, breakdown
 from runner.apps.common_mpi import agree
+from runner.apps.common_serial import compare_with_serial
+from runner.apps.jacobi3d.block import serial_block
 from runner.apps.jacobi3d.inputs import stored_residual
 from runner.apps.jacobi3d.options import Options, parse
 from runner.apps.jacobi3d.output import Solved, print_result
@@ -16,7 +18,6 @@ from runner.apps.jacobi3d.problem import check_size
 from runner.apps.jacobi3d.variants import Solver, layout_of, make_solver
 from runner.apps.jacobi3d.verify import (
     Verdict,
-    compare_with_serial,
     global_residual,
     judge_residual,
 )
@@ -76,7 +77,9 @@ def _verify(comm: Any, options: Options, solver: Solver, at_start: float) -> Ver
         return Verdict(None, value, expected, f"residual {value!r} unchecked: --verify none")
     verdict = judge_residual(value, at_start, expected)
     if options.verify == "full" and verdict.verified is not False:
-        difference = compare_with_serial(comm, solver.blocks, options.iterations)
+        difference = compare_with_serial(
+            comm, solver.blocks, lambda: serial_block(options.size, options.iterations).interior
+        )
         message = difference or f"residual {value!r}, every bit as in the serial run"
         return Verdict(difference is None, value, expected, message)
     return verdict

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.apps.common_box import Box as Box
+from runner.apps.common_box import box_of
 from runner.apps.common_grid import Shape
 from runner.apps.jacobi3d.problem import DEPTH, WEIGHTS, initial_field
 from runner.native.kernels import Kernels, load, scalars
 from runner.native.openmp import ParallelRegion
 
 Call = Callable[[], None]
-Box = tuple[int, int, int, int, int, int]
-"""z0, z1, y0, y1, x0, x1 in indices of the field, upper bounds excluded."""
 
 
 def kernels() -> Kernels:
-    """The compiled kernels.  Raises :class:`runner.errors.RunnerError`."""
+    """The compiled kernel.  Raises :class:`runner.errors.RunnerError`."""
     return load("runner.apps.jacobi3d.kernels")
 
 
@@ -44,16 +44,11 @@ class Block:
     @property
     def whole(self) -> Box:
         """All cells of the block without the ghosts."""
-        x, y, z = (n + DEPTH for n in self.cells)
-        return (DEPTH, z, DEPTH, y, DEPTH, x)
+        return self.box_of(self.start, self.stop)
 
     def box_of(self, start: Shape, stop: Shape) -> Box:
         """Cells of the grid (x, y, z; stop excluded) as a box of the fields."""
-        (x0, y0, z0), (x1, y1, z1) = (
-            tuple(n - a + DEPTH for n, a in zip(corner, self.start, strict=True))
-            for corner in (start, stop)
-        )
-        return (z0, z1, y0, y1, x0, x1)
+        return box_of(start, stop, self.start, DEPTH)
 
     @property
     def interior(self) -> NDArray[np.float64]:
@@ -102,19 +97,6 @@ class Block:
         """The box in the form that :func:`runner.apps.jacobi3d.stencil.update` takes."""
         planes, rows, row = self.fields[0].shape
         return scalars([row, row * rows, row * rows * planes, self._cache_block, *box])
-
-    def copier(
-        self, kernel: str, buffer: NDArray[np.float64], boxes: Iterable[tuple[int, Box]]
-    ) -> tuple[Call, Call]:
-        """``pack`` or ``unpack`` for boxes with their positions in the buffer, for both fields."""
-        placed = [(place, *box) for place, box in boxes]
-        head = [*self.fields[0].shape, len(buffer), len(placed)]
-        table = scalars(head + [number for line in placed for number in line])
-        a, b = self.fields
-        return (
-            self._kernels.bind(kernel, a, buffer, table),
-            self._kernels.bind(kernel, b, buffer, table),
-        )
 
 
 def serial_block(size: Shape, iterations: int) -> Block:

@@ -10,10 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from runner import mate
+from runner.apps.common_box import Box
+from runner.apps.common_faces import Message
 from runner.apps.common_layout import Face, Layout
 from runner.apps.common_meter import SAMPLE, Timed, meter_of
-from runner.apps.jacobi3d.block import Block, Box
-from runner.apps.jacobi3d.faces import Faces, Message
+from runner.apps.jacobi3d.block import Block
+from runner.apps.jacobi3d.faces import Faces
 
 
 class Part:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from runner import mate, tarragon
 from runner.apps import common_tarragon
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_grid import Shape, parse_shape
+from runner.apps.common_grid import Shape, parse_shape, parse_size
 from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.jacobi3d.inputs import INPUTS
@@ -114,8 +114,7 @@ def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int
     if chosen is not None:
         return chosen, INPUTS[chosen].size, INPUTS[chosen].iterations
     assert size is not None
-    cube = size if "x" in size.lower() else f"{size}x{size}x{size}"
-    return None, parse_shape(cube, "--size", 3), DEFAULT_ITERATIONS
+    return None, parse_size(size, "--size"), DEFAULT_ITERATIONS
 
 
 def _config(given: Namespace) -> mate.Config:

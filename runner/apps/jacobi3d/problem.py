@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_errors import AppUsageError
-from runner.apps.common_grid import Shape, show_shape
+from runner.apps.common_decay import check_updates, most_updates
+from runner.apps.common_grid import Shape
 
 DEPTH = 2
 """Ghost cells on every side: the reach of the 13-point star."""
@@ -60,17 +60,11 @@ def _profile(cells: NDArray[np.int64], n: int, lean: float) -> NDArray[np.float6
 
 
 def check_size(size: Shape, iterations: int) -> None:
-    """Refuse a run whose field would vanish below the range of doubles.
+    """Refuse a run whose field would vanish.
 
-    The slowest wave decays by a known factor. Once the squares of the residual underflow, nothing
-    can be verified, and denormal numbers distort the times. Raises :class:`AppUsageError`.
+    Raises :class:`runner.apps.common_errors.AppUsageError`.
     """
-    limit = most_iterations(size)
-    if iterations > limit:
-        raise AppUsageError(
-            f"--iterations {iterations} are too many for {show_shape(size)} cells: the field would "
-            f"vanish below the range of double precision; use at most {limit}, or a larger size"
-        )
+    check_updates("--iterations", iterations, most_iterations(size), size)
 
 
 def most_iterations(size: Shape) -> int:
@@ -78,4 +72,4 @@ def most_iterations(size: Shape) -> int:
     angles = [math.pi / (n + 1) for n in size]
     centre, near, far = WEIGHTS
     factor = centre + sum(2 * near * math.cos(a) + 2 * far * math.cos(2 * a) for a in angles)
-    return int(-140 * math.log(10) / math.log(abs(factor)))
+    return most_updates(factor)

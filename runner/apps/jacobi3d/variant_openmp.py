@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from runner.apps.common_box import cut
 from runner.apps.common_layout import Layout
-from runner.apps.jacobi3d.faces import cut
 from runner.apps.jacobi3d.variant_mpi import BasicMPI
 
 

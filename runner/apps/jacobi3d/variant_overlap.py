@@ -12,9 +12,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from runner.apps.common_box import cut
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Meter
-from runner.apps.jacobi3d.faces import cut, split_phase
+from runner.apps.jacobi3d.faces import split_phase
 from runner.apps.jacobi3d.variant_mpi import BasicMPI
 
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from runner.apps.common_box import cut
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_team import Team
 from runner.apps.common_timed_part import TimedPart
 from runner.apps.jacobi3d.block import Block
-from runner.apps.jacobi3d.faces import cut
 from runner.apps.jacobi3d.halo import Halo
-from runner.apps.jacobi3d.team import Team
 
 
 class Threaded:

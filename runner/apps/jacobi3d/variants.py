@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from runner import mate
-from runner.apps.common_errors import AppError
 from runner.apps.common_layout import Layout, make_layout
 from runner.apps.common_meter import Timed
+from runner.apps.common_mpi import require_funneled
 from runner.apps.jacobi3d.block import Block
 from runner.apps.jacobi3d.options import MATED, Options
 from runner.apps.jacobi3d.problem import DEPTH
@@ -75,20 +75,10 @@ def make_solver(
         mate.world(config)  # MPI runs already; this checks whether it granted the thread level
         return _MATED[variant](comm, layout, options.block, config)
     if variant == "openmp":
-        _require_funneled(variant)
+        require_funneled(variant)
     if variant != "threads":
         return _PLAIN[variant](comm, layout, options.block)
-    _require_funneled(variant)
+    require_funneled(variant)
     affinity.check_affinity(config.workers, masks[number], config.affinity, mate.ConfigError)
     cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
     return Threaded(comm, layout, options.block, cpus)
-
-
-def _require_funneled(variant: str) -> None:
-    from mpi4py import MPI
-
-    if MPI.Query_thread() < MPI.THREAD_FUNNELED:
-        raise AppError(
-            f"--variant {variant} needs the MPI thread level 'funneled', which this MPI library "
-            "does not grant; choose another variant"
-        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from time import perf_counter
 from types import TracebackType
 
@@ -16,13 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.apps.common_meter import Meter
-from runner.apps.jacobi3d.block import Call, kernels
 from runner.errors import RunnerError
-from runner.native.kernels import scalars
+from runner.native.kernels import Kernels, load, scalars
 from runner.workers.affinity import pin
 
 _SPINS = 20_000
 """Number of looks at a flag (about 10 us) before the processor is offered to others."""
+
+
+def kernels() -> Kernels:
+    """The compiled flags.  Raises :class:`runner.errors.RunnerError`."""
+    return load("runner.apps.common_kernels")
 
 
 class Flag:
@@ -73,7 +77,10 @@ class Team:
     """
 
     def __init__(
-        self, tasks: Sequence[tuple[Call, Call]], cpus: Sequence[int | None], meters: list[Meter]
+        self,
+        tasks: Sequence[Sequence[Callable[[], None]]],
+        cpus: Sequence[int | None],
+        meters: list[Meter],
     ) -> None:
         self._tasks, self._cpus, self._meters = tasks, cpus, meters
         self._go = Flag()

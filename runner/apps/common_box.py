@@ -1,0 +1,67 @@
+"""Boxes of cells in the indices of an array [z][y][x] with ghost cells; faces and parts of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from runner.apps.common_grid import Shape, coordinates, split
+
+Box = tuple[int, int, int, int, int, int]
+"""z0, z1, y0, y1, x0, x1 in indices of the array, upper bounds excluded."""
+
+Bounds = list[tuple[int, int]]
+"""The bounds of a box along x, y, z."""
+
+
+def box_cells(box: Box) -> int:
+    """The number of cells of a box."""
+    z0, z1, y0, y1, x0, x1 = box
+    return math.prod((z1 - z0, y1 - y0, x1 - x0))
+
+
+def bounds_of(box: Box) -> Bounds:
+    z0, z1, y0, y1, x0, x1 = box
+    return [(x0, x1), (y0, y1), (z0, z1)]
+
+
+def box_within(bounds: Sequence[tuple[int, int]]) -> Box:
+    """The inverse of :func:`bounds_of`."""
+    (x0, x1), (y0, y1), (z0, z1) = bounds
+    return (z0, z1, y0, y1, x0, x1)
+
+
+def box_of(start: Shape, stop: Shape, origin: Shape, depth: int) -> Box:
+    """Cells of the grid (x, y, z; stop excluded) as a box of an array.
+
+    The array's first cell without its ``depth`` ghosts is the cell ``origin`` of the grid.
+    """
+    return box_within(
+        [(a - o + depth, b - o + depth) for a, b, o in zip(start, stop, origin, strict=True)]
+    )
+
+
+def face_of(box: Box, axis: int, side: int, ghost: bool, depth: int) -> Box:
+    """The ``depth`` layers at a face (``side`` 0 low, 1 high) of a box, or just outside it."""
+    bounds = bounds_of(box)
+    low, high = bounds[axis]
+    first = low - (depth if ghost else 0) if side == 0 else high - (0 if ghost else depth)
+    bounds[axis] = (first, first + depth)
+    return box_within(bounds)
+
+
+def cut(box: Box, grid: Shape) -> list[Box]:
+    """The box in parts, in the order of :func:`coordinates`; parts without cells are left out."""
+    bounds = bounds_of(box)
+    parts = []
+    for index in range(math.prod(grid)):
+        ranges = [
+            split(high - low, p, c)
+            for (low, high), p, c in zip(bounds, grid, coordinates(index, grid), strict=True)
+        ]
+        parts.append(
+            box_within(
+                [(low + a, low + b) for (low, _), (a, b) in zip(bounds, ranges, strict=True)]
+            )
+        )
+    return [part for part in parts if box_cells(part)]

@@ -1,0 +1,1 @@
+"""Heat in a box by a 7-point stencil over several variables, after Mantevo's miniGhost."""

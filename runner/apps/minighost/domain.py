@@ -1,0 +1,133 @@
+"""One process's part of the grid: two fields with ghost cells, and what is done with its boxes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.apps.common_box import Box, bounds_of, box_of, face_of
+from runner.apps.common_faces import Faces
+from runner.apps.common_grid import Shape
+from runner.apps.minighost.problem import DEPTH, initial_field
+from runner.native.kernels import load, scalars
+
+Call = Callable[[], None]
+
+
+class Domain:
+    """Cells ``start`` to ``stop`` (x, y, z; stop excluded) of a grid of ``size`` cells.
+
+    ``fields`` are two arrays [variable][z][y][x] of doubles with :data:`DEPTH` ghost cells on every
+    side; ``fields[current]`` holds the newest values. Ghosts outside the grid are zero and stay so:
+    that is the boundary condition.
+
+    A box (:data:`runner.apps.common_box.Box`) is the whole domain or any block of it, in indices of
+    a variable's array; ``variables`` are the numbers of variables that follow each other. Raises
+    :class:`runner.errors.RunnerError` if there are no kernels.
+    """
+
+    def __init__(self, size: Shape, start: Shape, stop: Shape, variables: int) -> None:
+        self.size, self.start, self.stop, self.variables = size, start, stop, variables
+        self.cells = tuple(b - a for a, b in zip(start, stop, strict=True))
+        self._kernels = load("runner.apps.minighost.kernels")
+        shape = (variables, *(n + 2 * DEPTH for n in reversed(self.cells)))
+        # Written, not only reserved, so that the timed part touches no page for the first time.
+        self.fields = (np.full(shape, 0.0), np.full(shape, 0.0))
+        self.current = 0
+        self._lost: list[tuple[range, NDArray[np.float64]]] = []
+
+    @property
+    def whole(self) -> Box:
+        """All cells of the domain without the ghosts."""
+        return self.box_of(self.start, self.stop)
+
+    def box_of(self, start: Shape, stop: Shape) -> Box:
+        """Cells of the grid (x, y, z; stop excluded) as a box of the domain."""
+        return box_of(start, stop, self.start, DEPTH)
+
+    @property
+    def interior(self) -> NDArray[np.float64]:
+        """The newest values without the ghosts, a view [variable][z][y][x]."""
+        z0, z1, y0, y1, x0, x1 = self.whole
+        return self.fields[self.current][:, z0:z1, y0:y1, x0:x1]
+
+    def reset(self) -> None:
+        """Set the start values, and let no heat be lost; ghosts are zero until an exchange."""
+        for field in self.fields:
+            field.fill(0.0)
+        self.current = 0
+        for variable, values in enumerate(self.interior):
+            values[...] = initial_field(self.size, self.start, self.stop, variable)
+        for _, lost in self._lost:
+            lost.fill(0.0)
+
+    def advance(self, box: Box, variables: range) -> tuple[Call, Call]:
+        """A step of a box: from field 0 to 1, and from field 1 to 0.
+
+        The ghosts that the box reads must be new. Calls of different boxes or variables may run at
+        the same time.
+        """
+        _, planes, rows, row = self.fields[0].shape
+        length, total = row * rows * planes, self.fields[0].size
+        geometry = scalars(
+            [row, row * rows, length, variables.start, variables.stop, total, *box],
+        )
+        walls = self.walls(box)
+        table = scalars([len(walls), *(bound for wall in walls for bound in wall)])
+        lost = np.zeros(len(variables))
+        self._lost.append((variables, lost))
+        a, b = self.fields
+        return (
+            self._kernels.bind("advance", a, b, geometry, table, lost),
+            self._kernels.bind("advance", b, a, geometry, table, lost),
+        )
+
+    def walls(self, box: Box) -> list[Box]:
+        """The layers of cells of a box that lie beside the boundary of the grid."""
+        found = []
+        for axis, (low, high) in enumerate(bounds_of(box)):
+            origin = self.start[axis] - DEPTH
+            if origin + low == 0:
+                found.append(face_of(box, axis, 0, False, DEPTH))
+            if origin + high == self.size[axis]:
+                found.append(face_of(box, axis, 1, False, DEPTH))
+        return found
+
+    def faces(
+        self, box: Box, remote: Sequence[tuple[int, int, int]], variables: range, tag: int = 0
+    ) -> Faces:
+        """The messages of a box over ``remote`` faces (axis, side, other rank).
+
+        A message holds its face of each variable, variable after variable. Tags are ``tag`` to
+        ``tag + 5``.
+        """
+        _, planes, rows, row = self.fields[0].shape
+        a, b = (field.reshape(-1, rows, row) for field in self.fields)
+        begins = [variable * planes for variable in variables]
+        return Faces((a, b), box, remote, DEPTH, planes=begins, tag=tag)
+
+    def heat(self) -> list[float]:
+        """The sum of the newest values of each variable."""
+        return [math.fsum(rows.ravel().tolist()) for rows in self.interior.sum(axis=-1)]
+
+    def lost(self) -> list[float]:
+        """The heat of each variable that has left over the boundary of the grid since the reset."""
+        parts: list[list[float]] = [[] for _ in range(self.variables)]
+        for variables, lost in self._lost:
+            for variable, heat in zip(variables, lost.tolist(), strict=True):
+                parts[variable].append(heat)
+        return [math.fsum(heats) for heats in parts]
+
+
+def serial_domain(size: Shape, steps: int, variables: int) -> Domain:
+    """The whole grid in one domain after ``steps``; all variants must give its bits."""
+    domain = Domain(size, (0, 0, 0), size, variables)
+    domain.reset()
+    calls = domain.advance(domain.whole, range(variables))
+    for _ in range(steps):
+        calls[domain.current]()
+        domain.current = 1 - domain.current
+    return domain

@@ -1,0 +1,115 @@
+"""The exchange of a box's faces by plain MPI, in one of four orders of calls.
+
+S is a blocking send, R a blocking receive; I before it makes it nonblocking.
+
+- ``SR``: MPI_Send and MPI_Recv in turn. Along each axis the processes with an even place in the
+  process grid first exchange with the neighbour above, then with the one below, and they send
+  first; those with an odd place do the opposite. So each send meets a receive, and no size of
+  message can deadlock.
+- ``ISR``: all sends are started, then the messages are received one by one.
+- ``SIR``: all receives are posted, then the messages are sent one by one. Every process has posted
+  before it sends, so no send waits for ever.
+- ``ISIR``: all receives are posted and all sends started, then all are waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from runner.apps.common_faces import Faces, Message
+from runner.apps.common_grid import Shape
+from runner.apps.common_meter import Meter
+
+ORDERS = ("SR", "ISR", "SIR", "ISIR")
+
+POSTING = ("SIR", "ISIR")
+"""The orders whose receives are nonblocking."""
+
+Turn = tuple[Callable[..., None], Message, bool]
+"""A blocking call, its message, whether it sends."""
+
+
+class Exchange:
+    """The messages of some faces, made once before the steps.
+
+    ``place`` is the place of this process in the process grid. With ``prepost`` the receives of the
+    next exchange are posted at the end of each; it needs an order of :data:`POSTING`.
+    """
+
+    def __init__(self, comm: Any, faces: Faces, place: Shape, order: str, prepost: bool) -> None:
+        from mpi4py import MPI
+
+        self._comm, self._faces, self._prepost = comm, faces, prepost
+        self._wait = MPI.Request.Waitall
+        self._posts = order in POSTING
+        self._starts = order in ("ISR", "ISIR")
+        self._turns = _turns(comm, faces, place) if order == "SR" else None
+        self._posted: list[Any] = []
+        self.messages, self.bytes = len(faces.sends), faces.bytes
+        """Numbers of messages and bytes sent in one exchange."""
+
+    def run(self, field: int, meter: Meter, more: bool) -> None:
+        """Fill the ghosts of a field; ``more`` says whether another exchange will follow.
+
+        A call that sends counts as ``mpi``, one that receives or waits as ``waiting``.
+        """
+        receives = self._posted or self._post(meter)
+        meter.copy(self._faces.pack[field])
+        if self._turns is None:
+            self._transfer(receives, meter)
+        else:
+            self._take(self._turns, meter)
+        meter.copy(self._faces.unpack[field])
+        self._posted = self._post(meter) if self._prepost and more else []
+
+    def _post(self, meter: Meter) -> list[Any]:
+        if not self._posts:
+            return []
+        begin = perf_counter()
+        requests = [self._comm.Irecv(*message) for message in self._faces.receives]
+        meter.mpi += perf_counter() - begin
+        return requests
+
+    def _take(self, turns: list[Turn], meter: Meter) -> None:
+        """Send and receive in turn."""
+        for call, message, sends in turns:
+            begin = perf_counter()
+            call(*message)
+            if sends:
+                meter.mpi += perf_counter() - begin
+            else:
+                meter.waiting += perf_counter() - begin
+
+    def _transfer(self, receives: list[Any], meter: Meter) -> None:
+        """Send all and receive all; ``receives`` are the receives that are posted."""
+        comm, faces = self._comm, self._faces
+        begin = perf_counter()
+        sends = []
+        if self._starts:
+            sends = [comm.Isend(*message) for message in faces.sends]
+        else:
+            for message in faces.sends:
+                comm.Send(*message)
+        sent = perf_counter()
+        if not self._posts:
+            for message in faces.receives:
+                comm.Recv(*message)
+        self._wait(receives + sends)
+        meter.mpi += sent - begin
+        meter.waiting += perf_counter() - sent
+
+
+def _turns(comm: Any, faces: Faces, place: Shape) -> list[Turn]:
+    """The calls of the order ``SR``."""
+    turns = []
+    for axis, here in enumerate(place):
+        odd = here % 2
+        for side in (0, 1) if odd else (1, 0):
+            for number, face in enumerate(faces.remote):
+                if face == (axis, side):
+                    send = comm.Send, faces.sends[number], True
+                    receive = comm.Recv, faces.receives[number], False
+                    turns += [receive, send] if odd else [send, receive]
+    return turns

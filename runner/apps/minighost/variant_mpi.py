@@ -1,0 +1,73 @@
+"""Variant mpi: bulk-synchronous; all exchange boundary data, then all apply the stencil."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from runner.apps.common_grid import coordinates
+from runner.apps.common_layout import Layout
+from runner.apps.common_meter import Meter, Timed
+from runner.apps.common_timed_part import TimedPart
+from runner.apps.minighost.domain import Domain
+from runner.apps.minighost.exchange import Exchange
+from runner.apps.minighost.options import Options
+
+
+class Bulk:
+    """The solver of one process; :meth:`solve` may be called again after the domain is reset.
+
+    ``layout`` has the processes' parts of the grid, one for each process.
+    """
+
+    def __init__(self, comm: Any, options: Options, layout: Layout) -> None:
+        self._comm, self._groups = comm, options.groups
+        self.domain = Domain(layout.size, *layout.block(comm.rank), options.variables)
+        place = coordinates(comm.rank, layout.processes)
+        remote = [(f.axis, f.side, f.process) for f in layout.faces(comm.rank, 0)]
+        self._exchanges = [
+            Exchange(
+                comm,
+                self.domain.faces(self.domain.whole, remote, group, 6 * group.start),
+                place,
+                options.order,
+                options.prepost,
+            )
+            for group in self._groups
+        ]
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Make the calls of :meth:`_run`."""
+        whole = self.domain.whole
+        self._calls = [self.domain.advance(whole, group) for group in self._groups]
+
+    def solve(self, steps: int) -> Timed:
+        """Time the steps on this process, after a barrier.
+
+        One exchange comes before, so that the timed part opens no connection.
+        """
+        for exchange in self._exchanges:
+            exchange.run(self.domain.current, Meter(), False)
+        return self._run(steps)
+
+    def _run(self, steps: int) -> Timed:
+        meter = Meter()
+        with TimedPart(self._comm) as timed:
+            self._steps(steps, meter, lambda group, field: meter.run(self._calls[group][field]))
+        return self._timed(steps, timed.seconds, [meter])
+
+    def _steps(self, steps: int, meter: Meter, advance: Callable[[int, int], Any]) -> None:
+        """All steps; ``advance(group, field)`` moves a group of variables on from this field."""
+        domain, exchanges = self.domain, list(enumerate(self._exchanges))
+        for step in range(1, steps + 1):
+            field = domain.current
+            for group, exchange in exchanges:
+                exchange.run(field, meter, step < steps)
+                advance(group, field)
+            domain.current = 1 - field
+
+    def _timed(self, steps: int, seconds: float, meters: list[Meter]) -> Timed:
+        messages = steps * sum(exchange.messages for exchange in self._exchanges)
+        sent = steps * sum(exchange.bytes for exchange in self._exchanges)
+        return Timed(seconds, meters, [m.compute for m in meters], messages, sent)

@@ -1,0 +1,82 @@
+"""The command line of miniGhost, its inputs and its figure."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_grid import show_shape
+from runner.apps.common_layout import make_layout
+from runner.apps.minighost.inputs import INPUTS
+from runner.apps.minighost.options import VARIANTS, build_parser, parse, thread_level
+from runner.apps.minighost.output import grind_ns
+from runner.apps.minighost.problem import DEPTH
+
+
+def test_grind_time_is_by_the_cells_of_the_largest_process() -> None:
+    options = parse(["--size", "5x4x3", "--steps", "10", "--variables", "2"])
+    layout = make_layout(options.size, 2, (2, 1, 1), 1, None, DEPTH)
+    assert grind_ns(options, layout, 1e-6) == pytest.approx(1000 / (3 * 4 * 3 * 10 * 2))
+
+
+def test_options_of_a_named_input() -> None:
+    options = parse(["--input", "tiny", "--grid", "1X2x1", "--steps", "7"])
+    assert (options.size, options.steps, options.variables) == ((12, 10, 8), 7, 2)
+    assert options.grid == (1, 2, 1)
+    assert parse([]).input == "default"
+    sized = parse(["--size", "9"])
+    assert (sized.input, sized.size, sized.steps, sized.variables) == (None, (9, 9, 9), 20, 1)
+    assert parse(["--variables", "3"]).groups == [range(3)]
+    assert parse(["--variables", "3", "--messages", "variable"]).groups == [
+        range(0, 1),
+        range(1, 2),
+        range(2, 3),
+    ]
+    levels = {variant: parse(["--variant", variant]).thread_level for variant in VARIANTS}
+    assert levels == {"mpi": "single", "threads": "funneled"}
+    assert "--prepost" in build_parser().format_help()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--input no", "--input no is unknown; there are tiny, small"),
+        ("--input tiny --size 4", "exclude each other"),
+        ("--size 4x4", "--size 4x4: expected 3 whole numbers"),
+        ("--grid 2", "--grid 2: expected 3 whole numbers"),
+        ("--steps 0", "argument --steps: expected a whole number above 0"),
+        ("--variables none", "argument --variables: expected a whole number above 0"),
+        ("--variables 5462", "--variables 5462: expected at most 5461"),
+        ("--order RS", "argument --order: invalid choice: 'RS'"),
+        ("--messages all", "argument --messages: invalid choice: 'all'"),
+        ("--variant tpot", "argument --variant: invalid choice: 'tpot'"),
+        ("--order SR --prepost", "leave it out, or choose --order SIR or ISIR"),
+        ("--order ISR --prepost", "those of --order ISR do: leave it out"),
+        ("--threads 2", "--threads means nothing to --variant mpi: leave it out, or choose"),
+        ("--affinity none", "--affinity means nothing to --variant mpi"),
+        ("7", "unrecognized arguments: 7"),
+    ],
+)
+def test_wrong_options_are_named(options: str, words: str) -> None:
+    with pytest.raises(AppUsageError) as caught:
+        parse(options.split())
+    assert words in str(caught.value)
+    assert thread_level(options.split()) == "single"
+
+
+def test_configuration_names_the_inputs_of_the_program() -> None:
+    path = Path(__file__).parents[2] / "configs" / "apps" / "minighost.toml"
+    config = tomllib.loads(path.read_text(encoding="utf-8"))
+    assert list(config["inputs"]) == list(INPUTS)
+    assert config["default_input"] == parse([]).input
+    for name, chosen in INPUTS.items():
+        one = config["inputs"][name]
+        words: Sequence[str] = one["description"].split(", ")
+        assert words[0] == f"{show_shape(chosen.size)} cells"
+        assert words[1] == f"{chosen.variables} variable{'s' * (chosen.variables > 1)}"
+        assert words[2].split(":")[0] == f"{chosen.steps} steps"
+        assert tuple(one["facts"].values()) == chosen.size
