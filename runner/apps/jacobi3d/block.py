@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.apps.common_box import Box as Box
-from runner.apps.common_box import box_of
+from runner.apps.common_box import Box, box_of
 from runner.apps.common_grid import Shape
 from runner.apps.jacobi3d.problem import DEPTH, WEIGHTS, initial_field
 from runner.native.kernels import Kernels, load, scalars

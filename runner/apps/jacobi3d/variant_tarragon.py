@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from runner import tarragon
+from runner.apps.common_box import Box, box_cells, face_of
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Timed, meter_of
 from runner.apps.jacobi3d import regions
-from runner.apps.jacobi3d.block import Block, Box
-from runner.apps.jacobi3d.faces import box_cells, face_of
+from runner.apps.jacobi3d.block import Block
+from runner.apps.jacobi3d.problem import DEPTH
 from runner.native import library
 
 
@@ -28,8 +29,8 @@ class Cells(tarragon.GridTask):
         self.fields = block.fields
         self.cells = tuple(field.reshape(-1) for field in block.fields)
         self.geometry, self.weights = block.geometry(box), block.weights
-        self._own = {task: face_of(box, axis, side, ghost=False) for axis, side, task in remote}
-        self._ghosts = {task: face_of(box, axis, side, ghost=True) for axis, side, task in remote}
+        self._own = {task: face_of(box, axis, side, False, DEPTH) for axis, side, task in remote}
+        self._ghosts = {task: face_of(box, axis, side, True, DEPTH) for axis, side, task in remote}
         self.padding = padding
         self.kernels_s = np.zeros(3)
         """Seconds of the kernel; wall and CPU seconds of the steps that were sampled."""
