@@ -289,16 +289,10 @@ class NativeScheduler:
             self._compiled = True
         core = self.core
         graph = compiled_graph(part.graph)
-        start, count_as, seconds, cpu_seconds = core.called
+        graph.refuse_waits()
         block = graph.bind(
             state,
-            lambda context: (
-                core.ranks[context.local_rank],
-                start,
-                count_as,
-                seconds,
-                cpu_seconds,
-            ),
+            lambda context: (core.ranks[context.local_rank], *core.called),
             part.task.local,
             self._arena,
         )

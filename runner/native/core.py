@@ -47,7 +47,10 @@ _ENTRIES = 256
 """Regions that guests may run, of all graphs and types of states."""
 _ABSENT = ("call", "body", "realloc", "isend", "irecv", "testsome", "locations", "kinds", "others")
 """Words of a core that mean nothing in other processes: guests do not use them."""
-_CALLED = ("syscall", "yield_", "clock_gettime", "start", "count_as", "seconds", "cpu_seconds")
+_CALLED = (
+    *("syscall", "yield_", "clock_gettime", "swapcontext"),
+    *("start", "count_as", "seconds", "cpu_seconds", "wait", "transfer", "post", "take"),
+)
 """Words of a core that are addresses of functions, and different ones in each process."""
 _REQUESTS = 1024
 """Room for messages under way at the start; it grows."""
@@ -79,6 +82,8 @@ class Options:
     """Whether ready ranks wait by their priority."""
     service: bool = False
     """Whether one more thread polls messages, and does nothing else."""
+    patience: int = 0
+    """Looks for its messages before a region leaves its stack."""
 
 
 class Memory:
@@ -142,7 +147,7 @@ class Part:
     """
 
     def __init__(self, memory: Memory, address: int, order: Sequence[int]) -> None:
-        self._memory = memory
+        self.memory = memory
         self.address = address
         start, count = address + _nodes_at(len(order)), len(order)
         self.nodes = [start + order.index(n) * NODE.size for n in range(count)]
@@ -256,10 +261,16 @@ class Core:
         self.over: Callable[[int], int] = self._code.function("over")
         self.called = tuple(
             self.address + place
-            for place in (CORE.start, CORE.count_as, CORE.seconds, CORE.cpu_seconds)
+            for place in (
+                *(CORE.start, CORE.count_as, CORE.seconds, CORE.cpu_seconds),
+                *(CORE.wait, CORE.transfer, CORE.post, CORE.take),
+            )
         )
         """Where the addresses are of what compiled regions call: to start a message, to count
-        their time as another kind, to read the clock, and to read their worker's CPU time."""
+        their time as another kind, to read the clock, to read their worker's CPU time, to wait for
+        all messages, to start one and wait for it, to start one for a later execution, and to wait
+        for those."""
+        self.address_of = self._code.address
 
     def _fill(self, ranks: Sequence[int], options: Options) -> None:
         call, body = (ctypes.cast(c, ctypes.c_void_p).value or 0 for c in self._callbacks)
@@ -280,6 +291,12 @@ class Core:
             count_as=self._code.address("count_as"),
             seconds=self._code.address("seconds"),
             cpu_seconds=self._code.address("cpu_seconds"),
+            wait=self._code.address("wait_messages"),
+            transfer=self._code.address("transfer_message"),
+            post=self._code.address("post_message"),
+            take=self._code.address("take_messages"),
+            swapcontext=self._function("swapcontext"),
+            patience=options.patience,
             private=_PRIVATE_FUTEX if self._arena is None else 0,
             tick0=clock.tick0,
             crowded=int(options.crowded),

@@ -45,6 +45,7 @@ from runner.native.words import (
     PART,
     RANK,
     START,
+    WAITS,
     WORKER,
 )
 
@@ -148,8 +149,11 @@ def end_body(core: int, worker: int, part: int, node: int) -> None:
 @inner
 def requests_done(core: int, worker: int, node: int, count: int) -> None:
     """Some of the region's messages are complete."""
-    if add(node + NODE.pending, -count) == count:
+    before = add(node + NODE.pending, -count)
+    if before == count:
         finish(core, worker, node)
+    elif before == WAITS + count:
+        wake(core, load(node + NODE.rank), 0)
 
 
 @inner

@@ -26,6 +26,7 @@ from runner.native.atomic import (
     ticks,
 )
 from runner.native.clock import now, switch, thread_seconds
+from runner.native.fiber import live, post_ahead, resume, take_all, transfer, wait_all
 from runner.native.graph import (
     begin_turn,
     choose,
@@ -79,8 +80,10 @@ from runner.native.words import (
     RESUME,
     RUNNING,
     SCHEDULING,
+    SUSPENDED,
     VISIT_S,
     WAITING,
+    WAITS,
     WORKER,
     YIELDED,
 )
@@ -98,6 +101,11 @@ FUNCTIONS = {
     "count_as": "int64(int64, int64)",
     "seconds": "float64(int64)",
     "cpu_seconds": "float64(int64)",
+    "wait_messages": "void(int64)",
+    "transfer_message": "void(int64, int64, int64, int64, int64, int64, int64)",
+    "post_message": "void(int64, int64, int64, int64, int64, int64, int64)",
+    "take_messages": "void(int64)",
+    "live_on": "void(int64)",
     "post": "int64(int64, int64, int64, int64, int64, int64, int64, int64, int64)",
     "stop_all": "void(int64)",
     "call_poller": "void(int64)",
@@ -187,6 +195,14 @@ def _turn(core: int, worker: int, rank: int) -> None:
 def _run(core: int, worker: int, rank: int) -> int:
     """Run a rank until nothing of it is ready; returns whether its function has ended."""
     while True:
+        if load(rank + RANK.mode) == SUSPENDED:
+            node = load(rank + RANK.owner)
+            if peek(node + NODE.pending) != WAITS:
+                return 0
+            store(rank + RANK.mode, GRAPH)
+            if resume(core, worker, node) == 0:
+                return 0
+            _end_region(core, worker, rank, load(rank + RANK.owner), 0)
         if load(rank + RANK.mode) == GRAPH:
             part = load(rank + RANK.part)
             _run_regions(core, worker, rank, part)
@@ -227,6 +243,12 @@ def _run_regions(core: int, worker: int, rank: int, part: int) -> None:
         store(node + NODE.posted, 0)
         store(rank + RANK.owner, node)
         store(worker + WORKER.regions, load(worker + WORKER.regions) + 1)
+        if load(node + NODE.fiber) != 0:
+            if resume(core, worker, node) == 0:
+                return
+            _end_region(core, worker, rank, node, 0)
+            poll_if_due(core, worker, now(core, worker))
+            continue
         entry = load(node + NODE.entry)
         started = 0
         switch(core, worker, COMPUTE)
@@ -420,7 +442,7 @@ def _note_lapse(core: int, worker: int, rank: int, begin: float) -> None:
     put(event + EVENT.kind, LAPSE)
 
 
-# What Python calls; all but the last two by the worker that runs the rank.
+# What Python and compiled regions call.
 
 
 def enter(core: int, worker: int, part: int, count: int, first: int, step: int, lazy: int) -> None:
@@ -501,6 +523,35 @@ def seconds(rank: int) -> float:
 def cpu_seconds(rank: int) -> float:
     """CPU time of the worker that runs the rank, which calls this."""
     return thread_seconds(load(rank + RANK.core), load(rank + RANK.worker))
+
+
+def wait_messages(rank: int) -> None:
+    """See :func:`runner.native.fiber.wait_all`; compiled regions have the address of this."""
+    wait_all(rank)
+
+
+def transfer_message(
+    rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
+) -> None:
+    """See :func:`runner.native.fiber.transfer`; compiled regions have the address of this."""
+    transfer(rank, incoming, address, count, kind, peer, tag)
+
+
+def post_message(
+    rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
+) -> None:
+    """See :func:`runner.native.fiber.post_ahead`; compiled regions have the address of this."""
+    post_ahead(rank, incoming, address, count, kind, peer, tag)
+
+
+def take_messages(rank: int) -> None:
+    """See :func:`runner.native.fiber.take_all`; compiled regions have the address of this."""
+    take_all(rank)
+
+
+def live_on(fiber: int) -> None:
+    """See :func:`runner.native.fiber.live`; never returns."""
+    live(fiber)
 
 
 def post(

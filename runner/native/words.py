@@ -46,7 +46,8 @@ CORE = _record(
     tick0 second0 tick_s spin_s sleep_s crowded stealing random looks ordered service
     isend irecv testsome communicator kinds handle_size undefined direct tag_bits tag_top
     serial log log_space
-    start count_as seconds cpu_seconds
+    start count_as seconds cpu_seconds wait transfer post take
+    swapcontext patience
     private others place guest0 entries
     || live | idle | sleeping watcher | turns | stop
     | pending outside
@@ -63,7 +64,7 @@ CORE = _record(
 
 Where ranks are stolen between processes, the records are at the same addresses in all processes of
 a node, except for the words before ``live``: there each process has its own. ``start`` to
-``cpu_seconds``: what compiled regions call. ``private``: the flag of a futex within one process, or
+``take``: what compiled regions call. ``private``: the flag of a futex within one process, or
 0. ``others``: a table of the cores of the other processes (their number, then their addresses) or
 0. A worker of another process, a guest, has the record at ``guest0`` whose number is its own and
 its core's ``place``. ``entries``: a table of the regions' code in this process: their number and a
@@ -71,6 +72,8 @@ word, then for each ``shared`` of NODE and an address. ``open``: whether guests 
 ``guests``: those that are in.
 
 ``looks``: calls of a deep poll; 1 where all processes are on one node.
+
+``patience``: looks for its messages before a region leaves its stack.
 
 ``ordered``: whether ready ranks wait by their ``priority``.  ``service``: the record of a thread
 that only polls, or 0.
@@ -84,7 +87,7 @@ the first error and what it says.
 WORKER = _record(
     """core number rank turn kind since
     compute mpi buffering waiting scheduling
-    regions messages bytes stolen waiting_cpu dice time0 time1
+    regions messages bytes stolen waiting_cpu dice time0 time1 context
     | lock head tail ring mask
     | asleep""",
     "Worker",
@@ -93,6 +96,8 @@ WORKER = _record(
 
 ``since``: when the present ``kind`` of time began; then the seconds of the five kinds.
 ``stolen``: those of its ``regions`` that were of other processes' ranks.
+
+``context``: where its own stack is kept while it runs on a fiber's.
 
 ``ring``: the ranks ready for this worker, from ``head`` to ``tail``. ``asleep``: the futex word.
 """
@@ -121,7 +126,7 @@ PART = _record(
 """
 
 NODE = _record(
-    """part rank number word bit entry state remaining iteration step posted urgent shared
+    """part rank number word bit entry state remaining iteration step posted urgent shared fiber
     | lock done inputs outputs fan_in gate
     | unmet
     | pending""",
@@ -130,10 +135,17 @@ NODE = _record(
 """A region of a rank. ``entry``: its compiled code, 0 for Python. ``state``: what that code gets.
 
 ``shared``: a number that stands for the code in all processes; 0 if only its own may run it.
+``fiber``: the record of its own stack, or 0.
 
 ``unmet``: dependencies that the next execution waits for, and 1 while the region runs or its rank
 is not in the graph.
-``pending``: messages under way (negative while the body runs).
+``pending``: messages under way (negative while the body runs, with ``WAITS`` while it waits).
+"""
+
+FIBER = _record("context node single ahead ended", "Fiber")
+"""A stack and its region. ``single``: a node that stands for a message that the region waits for
+alone; ``ahead``: one for those that it posts for a later execution. ``ended``: whether the region's
+function has just returned.
 """
 
 EDGE = _record("value source target next_input next_output", "Edge")
@@ -147,8 +159,10 @@ EVENT = _record("kind time rank node execution worker posted", "Event")
 
 PARKED, QUEUED, RUNNING, WOKEN, ENDED = range(5)
 """States of a rank; ``WOKEN``: it runs, and something happened that it may wait for."""
-COROUTINE, GRAPH, REGION = range(3)
-"""Modes of a rank: resume its function, run regions, resume an ``async`` region."""
+COROUTINE, GRAPH, REGION, SUSPENDED = range(4)
+"""Modes of a rank: resume its function, run regions, resume an ``async`` region, or a fiber."""
+WAITS = 1 << 32
+"""Added to the messages under way of a region that waits for them."""
 OPEN, CLOSING, CLOSED = range(3)
 """Gate of a region: the entry has executions left, the last one runs, the last one has finished."""
 COMPUTE, MPI, BUFFERING, WAITING, SCHEDULING = range(5)

@@ -10,22 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from runner import mate
-from runner.mate.compiled import compiled_graph
-from runner.mate.place import Place
-from runner.native.core import Core, Part
-from runner.native.mpi_table import MessageTable, addresses
-from runner.native.words import NODE, RAN_TO_END, YIELDED
+from runner.mate.compiled.tasks import Tasks, message_table
+from runner.native.core import Core
+from runner.native.words import RAN_TO_END
 from runner.tarragon.errors import Deadlock, GraphError
 from runner.tarragon.task import DONE, Dependency, Task
-
-if TYPE_CHECKING:
-    from runner.mate.compiled import Block
 
 Buffers = list[NDArray[Any]]
 Ends = list[tuple[int, int, Buffers]]
@@ -111,8 +106,6 @@ class Steps:
         self, core: Core, tasks: Sequence[CompiledTask], comm: Any, serialized: bool
     ) -> None:
         self._core, self._tasks = core, tasks
-        self._blocks: list[Block] = []
-        self._parts: list[Part] = []
         self._arriving: list[Ends] = [[] for _ in tasks]
         self._leaving: list[Ends] = [[] for _ in tasks]
         self._places: dict[int, tuple[int, int]] = {}
@@ -124,14 +117,18 @@ class Steps:
         """Of every task in compiled code."""
         self._process = 0 if comm is None else int(comm.rank)
         self._processes = 1 if comm is None else int(comm.size)
+        self._bound = Tasks(core, self._process, self._processes, len(self._places))
         self._wire(comm)
         if comm is not None:
             self._open(comm)
-            core.messages(self._table(comm, serialized), list(self._places.values()))
+            most = 1 + max(place for _, place in self._places.values())
+            table = message_table(comm, most, serialized)
+            core.messages(table, list(self._places.values()))
         for place, task in enumerate(tasks):
             self._settle(place, task)
             task.vinit()
-            self._bind(place, task)
+            alone = not (self._arriving[place] or self._leaving[place])
+            self._bound.bind(task.id, task, [_COMPUTE] if alone else [_RECEIVE, _SEND, _COMPUTE])
         for place, task in enumerate(tasks):
             self._link(place, task)
 
@@ -209,55 +206,10 @@ class Steps:
         task.receivers, task.leaving_delays, leaving = _columns(self._leaving[place])
         task.arriving, task.leaving = arriving or none, leaving or none
 
-    def _table(self, comm: Any, serialized: bool) -> MessageTable:
-        from mpi4py import MPI
-
-        most = max(place for _, place in self._places.values()) + 1
-        bits = most.bit_length()
-        if 1 << 2 * bits > comm.Get_attr(MPI.TAG_UB):
-            raise GraphError(f"{most} compiled tasks on a process: MPI's tags cannot name so many")
-        return MessageTable(
-            process=self._process,
-            direct=False,
-            serialized=serialized,
-            tag_bits=bits,
-            tag_top=0,
-            **addresses(MPI, comm),
-        )
-
     # Regions and their dependencies.
 
-    def _bind(self, place: int, task: CompiledTask) -> None:
-        core = self._core
-        task.ctx = cast(
-            mate.Context,
-            Place(
-                rank=task.id,
-                local_rank=place,
-                size=len(self._places),
-                local_count=len(self._tasks),
-                process=self._process,
-                process_count=self._processes,
-                workers=len(core.workers),
-            ),
-        )
-        if not task.regions.compiled:
-            raise GraphError(
-                "MATE_CHECK=1 is for MATE's regions: compiled tasks do not run in Python"
-            )
-        start, count_as, seconds, cpu_seconds = core.called
-        words = core.ranks[place], start, count_as, seconds, cpu_seconds
-        block = compiled_graph(task.regions).bind(task, lambda _: words, place)
-        alone = not (self._arriving[place] or self._leaving[place])
-        wanted = [_COMPUTE] if alone else [_RECEIVE, _SEND, _COMPUTE]
-        part = core.part(place, len(wanted))
-        for index, region in enumerate(wanted):
-            part.compiled(index, block.entry(region), block.address)
-        self._blocks.append(block)
-        self._parts.append(part)
-
     def _link(self, place: int, task: CompiledTask) -> None:
-        link, (*remote, compute) = self._core.link, self._parts[place].nodes
+        link, (*remote, compute) = self._core.link, self._bound.parts[place].nodes
         if remote:
             arrived, sent = remote
             # A buffer is used again two messages later.
@@ -269,7 +221,7 @@ class Steps:
             process, other = self._places[edge.target]
             if process != self._process:
                 continue
-            target = self._parts[other].nodes[-1]
+            target = self._bound.parts[other].nodes[-1]
             if target == compute:
                 if edge.delay == 0:
                     raise GraphError(f"task {task.id} waits for a message of its own step")
@@ -281,21 +233,18 @@ class Steps:
     def turn(self, worker: int, place: int) -> int:
         """Begin a task, or end it when all its steps have run; raises what a step has raised."""
         task = self._tasks[place]
-        if task.last is None:
-            task.last = worker
-            part = self._parts[place].address
-            self._core.enter(self._core.workers[worker], part, task.steps, 0, 1, 0)
-            return YIELDED
-        self._blocks[place].check()
-        task.state = DONE
-        return RAN_TO_END
+        task.last = worker
+        answer = self._bound.turn(worker, place, task.steps)
+        if answer == RAN_TO_END:
+            task.state = DONE
+        return answer
 
     def deadlock(self) -> Deadlock:
         """Tasks of this process wait for each other, and no message is under way."""
         return Deadlock(
             [
-                f"task {task.id}: step {part.get(part.nodes[-1] + NODE.done)} of {task.steps}"
-                for task, part in zip(self._tasks, self._parts, strict=True)
+                f"task {task.id}: step {self._bound.done(place)} of {task.steps}"
+                for place, task in enumerate(self._tasks)
                 if task.state != DONE
             ]
         )

@@ -32,8 +32,7 @@ from runner.tarragon.message import Message
 from runner.tarragon.quiescence import Rounds
 from runner.tarragon.task import DONE, ERROR, EXEC, INIT, STATES, WAIT, Task
 from runner.tarragon.transport import Transport
-from runner.workers import affinity
-from runner.workers.native_clock import NativeClock
+from runner.workers.crew import Crew
 from runner.workers.timers import WorkerTimes
 
 _PAUSE_S = 20e-6
@@ -62,7 +61,6 @@ class Engine:
         self.config = config
         self.transport, self.rounds = transport, rounds
         self.failure: tuple[Task | None, BaseException] | None = None
-        self._cpus = cpus
         self._lock = threading.Lock()
         self._quiet = False
         """Whether nothing runs and nothing is under way anywhere."""
@@ -84,8 +82,7 @@ class Engine:
                 service=config.threads == "service" and (comm is not None or transport is not None),
             ),
         )
-        self.clocks = [NativeClock(self.core, worker) for worker in self.core.workers]
-        self._numbers = {worker: n for n, worker in enumerate(self.core.workers)}
+        self._crew = Crew(self.core, cpus, TarragonError, lambda error: self.fail(None, error))
         for place, task in enumerate(self.tasks):
             rank = self.core.ranks[place]
             self.core.memory.put(rank + RANK.priority, task.priority)
@@ -113,43 +110,18 @@ class Engine:
     def run(self) -> None:
         """Run until nothing can run any more, on all processes."""
         if self.config.threads == "single":
-            affinity.pin(None, TarragonError)
-            self.clocks[0].begin()
-            self.core.work(self.core.workers[0])
-            self.clocks[0].end()
+            self._crew.run_here()
         else:
-            self._run_threads()
+            self._crew.run()
         while self.rounds is not None and not self._quiet and self.failure is None:
             # All tasks have ended; the other processes may still run.
             self._poll(ended=True)
             time.sleep(_PAUSE_S)
         self.core.close()
 
-    def _run_threads(self) -> None:
-        threads = [
-            threading.Thread(target=self._work, args=(number, cpu), daemon=True)
-            for number, cpu in enumerate(self._cpus)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def _work(self, number: int, cpu: int | None) -> None:
-        try:
-            affinity.pin(cpu, TarragonError)
-            if number < len(self.clocks):
-                self.clocks[number].begin()
-                self.core.work(self.core.workers[number])
-                self.clocks[number].end()
-            else:
-                self.core.work(self.core.server)
-        except BaseException as error:
-            self.fail(None, error)
-
     def times(self) -> list[WorkerTimes]:
         """The times of each worker."""
-        return [clock.read() for clock in self.clocks]
+        return self._crew.times()
 
     # Messages.
 

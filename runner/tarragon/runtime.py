@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
@@ -30,6 +29,7 @@ from runner.tarragon.visitors import (
     SizeVisitor,
 )
 from runner.workers import affinity
+from runner.workers.failure import end_job
 from runner.workers.timers import WorkerTimes
 
 
@@ -236,21 +236,9 @@ class Tarragon:
 
     def _fail(self, task: Task | None, error: BaseException) -> None:
         """Raise the error; with several processes print it and end the job."""
-        if isinstance(error, TarragonError):
-            raised: TarragonError = error
-        else:
+        raised = error
+        if not isinstance(raised, TarragonError):
             who = "the runtime" if task is None else f"task {task.id}"
             text = f"{who} failed: {type(error).__name__}: {error}"
             raised = ExecutionError(text, -1 if task is None else task.id)
-            raised.__cause__ = error
-        if self.comm is None or self.size == 1:
-            raise raised
-        import sys
-
-        text = f"tarragon: process {self.id}: {raised}\n"
-        if raised is not error:
-            text += "".join(traceback.format_exception(error))
-        sys.stderr.write(text)
-        sys.stderr.flush()
-        sys.stdout.flush()
-        self.comm.Abort(getattr(raised, "exit_code", 1))
+        end_job(self.comm, "tarragon", raised, error)

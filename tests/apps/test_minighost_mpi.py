@@ -20,7 +20,7 @@ KEYS = {
     "compute_s", "mpi_s", "buffering_s", "waiting_s",
     "other_s", "end_s", "compute_cpu_s", "messages", "bytes", "rank_imbalance", "odf",
 }  # fmt: skip
-THREADS = "--variant threads --threads 2 --affinity none"
+THREADS = "--variant threads --workers 2 --affinity none"
 
 
 def exchanges() -> list[str]:
@@ -183,8 +183,8 @@ def test_what_keeps_the_heat_fails_the_comparison_of_bits(launch: Launch, what: 
     [
         (3, "--grid 2x2x1", "has 4 parts, but the program runs on 3 ranks"),
         (2, "--order SR --prepost", "--prepost needs receives that do not block"),
-        (1, "--variant threads --threads 200", "--threads 200, but this process may use only"),
-        (2, "--input tiny --variant threads --threads 999", "--threads 999 are too many for"),
+        (1, "--variant threads --workers 200", "--workers 200, but this process may use only"),
+        (2, "--input tiny --variant threads --workers 999", "--workers 999 are too many for"),
         (2, "--size 8 --steps 100000", "--steps 100000 are too many for 8x8x8 cells"),
     ],
 )

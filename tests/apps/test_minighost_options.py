@@ -56,7 +56,7 @@ def test_options_of_a_named_input() -> None:
         ("--variant tpot", "argument --variant: invalid choice: 'tpot'"),
         ("--order SR --prepost", "leave it out, or choose --order SIR or ISIR"),
         ("--order ISR --prepost", "those of --order ISR do: leave it out"),
-        ("--threads 2", "--threads means nothing to --variant mpi: leave it out, or choose"),
+        ("--workers 2", "--workers means nothing to --variant mpi: leave it out, or choose"),
         ("--affinity none", "--affinity means nothing to --variant mpi"),
         ("7", "unrecognized arguments: 7"),
     ],

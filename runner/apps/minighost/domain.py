@@ -70,6 +70,20 @@ class Domain:
         The ghosts that the box reads must be new. Calls of different boxes or variables may run at
         the same time.
         """
+        geometry, table, lost = self.tables(box, variables)
+        a, b = self.fields
+        return (
+            self._kernels.bind("advance", a, b, geometry, table, lost),
+            self._kernels.bind("advance", b, a, geometry, table, lost),
+        )
+
+    def tables(
+        self, box: Box, variables: range
+    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.float64]]:
+        """``geometry``, ``walls`` and ``lost`` of a box as :mod:`.stencil` takes them.
+
+        ``lost`` is counted by :meth:`lost` from now on.
+        """
         _, planes, rows, row = self.fields[0].shape
         length, total = row * rows * planes, self.fields[0].size
         geometry = scalars(
@@ -79,11 +93,7 @@ class Domain:
         table = scalars([len(walls), *(bound for wall in walls for bound in wall)])
         lost = np.zeros(len(variables))
         self._lost.append((variables, lost))
-        a, b = self.fields
-        return (
-            self._kernels.bind("advance", a, b, geometry, table, lost),
-            self._kernels.bind("advance", b, a, geometry, table, lost),
-        )
+        return geometry, table, lost
 
     def walls(self, box: Box) -> list[Box]:
         """The layers of cells of a box that lie beside the boundary of the grid."""

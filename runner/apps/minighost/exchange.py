@@ -21,11 +21,7 @@ from typing import Any
 from runner.apps.common_faces import Faces, Message
 from runner.apps.common_grid import Shape
 from runner.apps.common_meter import Meter
-
-ORDERS = ("SR", "ISR", "SIR", "ISIR")
-
-POSTING = ("SIR", "ISIR")
-"""The orders whose receives are nonblocking."""
+from runner.tpod.config import POSTING
 
 Turn = tuple[Callable[..., None], Message, bool]
 """A blocking call, its message, whether it sends."""
@@ -35,7 +31,7 @@ class Exchange:
     """The messages of some faces, made once before the steps.
 
     ``place`` is the place of this process in the process grid. With ``prepost`` the receives of the
-    next exchange are posted at the end of each; it needs an order of :data:`POSTING`.
+    next exchange are posted at the end of each; it needs an order whose receives do not block.
     """
 
     def __init__(self, comm: Any, faces: Faces, place: Shape, order: str, prepost: bool) -> None:

@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NoReturn
 
+from runner import tpod
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape, parse_size
 from runner.apps.common_mated import chosen_input, level_of
 from runner.apps.common_options import OptionParser, positive
-from runner.apps.minighost.exchange import ORDERS, POSTING
 from runner.apps.minighost.inputs import INPUTS, Input
 from runner.mate.config import AFFINITIES
+from runner.tpod.config import CALLS, POSTING, QUEUES, THREAD_LEVELS
 
 VARIANTS = {
     "mpi": "each process sweeps its cells by itself",
-    "threads": "--threads threads share the sweep of a process",
+    "threads": "--workers threads share the sweep of a process",
+    "tpod": "blocks are tasks that --workers threads run",
 }
+CUT = ("threads", "tpod")
+"""Variants with several threads in a process."""
 MESSAGES = ("aggregated", "variable")
 DEFAULT_STEPS, DEFAULT_VARIABLES = 20, 1
 MOST_VARIABLES = 5461
@@ -32,7 +38,7 @@ class Options:
     steps: int
     variables: int
     variant: str
-    threads: int
+    workers: int
     affinity: str
     messages: str
     order: str
@@ -40,12 +46,15 @@ class Options:
     grid: Shape | None
     verify: str
     repetitions: int
+    tpod: tpod.Config
     help: str | None = None
     """The text to print instead of running."""
 
     @property
     def thread_level(self) -> str:
         """The thread level that MPI must be started with, as mpi4py names it."""
+        if self.variant == "tpod":
+            return tpod.thread_level(self.tpod)
         return "funneled" if self.variant == "threads" else "single"
 
     @property
@@ -75,12 +84,18 @@ def build_parser() -> OptionParser:
     add("--variables", type=positive, metavar="V",
         help=f"grids of this size (default: the input's, or {DEFAULT_VARIABLES})")  # fmt: skip
     add("--variant", choices=VARIANTS, default="mpi", help=variants)
-    add("--threads", type=positive, metavar="T", help="threads of --variant threads; default 1")
+    add("--workers", type=positive, metavar="T",
+        help="threads of a process with --variant threads or tpod; default 1")  # fmt: skip
     add("--affinity", choices=AFFINITIES,
         help="how these threads are pinned to CPUs; default compact")  # fmt: skip
+    add("--task-queue", choices=QUEUES,
+        help="where ready tasks wait: shared, private, stealing; default shared")  # fmt: skip
+    add("--thread-level", choices=THREAD_LEVELS,
+        help="who takes the lock round MPI calls of several workers: the MPI library "
+        "(multiple), or the runtime (serialized)")  # fmt: skip
     add("--messages", choices=MESSAGES, default="aggregated",
         help="one message for each face, or for each face and variable")  # fmt: skip
-    add("--order", choices=ORDERS, default="ISIR",
+    add("--order", choices=CALLS, default="ISIR",
         help="S send, R receive, I before it: nonblocking")  # fmt: skip
     add("--prepost", action="store_true",
         help="post the receives of the next step before the sweep")  # fmt: skip
@@ -88,6 +103,7 @@ def build_parser() -> OptionParser:
     add("--verify", choices=("heat", "full", "none"), default="heat",
         help="full: also every bit against a serial run")  # fmt: skip
     add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
+    tpod.add_arguments(parser)
     return parser
 
 
@@ -106,7 +122,7 @@ def parse(arguments: list[str]) -> Options:
         steps=given.steps or problem.steps,
         variables=variables,
         variant=given.variant,
-        threads=given.threads or 1,
+        workers=given.workers or 1,
         affinity=given.affinity or AFFINITIES[0],
         messages=given.messages,
         order=given.order,
@@ -114,6 +130,7 @@ def parse(arguments: list[str]) -> Options:
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         verify=given.verify,
         repetitions=given.repetitions,
+        tpod=_tasks(given),
         help=parser.format_help() if given.help else None,
     )
 
@@ -134,9 +151,36 @@ def _check(given: Namespace) -> None:
             f"--prepost needs receives that do not block, and those of --order {given.order} do: "
             f"leave it out, or choose --order {' or '.join(POSTING)}"
         )
-    for switch in ("threads", "affinity"):
-        if given.variant != "threads" and getattr(given, switch) is not None:
-            raise AppUsageError(
-                f"--{switch} means nothing to --variant {given.variant}: leave it out, or choose "
-                "--variant threads"
-            )
+    for switch, able in (
+        *(("workers", CUT), ("affinity", CUT)),
+        *(("task_queue", ("tpod",)), ("thread_level", ("tpod",))),
+    ):
+        if given.variant not in able and getattr(given, switch) is not None:
+            _refuse(f"--{switch.replace('_', '-')}", given.variant, able)
+    if given.variant != "tpod" and (told := tpod.told(given)):
+        _refuse(told[0], given.variant, ("tpod",))
+
+
+def _refuse(switch: str, variant: str, able: Sequence[str]) -> NoReturn:
+    raise AppUsageError(
+        f"{switch} means nothing to --variant {variant}: leave it out, or choose --variant "
+        f"{' or '.join(able)}"
+    )
+
+
+def _tasks(given: Namespace) -> tpod.Config:
+    """The configuration of the tasks; the default for a variant without any."""
+    if given.variant != "tpod":
+        return tpod.Config()
+    try:
+        return tpod.from_arguments(
+            given,
+            workers=given.workers or 1,
+            queue=given.task_queue or QUEUES[0],
+            calls=given.order,
+            prepost=given.prepost,
+            pinning=given.affinity or AFFINITIES[0],
+            thread_level=given.thread_level or THREAD_LEVELS[0],
+        )
+    except tpod.TpodError as error:
+        raise AppUsageError(str(error)) from None

@@ -15,6 +15,7 @@ from runner.apps.minighost.options import Options
 from runner.apps.minighost.problem import DEPTH
 from runner.apps.minighost.variant_mpi import Bulk
 from runner.apps.minighost.variant_threads import Threaded
+from runner.apps.minighost.variant_tpod import Decomposed
 from runner.workers import affinity
 
 
@@ -31,11 +32,13 @@ class Solver(Protocol):
 def layout_of(comm: Any, options: Options) -> Layout:
     """The layout; raises :class:`AppUsageError` if it does not fit."""
     whole = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
+    if options.variant != "threads":
+        return whole
     try:
-        local = local_grid(options.size, whole.processes, options.threads, DEPTH)
+        local = local_grid(options.size, whole.processes, options.workers, DEPTH)
     except AppUsageError:
         raise AppUsageError(
-            f"--threads {options.threads} are too many for {show_shape(options.size)} cells in a "
+            f"--workers {options.workers} are too many for {show_shape(options.size)} cells in a "
             f"process grid of {show_shape(whole.processes)}: every thread needs a cell; use fewer"
         ) from None
     return dataclasses.replace(whole, local=local)
@@ -51,8 +54,10 @@ def make_solver(
     """
     if options.variant == "mpi":
         return Bulk(comm, options, layout)
+    if options.variant == "tpod":
+        return Decomposed(comm, options, layout)
     require_funneled(options.variant)
-    threads, pinning = options.threads, options.affinity
-    affinity.check_affinity(threads, masks[number], pinning, AppUsageError, "--threads")
+    threads, pinning = options.workers, options.affinity
+    affinity.check_affinity(threads, masks[number], pinning, AppUsageError, "--workers")
     cpus = affinity.cpu_places(threads, pinning, masks, number)
     return Threaded(comm, options, layout, cpus)

@@ -34,15 +34,16 @@ Zeros = Callable[[int, Any], NDArray[Any]]
 """Makes an array of this length and type."""
 Regions = tuple[int, ...]
 """Numbers of regions, in ascending order."""
-Messages = Callable[[Place], tuple[int, int, int, int, int]]
-"""Gives five addresses: a context's record, and where the addresses of four functions are.
+Messages = Callable[[Place], tuple[int, ...]]
+"""Gives the address of a context's record, and where the addresses of eight functions are.
 
-One starts messages, three are for time. The first is ``void start(record, incoming, address, count,
-kind, peer, tag)``, all of 64 bits: a message of ``count`` elements at ``address`` to (``incoming``:
-from) the rank ``peer``. ``kind`` is the place of the elements' type in
-:data:`runner.native.words.KINDS`. The second is ``int64 count_as(record, kind)``: it counts the
-time from now on as this kind, and returns the kind before. The others are ``double
-seconds(record)``, by the clock and by the thread's CPU time.
+The first is ``void start(record, incoming, address, count, kind, peer, tag)``, all of 64 bits: a
+message of ``count`` elements at ``address`` to (``incoming``: from) the rank ``peer``. ``kind`` is
+the place of the elements' type in :data:`runner.native.words.KINDS`. The second is ``int64
+count_as(record, kind)``: it counts the time from now on as this kind, and returns the kind before.
+Then ``double seconds(record)``, by the clock and by the thread's CPU time; ``void wait(record)``
+for all messages; two as the first, that wait for the message and that leave it to a later
+execution; and ``void take(record)``, which waits for those.
 """
 
 

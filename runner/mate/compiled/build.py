@@ -22,7 +22,7 @@ from runner.mate.compiled.block import Block, Messages, Regions
 from runner.mate.compiled.names import resolve
 from runner.mate.compiled.source import Refusal, RegionSource, read, shown
 from runner.mate.compiled.state import Function, StateType, state_type
-from runner.mate.compiled.uses import Use, Uses, check_calls, helpers_of, merged, talks
+from runner.mate.compiled.uses import Use, Uses, check_calls, helpers_of, merged, talks, waits
 from runner.mate.context import process_number
 from runner.mate.errors import GraphError, MateError
 from runner.mate.graph import Graph, Region
@@ -151,6 +151,20 @@ class CompiledGraph:
             name = f"{code.digest} {_entry(number)}".encode()
             found[number] = int.from_bytes(sha256(name).digest()[:8], "little") >> 2 | 1, uses
         return found
+
+    @functools.cached_property
+    def waiting(self) -> list[int]:
+        """The regions that wait for messages; they need a stack of their own."""
+        return [number for number, source in self._regions.items() if waits(source)]
+
+    def refuse_waits(self) -> None:
+        """Raise :class:`GraphError` if a region waits for messages."""
+        for number in self.waiting:
+            raise self._regions[number].refusal(
+                None,
+                "a region does not wait for its messages: start them with isend and irecv, and do "
+                "what needs them in another region that depends on this one",
+            )
 
     def _talks(self, number: int) -> bool:
         if number not in self._talking:

@@ -238,26 +238,29 @@ def _type_length(_typing: Any, arrays: Any) -> Any:
     return types.int64(arrays), generate
 
 
-def _type_start(
-    _typing: Any, rank: Any, incoming: Any, array: Any, kind: Any, peer: Any, tag: Any
-) -> Any:
-    """Call the function that starts messages; the place of its address is beside the record's."""
+def _starting(at: int) -> Any:
+    """Call a function that starts a message; word ``at`` of the context says where it is."""
 
-    def generate(context: Any, builder: Any, called: Any, values: Any) -> Any:
-        found = context.make_array(array)(context, builder, values[2])
-        whole = [
-            context.cast(builder, values[n], called.args[n], types.int64) for n in (1, 3, 4, 5)
-        ]
-        incoming, kind, peer, tag = whole
-        address = builder.ptrtoint(found.data, _WORD)
-        function = ir.FunctionType(ir.VoidType(), [_WORD] * 7).as_pointer()
-        builder.call(
-            builder.inttoptr(_called(builder, values[0], 1), function),
-            [_word(builder, values[0], 0), incoming, address, found.nitems, kind, peer, tag],
-        )
-        return context.get_dummy_value()
+    def typed(
+        _typing: Any, rank: Any, incoming: Any, array: Any, kind: Any, peer: Any, tag: Any
+    ) -> Any:
+        def generate(context: Any, builder: Any, called: Any, values: Any) -> Any:
+            found = context.make_array(array)(context, builder, values[2])
+            whole = [
+                context.cast(builder, values[n], called.args[n], types.int64) for n in (1, 3, 4, 5)
+            ]
+            incoming, kind, peer, tag = whole
+            address = builder.ptrtoint(found.data, _WORD)
+            function = ir.FunctionType(ir.VoidType(), [_WORD] * 7).as_pointer()
+            builder.call(
+                builder.inttoptr(_called(builder, values[0], at), function),
+                [_word(builder, values[0], 0), incoming, address, found.nitems, kind, peer, tag],
+            )
+            return context.get_dummy_value()
 
-    return types.void(rank, incoming, array, kind, peer, tag), generate
+        return types.void(rank, incoming, array, kind, peer, tag), generate
+
+    return intrinsic(typed)
 
 
 def _type_count_as(_typing: Any, rank: Any, kind: Any) -> Any:
@@ -290,10 +293,26 @@ def _clock(at: int) -> Any:
     return intrinsic(typed)
 
 
+def _waiting(at: int) -> Any:
+    """Call a function that waits for messages; word ``at`` of the context says where it is."""
+
+    def typed(_typing: Any, rank: Any) -> Any:
+        def generate(context: Any, builder: Any, _signature: Any, values: Any) -> Any:
+            function = ir.FunctionType(ir.VoidType(), [_WORD]).as_pointer()
+            address = builder.inttoptr(_called(builder, values[0], at), function)
+            builder.call(address, [_word(builder, values[0], 0)])
+            return context.get_dummy_value()
+
+        return types.void(rank), generate
+
+    return intrinsic(typed)
+
+
 index: Any = intrinsic(_index)
 count_as: Any = intrinsic(_type_count_as)
 _length: Any = intrinsic(_type_length)
-_start: Any = intrinsic(_type_start)
+_start, _transfer, _post = _starting(1), _starting(6), _starting(7)
+_wait, _take = _waiting(5), _waiting(8)
 _seconds, _cpu_seconds = _clock(3), _clock(4)
 
 
@@ -376,8 +395,8 @@ def _check_message(name: str, buffer: Any, peer: Any, tag: Any) -> int:
             f"{SAID}{name} takes an array without gaps: copy it into one of the state "
             "first (of a plane, write field[k], not field[k, :, :])"
         )
-    if name == "irecv" and not buffer.mutable:
-        raise NumbaTypeError(f"{SAID}irecv takes an array that can be written")
+    if name in ("irecv", "recv", "post") and not buffer.mutable:
+        raise NumbaTypeError(f"{SAID}{name} takes an array that can be written")
     for what, number in (("a rank", peer), ("a tag", tag)):
         whole = _types.unliteral(getattr(number, "value", number))
         if not isinstance(whole, (types.Integer, int)):
@@ -403,6 +422,47 @@ def _type_irecv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
     return irecv
 
 
+def _type_send(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> Any:
+    kind = _check_message("send", buffer, dest, tag)
+
+    def send(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> None:
+        _transfer(ctx, 0, buffer, kind, dest, tag)
+
+    return send
+
+
+def _type_recv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
+    kind = _check_message("recv", buffer, source, tag)
+
+    def recv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> None:
+        _transfer(ctx, 1, buffer, kind, source, tag)
+
+    return recv
+
+
+def _type_post(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
+    kind = _check_message("post", buffer, source, tag)
+
+    def post(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> None:
+        _post(ctx, 1, buffer, kind, source, tag)
+
+    return post
+
+
+def _overload_take(ctx: Any) -> Any:
+    def take(ctx: Any) -> None:
+        _take(ctx)
+
+    return take
+
+
+def _overload_wait(ctx: Any) -> Any:
+    def wait(ctx: Any) -> None:
+        _wait(ctx)
+
+    return wait
+
+
 def _overload_seconds(ctx: Any) -> Any:
     def seconds(ctx: Any) -> Any:
         return _seconds(ctx)
@@ -421,6 +481,11 @@ overload_method(NumbaRank, "seconds")(_overload_seconds)
 overload_method(NumbaRank, "cpu_seconds")(_overload_cpu_seconds)
 overload_method(NumbaRank, "isend")(_type_isend)
 overload_method(NumbaRank, "irecv")(_type_irecv)
+overload_method(NumbaRank, "send")(_type_send)
+overload_method(NumbaRank, "recv")(_type_recv)
+overload_method(NumbaRank, "wait")(_overload_wait)
+overload_method(NumbaRank, "post")(_type_post)
+overload_method(NumbaRank, "take")(_overload_take)
 
 
 def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int, int], None]:

@@ -24,9 +24,9 @@ from runner.native.words import KINDS
 
 MEMBERS = ("rank", "local_rank", "size", "local_count", "process", "process_count", "workers")
 """Attributes of the context that compiled code can use."""
-OWN = 5
+OWN = 9
 """Words of a context before these: the address of its record, and where the addresses are of what
-starts messages, counts time as another kind, reads the clock, and reads the CPU time."""
+:attr:`runner.native.core.Core.called` names."""
 HEAD = 1
 """Words before the attributes: 0, or 1 + the region that ended early."""
 _POSSIBLE = (

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 
 from runner.mate.compiled.source import RegionSource, dotted
 
-MESSAGES = ("isend", "irecv")
+BLOCKING = ("send", "recv", "wait", "post", "take")
+"""What only a region with a stack of its own can use (:mod:`runner.native.fiber`)."""
+MESSAGES = ("isend", "irecv", *BLOCKING)
 CLOCKS = ("seconds", "cpu_seconds")
 METHODS = (*MESSAGES, *CLOCKS, "buffering")
 """Methods of the context that compiled code can use; the last one as ``with ctx.buffering():``."""
@@ -119,8 +121,17 @@ def helpers_of(source: RegionSource) -> Iterator[RegionSource]:
 
 def talks(source: RegionSource) -> bool:
     """Whether a region, or a function that it calls, starts messages."""
+    return _calls(source, MESSAGES)
+
+
+def waits(source: RegionSource) -> bool:
+    """Whether a region, or a function that it calls, waits for messages."""
+    return _calls(source, BLOCKING)
+
+
+def _calls(source: RegionSource, methods: tuple[str, ...]) -> bool:
     return any(
-        isinstance(node, ast.Attribute) and node.attr in MESSAGES
+        isinstance(node, ast.Attribute) and node.attr in methods
         for function in (source, *helpers_of(source))
         for node in ast.walk(function.tree)
     )

@@ -1,0 +1,28 @@
+"""The end of a job of several processes of which one has failed."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Any
+
+from runner.errors import RunnerError
+
+
+def end_job(comm: Any, runtime: str, error: RunnerError, cause: BaseException) -> None:
+    """Raise the error; with several processes print it, with its cause, and end all of them.
+
+    ``comm``: None for a process without MPI.  ``cause``: what was raised first; its traceback is
+    printed too unless it is the error itself.
+    """
+    if cause is not error:
+        error.__cause__ = cause
+    if comm is None or comm.size == 1:
+        raise error
+    text = f"{runtime}: process {comm.rank}: {error}\n"
+    if cause is not error:
+        text += "".join(traceback.format_exception(cause))
+    sys.stderr.write(text)
+    sys.stderr.flush()
+    sys.stdout.flush()
+    comm.Abort(getattr(error, "exit_code", 1))
