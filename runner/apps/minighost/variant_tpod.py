@@ -189,7 +189,7 @@ class OuterTask(BlockTask):
     """A block with messages of its own."""
 
     def step(self, step: int) -> None:
-        """Exchange and advance each group of variables in turn; all at once with posted receives."""
+        """Exchange and advance each group of variables in turn, or exchange all at once."""
         field = (self.begin + step) % 2
         if self.ahead != 0:
             exchange(self, step, field, 0, self.groups)
