@@ -1,7 +1,7 @@
 """Small programs of the benchmarks: C programs compiled, any program started, one JSON line read.
 
 Benchmarks of a whole study start their programs through the tuner. These here measure themselves
-and are started as they are, with the launcher's options of the cluster "local".
+and are started as they are, with the launcher's options of the cluster "local" or of a testbed.
 """
 
 from __future__ import annotations
@@ -90,10 +90,12 @@ class Programs:
     They and their processes end with it, and by Ctrl-C.
     """
 
-    def __init__(self, library: Library) -> None:
+    def __init__(self, library: Library, cluster: str = "local") -> None:
         self.library = library
         self._adapter = adapter(library)
-        self._options = load_cluster("local").options(library)
+        definition = load_cluster(cluster)
+        self._options = definition.options(library)
+        self._on_testbed = definition.testbed is not None
         self._supervisor = Supervisor()
 
     def __enter__(self) -> Programs:
@@ -112,14 +114,14 @@ class Programs:
         """Command line and environment that start a program as MPI processes on this machine.
 
         One process may use all cores. Several have a core each, or share all cores if there are
-        too few.
+        too few. On a testbed they are dealt out to its nodes and have their node's cores.
         """
         crowded = processes > len(os.sched_getaffinity(0))
         bound = "none" if processes == 1 or crowded else "core"
         spec = LaunchSpec(
             program=tuple(words),
             ranks=processes,
-            placement={"bind_to": bound},
+            placement={"map_by": "node"} if self._on_testbed else {"bind_to": bound},
             launch_options=self._options,
             oversubscribe=crowded,
             read_back=False,

@@ -1,0 +1,145 @@
+"""SuperLU_DIST beside the application: the file between them, the drawn settings, the ratio."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autotune.errors import WorkError
+from benchmarks import superlu_dist
+from benchmarks.superlu_dist import (
+    REFERENCE,
+    NotMeasured,
+    built,
+    checked,
+    contestants,
+    drawn,
+    read_csr,
+    row_of,
+    stored_mb,
+    text,
+    tuned,
+    write_csr,
+)
+from runner.apps.sparse_lu.matrices import MATRICES
+from runner.apps.sparse_lu.mesh import Blocks, Mesh
+from runner.apps.sparse_lu.symbolic import analyse
+from runner.errors import RunnerError
+from runner.mpi.discover import find_library
+from runner.mpi.library import Library
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize(("name", "size"), [("poisson", 4), ("band", 50), ("dense", 7)])
+def test_the_file_has_the_matrix(name: str, size: int, tmp_path: Path) -> None:
+    matrix = MATRICES[name][0](size)
+    write_csr(tmp_path / "matrix", matrix)
+    again = read_csr(tmp_path / "matrix")
+    assert again.shape == matrix.shape
+    assert np.array_equal(again.toarray(), matrix.toarray())
+
+
+def test_settings_differ_and_have_each_value_about_equally_often() -> None:
+    for contestant in contestants("poisson", 4, 2, Path("driver"), Path("file")):
+        found = drawn(contestant.space, 8, 1)
+        assert found[0] == {key: values[0] for key, values in contestant.space.items()}
+        assert len({text(setting) for setting in found}) == 8
+        for key, values in contestant.space.items():
+            times = Counter(setting[key] for setting in found)
+            assert set(times) == set(values)
+            assert max(times.values()) - min(times.values()) <= 3
+
+
+def test_a_small_space_has_fewer_settings() -> None:
+    assert len(drawn({"a": ("1", "2"), "b": ("3",)}, 8, 1)) == 2
+
+
+def test_switches_of_the_application_are_words() -> None:
+    (tasks,) = (
+        one for one in contestants("band", 9, 2, Path("d"), Path("f")) if one.key == "tarragon"
+    )
+    words = tasks.words({"width": "32", "tagging": "on", "aggregation": "off"})
+    assert words[-5:] == ["--variant", "tarragon", "--width", "32", "--tagging"]
+
+
+def test_the_fastest_right_setting_is_tuned() -> None:
+    seconds = {"a": 3.0, "b": 1.0, "c": 2.0}
+
+    def run(setting: Any) -> dict[str, Any]:
+        wrong = setting["x"] == "b"
+        line = {"seconds": seconds[setting["x"]], "residual": 1e-3 if wrong else 1e-15}
+        return checked({**line, "operations": 1.0})
+
+    found = tuned({"x": tuple(seconds)}, run, 8, 1)
+    assert found.tuned == {"x": "c"}
+    assert found.left_out == {"x=b": "the residual is 0.001"}
+
+
+def test_a_residual_that_is_no_number_is_wrong() -> None:
+    with pytest.raises(WorkError, match="None"):
+        checked({"seconds": 1.0, "residual": None, "gflops": 1.0})
+
+
+def test_a_contestant_that_takes_half_the_time_has_a_speed_of_two() -> None:
+    def result(seconds: float) -> superlu_dist.Result:
+        line = {"seconds": seconds, "operations": 1e9, "residual": 1e-15, "factors_mb": 1.0}
+        return superlu_dist.Result(lines=[line] * 8)
+
+    row = row_of("node", "band", "tarragon", result(0.5), result(1.0))
+    assert row["speed"] == "2 (2 .. 2)"
+    assert row["GFLOP/s"] == "2.00"
+    assert row_of("node", "band", REFERENCE, result(1.0), result(1.0))["speed"] == "1 (1 .. 1)"
+
+
+def test_stored_is_what_the_blocks_take() -> None:
+    matrix = MATRICES["tiny"][0](5)
+    analysis = analyse(matrix, 16, 4)
+    blocks = Blocks(matrix, analysis, Mesh(1, 1), 0).at.values()
+    assert stored_mb(analysis) == pytest.approx(sum(block.nbytes for block in blocks) / 1e6)
+
+
+def test_without_the_library_nothing_is_measured(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(superlu_dist, "HEADERS", tmp_path / "nowhere")
+    library = Library("openmpi", "4.1.4", "/usr/bin", "/usr/bin/mpirun")
+    with pytest.raises(NotMeasured, match="apt-get install libsuperlu-dist-dev"):
+        built(library, tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_both_factor_matrices(tmp_path: Path) -> None:
+    try:
+        built(find_library("/usr"), tmp_path)
+    except (NotMeasured, RunnerError) as missing:
+        pytest.skip(f"no SuperLU_DIST: {str(missing).splitlines()[0]}")
+    out = tmp_path / "figures.json"
+    names = ["convection", "band"]
+    words = ["--quick", "--only", *names, "--json", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.superlu_dist", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env=dict(os.environ),
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(out.read_text())
+    if found["not_measured"]:
+        pytest.skip(f"no SuperLU_DIST: {found['not_measured']}")
+    assert [contest["matrix"] for contest in found["contests"]] == names
+    assert len(found["rows"]) == len(names) * len(superlu_dist.NAMES)
+    for contest in found["contests"]:
+        assert not any(one["left_out"] for one in contest["programs"].values())
