@@ -88,7 +88,7 @@ def grids(count: int) -> str:
 
 
 JACOBI = "--input face --variant"
-MEMORY = "--input large --iterations 20 --variant"
+MEMORY = "--input large --variant"
 GRAPH = "tarragon --priority edges"
 RING = "--laps 300 --size"
 NW, LU = "needleman-wunsch", "sparse-lu"

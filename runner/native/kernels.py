@@ -89,6 +89,15 @@ class Kernels:
             function, *[(ctypes.c_char * a.nbytes).from_buffer(a.reshape(-1).data) for a in arrays]
         )
 
+    def raw(self, name: str) -> Callable[..., None]:
+        """Kernel ``name`` as a function of the addresses of its arrays; nothing is checked.
+
+        For arrays that change with every call: :meth:`bind` takes some microseconds. The caller
+        keeps the arrays alive. Raises ``KeyError`` for an unknown kernel.
+        """
+        prototype = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(self._signatures[name]))
+        return prototype(self._code.address(name))
+
     def function(self, name: str, brief: bool = False) -> Callable[..., Any]:
         """A function of numbers; a call releases the interpreter's lock unless it is ``brief``.
 

@@ -76,11 +76,11 @@ class Config:
 _DEFAULT = Config()
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: argparse.ArgumentParser, calls: bool = False) -> None:
     """Add the switches that no other runtime has, in a group of their own.
 
-    Workers, queue, pinning, thread level, and the order of calls are the application's or another
-    runtime's switches, with the same meaning.
+    Workers, queue, pinning and thread level are the application's or another runtime's switches,
+    with the same meaning; so are ``--order`` and ``--prepost`` unless ``calls`` adds them.
     """
     group = parser.add_argument_group("TPOD runtime")
     add = group.add_argument
@@ -99,6 +99,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "one), neighbours (the blocks beside it)")  # fmt: skip
     add("--polls", type=int, default=_DEFAULT.polls, metavar="N",
         help="looks for its messages before a task is swapped out; default 0")  # fmt: skip
+    if calls:
+        add("--order", default=_DEFAULT.calls,
+            help=f"sends (S), receives (R), I: nonblocking. One of {', '.join(CALLS)}")  # fmt: skip
+        add("--prepost", action="store_true",
+            help="post the receives of the next step when a step is over")  # fmt: skip
 
 
 _OWN = ("block_edge", "block_order", "block_messages", "barrier", "polls")
@@ -131,7 +136,7 @@ def _edge(text: str | None) -> Shape:
 
 
 def told(given: argparse.Namespace) -> list[str]:
-    """The switches of this runtime that a command line sets, for programs without its tasks."""
+    """The switches of this runtime alone that a command line sets, for programs without tasks."""
     plain = argparse.ArgumentParser()
     add_arguments(plain)
     usual = plain.parse_args([])

@@ -26,8 +26,6 @@ from runner.workers.crew import Crew
 from runner.workers.failure import end_job
 from runner.workers.timers import WorkerTimes
 
-_TOP = 31
-"""Largest tag of a task's message."""
 _OPENING = 65536
 """Bytes of the message that opens a connection."""
 _TOLD = 8
@@ -167,7 +165,9 @@ class _Job:
         if self._comm is not None:
             most = max(map(len, orders))
             serialized = self._config.thread_level == "serialized"
-            self._core.messages(message_table(self._comm, most, serialized, _TOP), locations)
+            top = max((task.top for task in self._tasks), default=0)
+            top = max(self._comm.allgather(top))
+            self._core.messages(message_table(self._comm, most, serialized, top), locations)
             self._open()
         self._bound = Tasks(self._core, self._process, processes, len(locations))
         for number in self._order:
@@ -188,8 +188,8 @@ class _Job:
         others = sorted({process for task in self._tasks for process, _ in task.partners})
         others = [process for process in others if process != self._process]
         came = np.zeros(_OPENING, np.uint8)
-        requests = [self._comm.Irecv(came.copy(), process, _TOP) for process in others]
-        requests += [self._comm.Isend(came, process, _TOP) for process in others]
+        requests = [self._comm.Irecv(came.copy(), process) for process in others]
+        requests += [self._comm.Isend(came, process) for process in others]
         for request in requests:
             request.Wait()
 

@@ -58,6 +58,8 @@ class Task:
         self.partners = list(partners)
         self.peers: NDArray[np.int64] = np.zeros(0, np.int64)
         """The partners as compiled code names them; set when the tasks begin."""
+        self.top = 31
+        """The largest tag of its messages."""
         self.after: list[int] = []
         self.same: list[int] = []
 

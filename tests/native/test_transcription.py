@@ -26,9 +26,12 @@ LEFT_OUT = {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),
         *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "_note_lapse"),
         *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests", "close_core"),
+        *("wait_messages", "transfer_message", "post_message", "take_messages", "live_on"),
         # It only polls.
         "_serve",
     },
+    # What goes from stack to stack, and waits for other messages in the same way.
+    "fiber": {"leave", "live", "transfer", "post_ahead", "take_all"},
     # Tables and looks without a lock that save time.
     "guest": {"entry_of", "offers", "host_of"},
     # Messages within the process, MPI's locks and handles, memory.
@@ -50,6 +53,7 @@ WEAK = {
     10: "a guest goes before it has put the rank back",
     11: "a guest counts no turn",
     12: "a guest parks a rank that has another ready region",
+    13: "the last message of a region that waits does not wake its rank",
 }
 RACES = {1, 2, 3, 9}
 """What the sanitizer finds; the others lose a call or report a deadlock that is none."""

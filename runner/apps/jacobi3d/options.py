@@ -6,8 +6,8 @@ import dataclasses
 from argparse import Namespace
 from dataclasses import dataclass
 
-from runner import mate, tarragon
-from runner.apps import common_tarragon
+from runner import mate, tarragon, tpod
+from runner.apps import common_tarragon, common_tpod
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape, parse_size
 from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
@@ -23,7 +23,7 @@ GRAPHS = ("tarragon",)
 SHARED = ("threads", "openmp")
 """The variants whose threads share the update of a process's block."""
 
-VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "openmp", "mate", "tarragon")
+VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "openmp", "mate", "tarragon", "tpod")
 DEFAULT_ITERATIONS = 100
 DEFAULT_BLOCK = 64
 
@@ -34,6 +34,7 @@ _USED = {
     "overlap": _TILES,
     "threads": _TILES | {"workers", "affinity"},
     "tarragon": _TILES | {"workers", "affinity", "thread_level"},
+    "tpod": {"block_size", "workers", "affinity", "thread_level"},
 }
 """Switches of the runtime that also apply to the variants without it."""
 
@@ -49,6 +50,7 @@ class Options(MatedOptions):
     padding: int
     verify: str
     tarragon: tarragon.Config
+    tpod: tpod.Config
 
     @property
     def thread_level(self) -> str:
@@ -57,6 +59,8 @@ class Options(MatedOptions):
             return self.config.thread_level
         if self.variant in GRAPHS:
             return common_tarragon.level(self.variant, GRAPHS, self.tarragon)
+        if self.variant == "tpod":
+            return tpod.thread_level(self.tpod)
         return "funneled" if self.variant in SHARED else "single"
 
 
@@ -83,6 +87,7 @@ def build_parser() -> OptionParser:
         help="full: every bit against a serial run")  # fmt: skip
     add_common(parser, VARIANTS)
     tarragon.add_arguments(parser, mate=True)
+    tpod.add_arguments(parser, calls=True)
     return parser
 
 
@@ -99,13 +104,31 @@ def parse(arguments: list[str]) -> Options:
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         block=given.block or config.block_size,
         padding=given.padding,
-        tarragon=common_tarragon.config_of(given, VARIANTS, GRAPHS, GRAPHS),
+        tarragon=_graph(given),
+        tpod=common_tpod.config_of(
+            given,
+            ("tpod",),
+            workers=config.workers,
+            queue=given.task_queue,
+            calls=given.order,
+            prepost=given.prepost,
+            pinning=config.affinity,
+            thread_level=config.thread_level,
+        ),
         verify=given.verify,
         repetitions=given.repetitions,
         variant=given.variant,
         config=config,
         help=parser.format_help() if given.help else None,
     )
+
+
+def _graph(given: Namespace) -> tarragon.Config:
+    """The configuration of a graph; ``--task-queue`` is a switch of the blocks' tasks too."""
+    known = Namespace(**vars(given))
+    if given.variant == "tpod":
+        known.task_queue = tarragon.Config().queue
+    return common_tarragon.config_of(known, VARIANTS, GRAPHS, GRAPHS)
 
 
 def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int]:

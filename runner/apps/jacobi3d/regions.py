@@ -15,9 +15,10 @@ from runner.native import library
 if TYPE_CHECKING:
     from runner.apps.jacobi3d.mated import Part
     from runner.apps.jacobi3d.variant_tarragon import Cells
+    from runner.apps.jacobi3d.variant_tpod import BlockTask
 
 
-def compute(part: Part | Cells, i: int) -> None:
+def compute(part: Part | Cells | BlockTask, i: int) -> None:
     """Update the cells from field ``i % 2`` into the other field."""
     sampled = i % SAMPLE == 0
     cpu = part.ctx.cpu_seconds() if sampled else 0.0

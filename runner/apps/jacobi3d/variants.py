@@ -21,6 +21,7 @@ from runner.apps.jacobi3d.variant_over import OverDecomposed
 from runner.apps.jacobi3d.variant_overlap import Overlapped
 from runner.apps.jacobi3d.variant_tarragon import AsGraph
 from runner.apps.jacobi3d.variant_threads import Threaded
+from runner.apps.jacobi3d.variant_tpod import AsBlocks
 from runner.native.openmp import max_threads
 from runner.workers import affinity
 
@@ -71,6 +72,8 @@ def make_solver(
     variant, config = options.variant, options.config
     if variant == "tarragon":
         return AsGraph(comm, layout, options.block, options.tarragon)
+    if variant == "tpod":
+        return AsBlocks(comm, layout, options.block, options.tpod)
     if variant in MATED:
         mate.world(config)  # MPI runs already; this checks whether it granted the thread level
         return _MATED[variant](comm, layout, options.block, config)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NoReturn
 
 from runner import tpod
+from runner.apps import common_tpod
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape, parse_size
 from runner.apps.common_mated import chosen_input, level_of
@@ -157,8 +158,6 @@ def _check(given: Namespace) -> None:
     ):
         if given.variant not in able and getattr(given, switch) is not None:
             _refuse(f"--{switch.replace('_', '-')}", given.variant, able)
-    if given.variant != "tpod" and (told := tpod.told(given)):
-        _refuse(told[0], given.variant, ("tpod",))
 
 
 def _refuse(switch: str, variant: str, able: Sequence[str]) -> NoReturn:
@@ -170,17 +169,13 @@ def _refuse(switch: str, variant: str, able: Sequence[str]) -> NoReturn:
 
 def _tasks(given: Namespace) -> tpod.Config:
     """The configuration of the tasks; the default for a variant without any."""
-    if given.variant != "tpod":
-        return tpod.Config()
-    try:
-        return tpod.from_arguments(
-            given,
-            workers=given.workers or 1,
-            queue=given.task_queue or QUEUES[0],
-            calls=given.order,
-            prepost=given.prepost,
-            pinning=given.affinity or AFFINITIES[0],
-            thread_level=given.thread_level or THREAD_LEVELS[0],
-        )
-    except tpod.TpodError as error:
-        raise AppUsageError(str(error)) from None
+    return common_tpod.config_of(
+        given,
+        ("tpod",),
+        workers=given.workers or 1,
+        queue=given.task_queue or QUEUES[0],
+        calls=given.order,
+        prepost=given.prepost,
+        pinning=given.affinity or AFFINITIES[0],
+        thread_level=given.thread_level or THREAD_LEVELS[0],
+    )

@@ -15,7 +15,7 @@ from runner.apps.minighost.options import Options
 from runner.apps.minighost.problem import DEPTH
 from runner.apps.minighost.variant_mpi import Bulk
 from runner.apps.minighost.variant_threads import Threaded
-from runner.apps.minighost.variant_tpod import Decomposed
+from runner.apps.minighost.variant_tpod import AsBlocks
 from runner.workers import affinity
 
 
@@ -55,7 +55,7 @@ def make_solver(
     if options.variant == "mpi":
         return Bulk(comm, options, layout)
     if options.variant == "tpod":
-        return Decomposed(comm, options, layout)
+        return AsBlocks(comm, options, layout)
     require_funneled(options.variant)
     threads, pinning = options.workers, options.affinity
     affinity.check_affinity(threads, masks[number], pinning, AppUsageError, "--workers")

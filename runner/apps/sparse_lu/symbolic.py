@@ -20,11 +20,12 @@ Numbers = NDArray[np.int64]
 @dataclass(frozen=True)
 class Analysis:
     """``order``: which row (and column) of the matrix comes at each place.  ``starts``: the first
-    place of each supernode, and the number of rows.  ``below``: for each supernode k those i > k
-    whose blocks (i, k) and (k, i) are not zero."""
+    place of each supernode, and the number of rows.  ``rows``: for each supernode the places behind
+    it that are not zero in its columns (and rows).  ``below``: the supernodes of these places."""
 
     order: Numbers
     starts: Numbers
+    rows: tuple[Numbers, ...]
     below: tuple[tuple[int, ...], ...]
 
     @property
@@ -40,24 +41,25 @@ class Analysis:
     def operations(self) -> float:
         """Multiplications and additions of the factorization with these blocks."""
         total = 0.0
-        for k, below in enumerate(self.below):
-            w, rest = self.width(k), sum(self.width(i) for i in below)
+        for k, rows in enumerate(self.rows):
+            w, rest = self.width(k), len(rows)
             total += 2 / 3 * w**3 + 2.0 * w * w * rest + 2.0 * w * rest * rest
         return total
 
 
 def analyse(matrix: Matrix, width: int, relax: int) -> Analysis:
-    """The analysis with supernodes of at most ``width`` columns; those of fewer than ``relax``
-    columns are put together with their neighbours, at the cost of zeros."""
+    """The analysis with supernodes of at most ``width`` columns; branches and supernodes of at
+    most ``relax`` columns are put together, at the cost of zeros."""
     order = elimination_order(matrix)
-    pattern = _symmetric(matrix, order)
-    _, parents = _columns(pattern)
+    structure, parents = _columns(_symmetric(matrix, order))
     # Columns of a branch come one after the other: supernodes are then neighbours.
-    order = order[_postorder(parents)]
-    pattern = _symmetric(matrix, order)
-    structure, parents = _columns(pattern)
+    order = order[_postorder(parents, [len(rows) for rows in structure])]
+    structure, parents = _columns(_symmetric(matrix, order))
     starts = _supernodes(structure, parents, width, relax)
-    return Analysis(order, starts, _blocks(pattern, starts))
+    rows = tuple(np.array(sorted(structure[end - 1]), np.int64) for end in starts[1:].tolist())
+    of = np.searchsorted(starts, np.arange(len(order)), side="right") - 1
+    below = tuple(tuple(np.unique(of[own]).tolist()) for own in rows)
+    return Analysis(order, starts, rows, below)
 
 
 def _symmetric(matrix: Matrix, order: Numbers) -> Any:
@@ -65,11 +67,13 @@ def _symmetric(matrix: Matrix, order: Numbers) -> Any:
     return (pattern + pattern.T).tocsc()
 
 
-def _postorder(parents: list[int]) -> Numbers:
-    """The columns so that each comes right after those of its branches of the tree."""
+def _postorder(parents: list[int], heights: list[int]) -> Numbers:
+    """The columns so that each comes right after those of its branches of the tree, the highest
+    branch last: it is the one that can be put together with the column."""
     children: list[list[int]] = [[] for _ in parents]
     roots: list[int] = []
-    for column, parent in enumerate(parents):
+    for column in sorted(range(len(parents)), key=heights.__getitem__):
+        parent = parents[column]
         (roots if parent < 0 else children[parent]).append(column)
     found: list[int] = []
     stack = roots[::-1]
@@ -117,33 +121,64 @@ def _columns(pattern: Any) -> tuple[list[set[int]], list[int]]:
     return structure, parents
 
 
+ZEROS = 0.1
+"""Largest part of zeros in a supernode that is put together from larger ones."""
+
+
 def _supernodes(structure: list[set[int]], parents: list[int], width: int, relax: int) -> Numbers:
-    """Columns with the same rows below them, cut at ``width``; small ones are put together."""
-    starts = [0]
-    for column in range(1, len(structure)):
-        size = column - starts[-1]
-        same = parents[column - 1] == column and len(structure[column - 1]) == 1 + len(
-            structure[column]
-        )
-        near = size < relax and parents[column - 1] == column
-        if size >= width or not (same or near):
-            starts.append(column)
-    return np.array([*starts, len(structure)], np.int64)
+    """The first column of each supernode, and the number of columns.
+
+    Whole branches of at most ``relax`` columns are one.  Else columns with the same rows below them
+    are, and a supernode joins the one above it if both have ``relax`` columns at most, or if few
+    entries are zeros then.  None has more than ``width`` columns.
+    """
+    found: list[tuple[int, int, int]] = []
+    """First column, the one behind the last, zeros."""
+    for first, end in _first_supernodes(structure, parents, width, relax):
+        own, zeros = first, 0
+        while found:
+            start, middle, before = found[-1]
+            joined, height = end - start, len(structure[end - 1])
+            if middle != own or parents[middle - 1] < own or parents[middle - 1] >= end:
+                break
+            missing = end - own + height - len(structure[middle - 1])
+            total = before + zeros + (middle - start) * missing
+            entries = joined * (joined + 1) // 2 + joined * height
+            if joined > width or (joined > relax and total > ZEROS * entries):
+                break
+            found.pop()
+            own, zeros = start, total
+        found.append((own, end, zeros))
+    return np.array([*(first for first, _, _ in found), len(structure)], np.int64)
 
 
-def _blocks(pattern: Any, starts: Numbers) -> tuple[tuple[int, ...], ...]:
-    """The blocks that are not zero, with those that become so (elimination by blocks)."""
-    count = len(starts) - 1
-    of = np.searchsorted(starts, np.arange(pattern.shape[0]), side="right") - 1
-    below: list[set[int]] = []
-    children: list[list[int]] = [[] for _ in range(count)]
-    for k in range(count):
-        first, end = pattern.indptr[starts[k]], pattern.indptr[starts[k + 1]]
-        found = {i for i in np.unique(of[pattern.indices[first:end]]).tolist() if i > k}
-        for child in children[k]:
-            found |= below[child]
-        found.discard(k)
-        below.append(found)
-        if found:
-            children[min(found)].append(k)
-    return tuple(tuple(sorted(own)) for own in below)
+def _first_supernodes(
+    structure: list[set[int]], parents: list[int], width: int, relax: int
+) -> list[tuple[int, int]]:
+    """Branches of at most ``relax`` columns, then columns with the same rows below them."""
+    size = [1] * len(parents)
+    for column, parent in enumerate(parents):
+        if parent >= 0:
+            size[parent] += size[column]
+    small = [n <= min(relax, width) for n in size]
+    found: list[tuple[int, int]] = []
+    column = 0
+    while column < len(parents):
+        end = column + 1
+        if small[column]:
+            # The root of the branch that begins here.
+            root = column
+            while parents[root] >= 0 and small[parents[root]]:
+                root = parents[root]
+            end = root + 1
+        else:
+            while (
+                end < len(parents)
+                and end - column < width
+                and parents[end - 1] == end
+                and len(structure[end - 1]) == 1 + len(structure[end])
+            ):
+                end += 1
+        found.append((column, end))
+        column = end
+    return found

@@ -26,12 +26,12 @@ def factorize(comm: Any, blocks: Blocks) -> None:
             along_column.Bcast(inverses, here_row)
         if blocks.row == here_row:
             along_row.Bcast(inverses, here_column)
-        lower = np.empty((blocks.height(blocks.below(k)), width))
+        lower = np.empty((blocks.height(k), width))
         if blocks.column == here_column and len(lower):
             lower[:] = blocks.lower_panel(k, inverses[1])
         if len(lower):
             along_row.Bcast(lower, here_column)
-        upper = np.empty((width, blocks.height(blocks.beside(k))))
+        upper = np.empty((width, blocks.length(k)))
         if blocks.row == here_row and upper.shape[1]:
             upper[:] = blocks.upper_panel(k, inverses[0])
         if upper.shape[1]:

@@ -223,9 +223,9 @@ class Factorization:
         if kind == D:
             return 16 * width * width
         if kind == L:
-            return 8 * width * self._blocks.height(self._blocks.below(k))
+            return 8 * width * self._blocks.height(k)
         if kind == U:
-            return 8 * width * self._blocks.height(self._blocks.beside(k))
+            return 8 * width * self._blocks.length(k)
         return 0
 
 

@@ -86,10 +86,16 @@ static void end_body(worker *self, part *p, node *n)
     finish(self, n);
 }
 
-/* graph.requests_done 10a13e809547 */
+/* graph.requests_done bf3eba5a97f3 */
 static void requests_done(worker *self, node *n, word count)
 {
-    if (add(&n->pending, -count) == count) finish(self, n);
+    word before = add(&n->pending, -count);
+    if (before == count)
+        finish(self, n);
+#if WEAK != 13
+    else if (before == WAITS + count)
+        wake(n->rank, 0);
+#endif
 }
 
 /* graph.enter_part b0bc095510f5 */

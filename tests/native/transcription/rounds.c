@@ -19,7 +19,7 @@
  * 6 _sleep looks before it counts as asleep, 7 push looks for sleepers before the rank is there,
  * 8 _idle sleeps after the last message without another look, 9 next_poll is a plain word,
  * 10 a guest goes before it has put the rank back, 11 it counts no turn, 12 it parks a rank that has
- * another ready region.
+ * another ready region, 13 the last message of a region that waits does not wake its rank.
  *
  * A comment before a function names what it transcribes, and the digest of that text;
  * tests/native/test_transcription.py compares.
@@ -31,6 +31,7 @@
 #include "graph.h"
 #include "message.h"
 #include "python.h"
+#include "fiber.h"
 #include "scheduler.h"
 #include "guest.h"
 
@@ -43,6 +44,7 @@ static void make_plan(void)
     plan.endless = toss() % 10 == 0;
     for (int i = 0; i < plan.entries; i++) plan.times[i] = toss() % 13;
     for (int i = 0; i < plan.regions; i++) plan.talks[i] = toss() % 4 == 0;
+    for (int i = 0; i < plan.regions; i++) plan.waits[i] = plan.talks[i] && toss() % 2;
     core.ranks = 1 + toss() % RANKS;
     for (int target = 0; target < plan.regions; target++) {
         int wanted = toss() % 4;
@@ -114,6 +116,7 @@ static uint64_t run_plan(int workers, int guests)
             made->urgent = n % 5 == 0;
             made->gate = CLOSED;
             made->unmet = 1;
+            made->fiber = plan.waits[n];
         }
         worker *home = &core.worker[r->home];
         home->ring[home->tail++ & 7] = r;

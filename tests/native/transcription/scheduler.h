@@ -7,27 +7,40 @@ static void _end_region(worker *self, node *n, word answer)
     end_body(self, n->part, n);
 }
 
-/* scheduler._run_regions b5ed38c0f5b5 */
+/* scheduler._run_regions 3bdfbdffe061 */
 static void _run_regions(worker *self, rank *r, part *p)
 {
     while (peek(&core.stop) == 0) {
         node *n = choose(self, p);
         if (!n) return;
         n->posted = 0;
+        r->owner = n;
+        if (n->fiber) {
+            if (!resume_fiber(n)) return;
+            _end_region(self, n, 0);
+            poll_if_due(self);
+            continue;
+        }
         _end_region(self, n, body(n));
         poll_if_due(self);
     }
-    (void)r;
 }
 
-/* scheduler._run 118c5fb77e31 */
+/* scheduler._run 48e1fefde9f9 */
 static int _run(worker *self, rank *r)
 {
     for (;;) {
+        if (r->mode == SUSPENDED) {
+            node *n = r->owner;
+            if (peek(&n->pending) != WAITS) return 0;
+            r->mode = GRAPH;
+            if (!resume_fiber(n)) return 0;
+            _end_region(self, r->owner, 0);
+        }
         if (r->mode == GRAPH) {
             _run_regions(self, r, &r->part);
             if (peek(&core.stop) != 0) return 0;
-            if (!part_over(&r->part)) return 0;
+            if (r->mode != GRAPH || !part_over(&r->part)) return 0;
             r->mode = COROUTINE;
         }
         int code = resume(self, r);

@@ -27,7 +27,8 @@ typedef _Atomic word shared;
 #define NEW_LINE _Alignas(64)
 
 enum { PARKED, QUEUED, RUNNING, WOKEN, ENDED };
-enum { COROUTINE, GRAPH };
+enum { COROUTINE, GRAPH, SUSPENDED };
+#define WAITS ((word)1 << 32)
 enum { OPEN, CLOSING, CLOSED };
 enum { YIELDED, RAN_TO_END };
 enum { BITS = 62, RANKS = 6, REGIONS = 72, WORKERS = 4, GUESTS = 2, TIMES = 40, EDGES = 8000, REQUESTS = 4096 };
@@ -48,6 +49,7 @@ typedef struct node {
     struct rank *rank;
     shared *ready;
     word bit, remaining, iteration, step, posted, urgent, number;
+    word fiber, middle; /* whether it has a stack, and stands in the middle of its function */
     NEW_LINE shared lock;
     word done, fan_in;
     edge *inputs, *outputs;
@@ -78,6 +80,7 @@ typedef struct worker {
 typedef struct rank {
     word local, home, mode, entry, arrived, priority;
     struct worker *worker;
+    struct node *owner;
     NEW_LINE shared state;
     part part;
 } rank;
@@ -110,7 +113,7 @@ static struct {
 
 /* What a round is like; written before the workers start. */
 static struct {
-    int regions, entries, times[4], late, lazy[RANKS][4], endless, talks[REGIONS];
+    int regions, entries, times[4], late, lazy[RANKS][4], endless, talks[REGIONS], waits[REGIONS];
     struct { int target, source, neighbors, lead; } edge[300];
     int edge_count, neighbor[RANKS][RANKS], neighbors[RANKS];
 } plan;

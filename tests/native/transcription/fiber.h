@@ -1,0 +1,44 @@
+/* runner/native/fiber.py: here a function that waits is one that is called again. */
+
+/* fiber._look 2d80ebd8febe */
+static void _look(node *n)
+{
+    word left = toss() % 3;
+    if (left == 0) return;
+    while (left > 0 && peek(&n->pending) != WAITS && peek(&core.stop) == 0) {
+        poll(n->rank->worker);
+        left--;
+    }
+}
+
+/* fiber._wait af000412ee5f */
+static int _wait(rank *r, node *n)
+{
+    if (!n->middle) {
+        word posted = n->posted;
+        n->posted = 0;
+        if (add(&n->pending, posted + WAITS) + posted != 0) _look(n);
+    }
+    if (peek(&n->pending) != WAITS) {
+        r->mode = SUSPENDED;
+        return 0; /* leave */
+    }
+    add(&n->pending, -WAITS);
+    return 1;
+}
+
+/* fiber.wait_all 4068bff70380 */
+static int wait_all(rank *r)
+{
+    node *n = r->owner;
+    if (n->posted == 0 && !n->middle) return 1;
+    return _wait(r, n);
+}
+
+/* fiber.resume 4acbb38e1ba8 */
+static int resume_fiber(node *n)
+{
+    if (!n->middle) n->posted = body(n);
+    n->middle = !wait_all(n->rank);
+    return !n->middle;
+}
