@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from runner.mate.compiled.tasks import failure
 from runner.native.core import Core, Options
 from runner.native.words import (
     CORE,
@@ -179,7 +180,7 @@ class Engine:
                 self._quiet = True
                 self.core.stop()
             elif kind == FAIL:
-                raise ExecutionError(f"the runtime has found error {b}", -1)
+                raise failure(self.core, b)
         except BaseException as error:
             self.fail(None, error)
             return RAISED

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.mate.compiled.tasks import Tasks, message_table
+from runner.mate.compiled.tasks import Tasks, failure, message_table
 from runner.native.core import Core, Options
 from runner.native.words import DEADLOCK, FAIL, RAISED, RANK, RESUME, YIELDED
 from runner.tpod.config import Config
@@ -229,7 +229,7 @@ class _Job:
             if kind == DEADLOCK:
                 raise self._deadlock()
             if kind == FAIL:
-                raise TpodError(f"the runtime has found error {b}")
+                raise failure(self._core, b)
         except BaseException as error:
             self._fail(task, error)
             return RAISED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from runner.apps.minighost.exchange import ORDERS, POSTING
+from runner.tpod.config import CALLS, POSTING
 from tests.apps.conftest import Launch, results_of
 
 pytestmark = pytest.mark.mpi
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.mpi
 APP = ("-m", "runner.apps.minighost")
 KEYS = {
     "app", "variant", "input", "size", "steps", "variables", "grouping", "order", "prepost",
-    "grid", "ranks", "processes", "threads", "local_grid", "solver_s", "grind_ns", "verified",
-    "heat_error", "heat_bound", "phases", "startup_s",
+    "grid", "ranks", "processes", "threads", "workers", "local_grid", "solver_s", "grind_ns",
+    "verified", "heat_error", "heat_bound", "phases", "startup_s",
     "compute_s", "mpi_s", "buffering_s", "waiting_s",
     "other_s", "end_s", "compute_cpu_s", "messages", "bytes", "rank_imbalance", "odf",
 }  # fmt: skip
@@ -27,7 +27,7 @@ def exchanges() -> list[str]:
     """Every way to exchange boundary data."""
     return [
         f"--order {order} --messages {messages}{posted}"
-        for order in ORDERS
+        for order in CALLS
         for messages in ("aggregated", "variable")
         for posted in (["", " --prepost"] if order in POSTING else [""])
     ]

@@ -37,7 +37,7 @@ def test_options_of_a_named_input() -> None:
         range(2, 3),
     ]
     levels = {variant: parse(["--variant", variant]).thread_level for variant in VARIANTS}
-    assert levels == {"mpi": "single", "threads": "funneled"}
+    assert levels == {"mpi": "single", "threads": "funneled", "tpod": "single"}
     assert "--prepost" in build_parser().format_help()
 
 

@@ -52,7 +52,9 @@ def layout_of(comm: Any, options: Options) -> Layout:
     """The layout; raises :class:`runner.apps.common_errors.AppUsageError` if it does not fit."""
     config = options.config
     parts = config.ranks_per_process
-    if options.variant == "openmp":
+    if options.variant == "tpod":
+        found = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
+    elif options.variant == "openmp":
         # Whole planes: the memory of a thread is in one piece.
         whole = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
         found = Layout(whole.size, whole.processes, (1, 1, max_threads()))

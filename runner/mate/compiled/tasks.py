@@ -12,12 +12,13 @@ from typing import Any
 from runner.errors import RunnerError
 from runner.mate.compiled import compiled_graph
 from runner.mate.compiled.block import Block
-from runner.mate.errors import GraphError
+from runner.mate.errors import GraphError, MateError
+from runner.mate.native_failure import native_failure
 from runner.mate.place import Place
 from runner.native.core import Core, Part
 from runner.native.mpi_table import MessageTable, addresses
 from runner.native.stacks import Stacks
-from runner.native.words import NODE, RAN_TO_END, YIELDED
+from runner.native.words import CORE, MPI_FAILED, NODE, RAN_TO_END, YIELDED
 
 
 class Tasks:
@@ -107,3 +108,15 @@ def message_table(comm: Any, most: int, serialized: bool, top: int = 0) -> Messa
         tag_top=top,
         **addresses(MPI, comm),
     )
+
+
+def failure(core: Core, code: int) -> MateError:
+    """The error that compiled code has found."""
+    fields = CORE.failed_a, CORE.failed_b, CORE.failed_c
+    a, b, c = (core.word(field) for field in fields)
+    if code == MPI_FAILED:
+        return MateError(
+            f"MPI could not start or complete a message (error {a}): a receive buffer smaller than "
+            "its message does that"
+        )
+    return native_failure(core, code, None, a, b, c)
