@@ -28,7 +28,9 @@ def test_drawn_settings_become_words_of_the_program(name: str) -> None:
     made = space(name)
     for _ in range(50):
         setting = made.sample(rng)
-        words = made.launched(setting).get("arg", {})
+        launched = made.launched(setting)
+        assert set(launched) <= {"arg", "resource"}
+        words = launched.get("arg", {})
         assert all("{" not in word for word in words.values())
         given = " ".join(words.values())
         assert ("--block-edge" in given) is (setting.get("variant") == "tpod")
