@@ -130,8 +130,9 @@ def waits(source: RegionSource) -> bool:
 
 
 def _calls(source: RegionSource, methods: tuple[str, ...]) -> bool:
+    """Whether methods of the context are used; a function of a module may have such a name."""
     return any(
-        isinstance(node, ast.Attribute) and node.attr in methods
+        isinstance(node, ast.Attribute) and node.attr in methods and function.helper(node) is None
         for function in (source, *helpers_of(source))
         for node in ast.walk(function.tree)
     )
