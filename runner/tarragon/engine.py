@@ -33,7 +33,7 @@ from runner.tarragon.message import Message
 from runner.tarragon.quiescence import Rounds
 from runner.tarragon.task import DONE, ERROR, EXEC, INIT, STATES, WAIT, Task
 from runner.tarragon.transport import Transport
-from runner.workers.crew import Crew
+from runner.workers.crew import CoreThreads
 from runner.workers.timers import WorkerTimes
 
 _PAUSE_S = 20e-6
@@ -83,7 +83,9 @@ class Engine:
                 service=config.threads == "service" and (comm is not None or transport is not None),
             ),
         )
-        self._crew = Crew(self.core, cpus, TarragonError, lambda error: self.fail(None, error))
+        self._crew = CoreThreads(
+            self.core, cpus, TarragonError, lambda error: self.fail(None, error)
+        )
         for place, task in enumerate(self.tasks):
             rank = self.core.ranks[place]
             self.core.memory.put(rank + RANK.priority, task.priority)

@@ -22,7 +22,7 @@ from runner.tpod.config import Config
 from runner.tpod.errors import ConfigError, Deadlock, TaskError, TpodError
 from runner.tpod.task import GlobalSinc, Partner, Sinc, Task, global_partners
 from runner.workers import affinity
-from runner.workers.crew import Crew
+from runner.workers.crew import CoreThreads
 from runner.workers.failure import end_job
 from runner.workers.timers import WorkerTimes
 
@@ -129,7 +129,7 @@ class _Job:
                 patience=config.polls,
             ),
         )
-        self.crew = Crew(self._core, cpus, TpodError, lambda error: self._fail(None, error))
+        self.crew = CoreThreads(self._core, cpus, TpodError, lambda error: self._fail(None, error))
         self._set_places()
         self._bind(runtime.size)
         for number, task in enumerate(self._tasks):

@@ -12,7 +12,7 @@ from runner.workers.native_clock import NativeClock
 from runner.workers.timers import WorkerTimes
 
 
-class Crew:
+class CoreThreads:
     """The workers of a core and their clocks.
 
     ``cpus``: the CPU of each thread, None for any; one more than workers for a thread that polls.

@@ -195,7 +195,7 @@ def test_thread_levels() -> None:
     levels = {v: parse(["--variant", v]).thread_level for v in VARIANTS}
     assert levels == {
         "mpi": "single", "overlap": "single", "threads": "funneled",
-        "openmp": "funneled", "tarragon": "single",
+        "openmp": "funneled", "tarragon": "single", "tpod": "single",
         "over": "multiple", "barrier": "multiple", "mate": "multiple",
     }  # fmt: skip
     assert thread_level(["--variant", "mate", "--thread-level", "serialized"]) == "serialized"

@@ -129,6 +129,7 @@ def test_repetitions_start_anew(launch: Launch) -> None:
 
 BROKEN = textwrap.dedent(
     """
+    from runner.apps import common_tpod
     from runner.apps.jacobi3d import halo, mated, variant_tarragon
     mated.Part.unpack = lambda self, field: None
     make = mated.Part.__init__
@@ -141,6 +142,11 @@ BROKEN = textwrap.dedent(
         start(self)
         self.ghosts = self.ghosts[:0]
     variant_tarragon.Cells.vinit = forgetful
+    begin = common_tpod.Faces.__init__
+    def deaf(self, *arguments):
+        begin(self, *arguments)
+        self.in_parts = [part.copy() for part in self.in_parts]
+    common_tpod.Faces.__init__ = deaf
     halo.Halo.exchange = lambda self, meter: None
     halo.Halo.finish = lambda self, requests, meter: self._wait(requests)
     """
@@ -149,7 +155,14 @@ BROKEN = textwrap.dedent(
 
 def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch) -> None:
     cut = (*MATED, "tarragon")
-    lines = ["mpi", "overlap", "threads", "openmp", *(f"{v} --ranks-per-process 2" for v in cut)]
+    lines = [
+        "mpi",
+        "overlap",
+        "threads",
+        "openmp",
+        "tpod",
+        *(f"{v} --ranks-per-process 2" for v in cut),
+    ]
     assert len(lines) == len(VARIANTS)
     lines += [f"{v} --ranks-per-process 2 --core python" for v in MATED]
     options = [f"--input tiny --verify full --variant {line}".split() for line in lines]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
 TERMS, FORMER = TEXT.split("## Former names")
 NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TERMS)))
-EVERY_PROGRAM_HAS_ITS_OWN = ("runner/apps/", "runner/nas/", "runner/tarragon/")
+EVERY_PROGRAM_HAS_ITS_OWN = ("runner/apps/", "runner/nas/", "runner/tarragon/", "runner/tpod/")
 
 
 @pytest.mark.parametrize("name", NAMED)
@@ -43,7 +43,7 @@ def test_terms_are_defined_once() -> None:
 def test_a_public_class_name_has_one_meaning() -> None:
     """Applications and kernels are alike on purpose: each has its Options, Solver and Layout.
 
-    So are the two runtimes: each has its Config, Task and Graph, as their theses name them.
+    So are the runtimes: each has its Config and Task, as their sources name them.
 
     ``Request`` of a translated program stands for ``MPI.Request``.
     """

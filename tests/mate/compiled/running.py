@@ -23,7 +23,7 @@ graph = mate.Graph("test")
 """The first lines of every program."""
 
 
-def no_messages(_context: mate.Context) -> tuple[int, int, int, int, int]:
+def no_messages(_context: Any) -> tuple[int, ...]:
     raise AssertionError("no context here")
 
 
@@ -54,15 +54,16 @@ class Recorder:
         self.calls.append((record,))
         return 0.5 * len(self.calls)
 
-    def __call__(self, context: mate.Context) -> tuple[int, int, int, int, int]:
+    def __call__(self, context: Any) -> tuple[int, ...]:
         start, count_as, seconds, cpu_seconds = (
             ctypes.cast(f, ctypes.c_void_p).value or 0
             for f in (self._start, self._count_as, self._seconds, self._cpu_seconds)
         )
         assert all((start, count_as, seconds, cpu_seconds))
         self._places[:] = start, count_as, seconds, cpu_seconds
-        first, second, third, fourth = (ctypes.addressof(self._places) + 8 * n for n in range(4))
-        return 1000 + context.rank, first, second, third, fourth
+        places = [ctypes.addressof(self._places) + 8 * n for n in range(4)]
+        # No region here waits for messages.
+        return (1000 + context.rank, *places, 0, 0, 0, 0)
 
 
 def run(

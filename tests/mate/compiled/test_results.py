@@ -418,7 +418,7 @@ def work(ctx, i):
 
     def check(ctx: mate.Context) -> None:
         block = run(made.graph, ctx, messages=(messages := Recorder()))
-        assert block._words[1:7].tolist() == [*messages(ctx), ctx.rank]
+        assert block._words[1:11].tolist() == [*messages(ctx), ctx.rank]
         with pytest.raises(mate.GraphError, match=r"ctx.config cannot be used in compiled code"):
             run(other.graph, ctx, messages=messages)
 
