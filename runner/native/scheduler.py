@@ -355,6 +355,8 @@ def _idle(core: int, worker: int) -> int:
             looks = LOOKS
     if rank == 0:
         add(core + CORE.idle, -1)
+        # It may take a rank before it counts as idle again: see _check_deadlock.
+        add(core + CORE.turns, 1)
     if (
         (rank != 0 or others != 0)
         and peek(core + CORE.sleeping) != 0

@@ -54,6 +54,7 @@ WEAK = {
     11: "a guest counts no turn",
     12: "a guest parks a rank that has another ready region",
     13: "the last message of a region that waits does not wake its rank",
+    14: "an idle worker that looks elsewhere counts no turn before it takes a rank",
 }
 RACES = {1, 2, 3, 9}
 """What the sanitizer finds; the others lose a call or report a deadlock that is none."""

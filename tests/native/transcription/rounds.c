@@ -19,7 +19,8 @@
  * 6 _sleep looks before it counts as asleep, 7 push looks for sleepers before the rank is there,
  * 8 _idle sleeps after the last message without another look, 9 next_poll is a plain word,
  * 10 a guest goes before it has put the rank back, 11 it counts no turn, 12 it parks a rank that has
- * another ready region, 13 the last message of a region that waits does not wake its rank.
+ * another ready region, 13 the last message of a region that waits does not wake its rank, 14 an
+ * idle worker that looks elsewhere counts no turn.
  *
  * A comment before a function names what it transcribes, and the digest of that text;
  * tests/native/test_transcription.py compares.

@@ -108,7 +108,7 @@ static void _check_deadlock(void)
     }
 }
 
-/* scheduler._idle 85f78e941e1a */
+/* scheduler._idle 46b6dc9ae1a2 */
 static rank *_idle(worker *self)
 {
     double begin = now(), waited = begin, length = 20e-6;
@@ -155,7 +155,12 @@ static rank *_idle(worker *self)
             looks = 10;
         }
     }
-    if (!r) add(&core.idle, -1);
+    if (!r) {
+        add(&core.idle, -1);
+#if WEAK != 14
+        add(&core.turns, 1);
+#endif
+    }
     if ((r || core.others) && peek(&core.sleeping) != 0 && peek(&core.pending) != 0) watch();
     return r;
 }
