@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from time import perf_counter, thread_time
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from runner.workers.timers import WorkerTimes
 
+V = TypeVar("V")
 PHASES = ("compute", "mpi", "buffering", "waiting")
 """Kernel; start of sends and receives; pack and unpack; waiting (Martin 2018, section 5.1)."""
 
@@ -108,6 +109,21 @@ class Breakdown:
     """Maximum and mean over the workers of each phase."""
     figures: dict[str, Any] = field(default_factory=dict)
     """The figures for the JSON line; the five parts and ``end_s`` add up to ``solver_s``."""
+
+
+@dataclass(frozen=True)
+class Solved(Generic[V]):
+    """The repetitions of one run, with the verdict on its result.
+
+    It holds the seconds of each repetition (the slowest process), their median as ``solver_s``, and
+    the times by phase of that repetition.
+    """
+
+    seconds: list[float]
+    solver_s: float
+    breakdown: Breakdown
+    verdict: V
+    startup_s: float
 
 
 def breakdown(comm: Any, timed: Timed, solver_s: float, odf: float) -> Breakdown:

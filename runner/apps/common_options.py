@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable
 from typing import NoReturn
 
 from runner.apps.common_errors import AppUsageError
@@ -32,3 +33,20 @@ def above_zero(text: str) -> float:
     if not 0 < value < float("inf"):
         raise ValueError
     return value
+
+
+def changed(given: argparse.Namespace, add: Callable[[argparse.ArgumentParser], None]) -> list[str]:
+    """The switches that a command line sets, of those that ``add`` adds to a parser."""
+    plain = argparse.ArgumentParser()
+    add(plain)
+    usual = vars(plain.parse_args([]))
+    names = [name for name, value in usual.items() if getattr(given, name) != value]
+    return [f"--{name.replace('_', '-')}" for name in names]
+
+
+def meaningless(switch: str, variant: str, able: Iterable[str]) -> AppUsageError:
+    """The error for a switch that means nothing to a variant; ``able``: those that have it."""
+    return AppUsageError(
+        f"{switch} means nothing to --variant {variant}: leave it out, or choose --variant "
+        f"{' or '.join(able)}"
+    )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from runner import tarragon
 from runner.apps.common_errors import AppUsageError
+from runner.apps.common_options import changed, meaningless
 from runner.errors import RunnerError
 
 
@@ -15,12 +16,15 @@ def config_of(
     variants: Iterable[str],
     tasks: Iterable[str],
     compiled: Iterable[str] = (),
+    shared: Iterable[str] = (),
+    mate: bool = False,
 ) -> tarragon.Config:
     """The configuration of the tasks; the default for a variant without any.
 
     ``tasks``: those of the ``variants`` that have tasks; ``compiled``: those whose tasks are
-    compiled. Raises :class:`AppUsageError` for an unknown variant, a switch that means nothing to
-    it, and a configuration that cannot be.
+    compiled; ``shared``: switches that mean something to others too; ``mate``: see
+    :func:`runner.tarragon.add_arguments`. Raises :class:`AppUsageError` for an unknown variant, a
+    switch that means nothing to it, and a configuration that cannot be.
     """
     names, graphs = tuple(variants), tuple(tasks)
     if given.variant not in names:
@@ -33,11 +37,9 @@ def config_of(
             return config
         except RunnerError as problem:
             raise AppUsageError(str(problem)) from None
-    if told := tarragon.told(given):
-        raise AppUsageError(
-            f"{told[0]} means nothing to --variant {given.variant}: leave it out, or choose "
-            f"--variant {' or '.join(graphs)}"
-        )
+    for switch in changed(given, lambda parser: tarragon.add_arguments(parser, mate)):
+        if switch not in shared:
+            raise meaningless(switch, given.variant, graphs)
     return tarragon.Config()
 
 

@@ -18,6 +18,7 @@ from runner.apps.common_faces import Field
 from runner.apps.common_grid import Shape, coordinates
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Timed, meter_of
+from runner.apps.common_options import changed, meaningless
 from runner.native import library
 
 Meeting = tuple[int, int, tpod.Partner]
@@ -43,21 +44,16 @@ class Grids:
 class Faces(tpod.Task):
     """A task that exchanges faces of a box, and may do more.
 
-    A message holds its face of each grid of a group.  ``place``: that of the process among all.
+    A message holds its face of each grid of a group.
     """
 
-    def __init__(
-        self,
-        grids: Grids,
-        box: Box,
-        meetings: Sequence[Meeting],
-        place: Shape,
-        config: tpod.Config,
-    ) -> None:
+    def __init__(self, solver: Decomposed, box: Box, meetings: Sequence[Meeting]) -> None:
+        grids, place = solver.grids, solver.place
         meetings = _in_turn(meetings, place)
         super().__init__([partner for _, _, partner in meetings])
         self.grids = grids.fields
-        self.calls, self.ahead = tpod.CALLS.index(config.calls), int(config.prepost)
+        self.calls = tpod.CALLS.index(solver.config.calls)
+        self.ahead = int(solver.config.prepost)
         self.begin = self.steps = 0
         """The field that the first step reads, and the number of steps."""
         self.leads = np.array([not place[axis] % 2 for axis, _, _ in meetings], np.int64)
@@ -178,15 +174,19 @@ class Decomposed(ABC):
     def __init__(
         self, comm: Any, layout: Layout, config: tpod.Config, grids: Grids, whole: Box
     ) -> None:
-        self._comm, self._layout, self.config = comm, layout, config
-        self._grids, self._whole = grids, whole
+        self.config, self.grids = config, grids
+        self._layout, self._whole = layout, whole
         start, stop = layout.block(comm.rank)
         x, y, z = (b - a for a, b in zip(start, stop, strict=True))
         self._blocks = tpod.over_decompose((x, y, z), config.edge)
-        self._place = coordinates(comm.rank, layout.processes)
+        self.place = coordinates(comm.rank, layout.processes)
+        """That of the process among all."""
         self._remote = [(f.axis, f.side, f.process) for f in layout.faces(comm.rank, 0)]
         self._inner = [self._block(number) for number in range(self._blocks.count)]
         self._faces = self._face_tasks() if config.messages == "face" else []
+        self._runtime = tpod.Tpod(comm, config)
+        for task in (*self._inner, *self._faces):
+            self._runtime.spawn(task)
 
     @abstractmethod
     def task(self, box: Box, meetings: list[Meeting]) -> Faces:
@@ -194,17 +194,14 @@ class Decomposed(ABC):
 
     def run(self, steps: int, field: int) -> Timed:
         """Time the steps on this process, after a barrier; ``field`` holds the newest values."""
-        config = self.config
-        runtime = tpod.Tpod(self._comm, config)
+        config, runtime = self.config, self._runtime
         for task in (*self._inner, *self._faces):
             task.begin, task.steps = field, steps
             task.kernels_s.fill(0.0)
-            runtime.spawn(task)
         faces = [(axis, side) for axis, side, _ in self._remote]
         order = tpod.ordered(self._blocks, faces, config.order, config.seed)
         count = len(self._inner)
         runtime.run(steps, [*range(count, count + len(self._faces)), *order])
-        runtime.finalize()
         kernels_s = np.array([task.kernels_s for task in self._inner])
         _, sampled, cpu = kernels_s.sum(axis=0).tolist()
         meters = [meter_of(times, sampled, cpu) for times in runtime.times]
@@ -212,7 +209,7 @@ class Decomposed(ABC):
         return Timed(runtime.exec_time, meters, seconds, runtime.messages, runtime.bytes)
 
     def _block(self, number: int) -> Faces:
-        blocks, depth = self._blocks, self._grids.depth
+        blocks, depth = self._blocks, self.grids.depth
         box = box_within([(low + depth, high + depth) for low, high in blocks.bounds(number)])
         meetings = [
             (axis, side, (process, blocks.across(number, axis, side)))
@@ -230,9 +227,7 @@ class Decomposed(ABC):
         for axis, side, process in self._remote:
             there = [(f.axis, f.side) for f in self._layout.faces(process, 0)]
             partner = process, count + there.index((axis, 1 - side))
-            task = FaceTask(
-                self._grids, self._whole, [(axis, side, partner)], self._place, self.config
-            )
+            task = FaceTask(self, self._whole, [(axis, side, partner)])
             for number, block in enumerate(self._inner):
                 if self._blocks.beside(number, axis, side) is None:
                     block.same.append(count + len(found))
@@ -241,10 +236,13 @@ class Decomposed(ABC):
         return found
 
 
-def config_of(given: Namespace, tasks: Iterable[str], **others: Any) -> tpod.Config:
+def config_of(
+    given: Namespace, tasks: Iterable[str], own_calls: bool = False, **others: Any
+) -> tpod.Config:
     """The configuration of the tasks; the default for a variant without any.
 
-    ``tasks``: the variants that have tasks; ``others``: what the application's own switches say.
+    ``tasks``: the variants that have tasks; ``own_calls``: whether the switches of the calls
+    are theirs alone; ``others``: what the application's own switches say.
     Raises :class:`AppUsageError` for a switch that means nothing to the variant, and for a
     configuration that cannot be.
     """
@@ -254,9 +252,6 @@ def config_of(given: Namespace, tasks: Iterable[str], **others: Any) -> tpod.Con
             return tpod.from_arguments(given, **others)
         except tpod.TpodError as error:
             raise AppUsageError(str(error)) from None
-    if told := tpod.told(given):
-        raise AppUsageError(
-            f"{told[0]} means nothing to --variant {given.variant}: leave it out, or choose "
-            f"--variant {' or '.join(able)}"
-        )
+    for switch in changed(given, lambda parser: tpod.add_arguments(parser, own_calls)):
+        raise meaningless(switch, given.variant, able)
     return tpod.Config()

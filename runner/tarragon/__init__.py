@@ -14,7 +14,6 @@ from runner.tarragon.config import (
     check_compiled,
     from_arguments,
     thread_level,
-    told,
 )
 from runner.tarragon.distribution import (
     Distribution,
@@ -89,5 +88,4 @@ __all__ = [
     "check_compiled",
     "from_arguments",
     "thread_level",
-    "told",
 ]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
+from runner.mate.config import AFFINITIES as PINNINGS
+from runner.mate.config import THREAD_LEVELS
 from runner.tarragon.errors import ConfigError
 
 THREADS = ("single", "service")
@@ -12,8 +14,6 @@ SERVICES = ("shared", "dedicated")
 QUEUES = ("shared", "private", "stealing")
 PRIORITIES = ("none", "edges", "wavefront")
 AFFINITIES = ("none", "block", "round_robin")
-PINNINGS = ("compact", "scatter", "none")
-THREAD_LEVELS = ("multiple", "serialized")
 
 
 @dataclass(frozen=True)
@@ -130,25 +130,6 @@ def from_arguments(given: argparse.Namespace) -> Config:
         pinning=given.affinity,
         thread_level=given.thread_level,
     )
-
-
-_OWN = (
-    *("threads", "service", "task_queue", "priority", "task_affinity"),
-    *("tagging", "aggregation", "aggregation_size"),
-)
-"""Switches that no other runtime has; the others are shared with :mod:`runner.mate`."""
-
-
-def told(given: argparse.Namespace) -> list[str]:
-    """The switches of this runtime alone that a command line sets, for programs without tasks."""
-    plain = argparse.ArgumentParser()
-    add_arguments(plain)
-    usual = plain.parse_args([])
-    return [
-        f"--{name.replace('_', '-')}"
-        for name in _OWN
-        if getattr(given, name) != getattr(usual, name)
-    ]
 
 
 def check_compiled(config: Config) -> None:

@@ -33,7 +33,7 @@ from runner.tarragon.message import Message
 from runner.tarragon.quiescence import Rounds
 from runner.tarragon.task import DONE, ERROR, EXEC, INIT, STATES, WAIT, Task
 from runner.tarragon.transport import Transport
-from runner.workers.crew import CoreThreads
+from runner.workers.core_threads import CoreThreads
 from runner.workers.timers import WorkerTimes
 
 _PAUSE_S = 20e-6
@@ -83,7 +83,7 @@ class Engine:
                 service=config.threads == "service" and (comm is not None or transport is not None),
             ),
         )
-        self._crew = CoreThreads(
+        self._threads = CoreThreads(
             self.core, cpus, TarragonError, lambda error: self.fail(None, error)
         )
         for place, task in enumerate(self.tasks):
@@ -113,9 +113,9 @@ class Engine:
     def run(self) -> None:
         """Run until nothing can run any more, on all processes."""
         if self.config.threads == "single":
-            self._crew.run_here()
+            self._threads.run_here()
         else:
-            self._crew.run()
+            self._threads.run()
         while self.rounds is not None and not self._quiet and self.failure is None:
             # All tasks have ended; the other processes may still run.
             self._poll(ended=True)
@@ -124,7 +124,7 @@ class Engine:
 
     def times(self) -> list[WorkerTimes]:
         """The times of each worker."""
-        return self._crew.times()
+        return self._threads.times()
 
     # Messages.
 

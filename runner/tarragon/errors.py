@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.errors import RunnerError
+from runner.workers.failure import listed
 
 
 class TarragonError(RunnerError):
@@ -37,17 +38,11 @@ class ExecutionError(TarragonError):
         self.task = task
 
 
-_MOST_TOLD = 8
-"""Largest number of waiting tasks that a report names."""
-
-
 class Deadlock(TarragonError):
     """Tasks wait and no message is under way; the text says which tasks and for what."""
 
     def __init__(self, waits: Sequence[str]) -> None:
         """``waits``: a line for each task."""
-        lines = ["deadlock: nothing runs, no message is under way, and these tasks wait:"]
-        lines += [f"  {line}" for line in waits[:_MOST_TOLD]]
-        if len(waits) > _MOST_TOLD:
-            lines.append(f"  and {len(waits) - _MOST_TOLD} more")
-        super().__init__("\n".join(lines))
+        super().__init__(
+            listed("deadlock: nothing runs, no message is under way, and these tasks wait:", waits)
+        )

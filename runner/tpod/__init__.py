@@ -8,7 +8,7 @@ to wait is swapped out.  docs/reference/tpod.md describes the model and the inte
 from __future__ import annotations
 
 from runner.tpod.blocks import Blocks, over_decompose
-from runner.tpod.config import CALLS, Config, add_arguments, from_arguments, thread_level, told
+from runner.tpod.config import CALLS, Config, add_arguments, from_arguments, thread_level
 from runner.tpod.errors import ConfigError, Deadlock, TaskError, TpodError
 from runner.tpod.order import ORDERS, ordered
 from runner.tpod.runtime import Tpod
@@ -31,5 +31,4 @@ __all__ = [
     "ordered",
     "over_decompose",
     "thread_level",
-    "told",
 ]

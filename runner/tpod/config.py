@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
+from runner.mate.config import AFFINITIES, THREAD_LEVELS
 from runner.tpod.blocks import Shape
 from runner.tpod.errors import ConfigError
 from runner.tpod.order import ORDERS
@@ -15,8 +16,6 @@ POSTING = ("SIR", "ISIR")
 MESSAGES = ("block", "face")
 BARRIERS = ("global", "process", "neighbours")
 QUEUES = ("shared", "private", "stealing")
-PINNINGS = ("compact", "scatter", "none")
-THREAD_LEVELS = ("multiple", "serialized")
 
 
 @dataclass(frozen=True)
@@ -43,8 +42,8 @@ class Config:
     thread_level: str = "multiple"
     pinning: str = "compact"
     seed: int = 1
-    idle_spin_us: int = field(default=200, repr=False)
-    idle_sleep_us: int = field(default=1000, repr=False)
+    idle_spin_us: int = 200
+    idle_sleep_us: int = 1000
     schedule_seed: int | None = None
     """Tests: tasks run in any order."""
 
@@ -55,7 +54,7 @@ class Config:
             ("--order", self.calls, CALLS),
             ("--barrier", self.barrier, BARRIERS),
             ("--task-queue", self.queue, QUEUES),
-            ("--affinity", self.pinning, PINNINGS),
+            ("--affinity", self.pinning, AFFINITIES),
             ("--thread-level", self.thread_level, THREAD_LEVELS),
         ):
             if value not in known:
@@ -106,9 +105,6 @@ def add_arguments(parser: argparse.ArgumentParser, calls: bool = False) -> None:
             help="post the receives of the next step when a step is over")  # fmt: skip
 
 
-_OWN = ("block_edge", "block_order", "block_messages", "barrier", "polls")
-
-
 def from_arguments(given: argparse.Namespace, **others: object) -> Config:
     """The configuration; ``others``: what the application's own switches say.
 
@@ -133,18 +129,6 @@ def _edge(text: str | None) -> Shape:
         raise ConfigError(f"--block-edge {text}: expected a number of cells, or three as 32x16x16")
     x, y, z = map(int, words)
     return x, y, z
-
-
-def told(given: argparse.Namespace) -> list[str]:
-    """The switches of this runtime alone that a command line sets, for programs without tasks."""
-    plain = argparse.ArgumentParser()
-    add_arguments(plain)
-    usual = plain.parse_args([])
-    return [
-        f"--{name.replace('_', '-')}"
-        for name in _OWN
-        if getattr(given, name) != getattr(usual, name)
-    ]
 
 
 def thread_level(config: Config) -> str:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from runner.errors import RunnerError
+from runner.workers.failure import listed
 
 
 class TpodError(RunnerError):
@@ -25,3 +28,7 @@ class TaskError(TpodError):
 
 class Deadlock(TpodError):
     """Tasks wait for each other, and no message is under way; the text says which."""
+
+    def __init__(self, waits: Sequence[str]) -> None:
+        """``waits``: a line for each task."""
+        super().__init__(listed("deadlock: these tasks wait for each other:", waits))

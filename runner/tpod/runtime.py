@@ -22,14 +22,12 @@ from runner.tpod.config import Config
 from runner.tpod.errors import ConfigError, Deadlock, TaskError, TpodError
 from runner.tpod.task import GlobalSinc, Partner, Sinc, Task, global_partners
 from runner.workers import affinity
-from runner.workers.crew import CoreThreads
+from runner.workers.core_threads import CoreThreads
 from runner.workers.failure import end_job
 from runner.workers.timers import WorkerTimes
 
 _OPENING = 65536
 """Bytes of the message that opens a connection."""
-_TOLD = 8
-"""Largest number of waiting tasks that a report names."""
 
 
 class Tpod:
@@ -74,7 +72,7 @@ class Tpod:
         begin = perf_counter()
         job.run()
         self.exec_time = perf_counter() - begin
-        self.times = job.crew.times()
+        self.times = job.threads.times()
         self.messages = sum(times.messages for times in self.times)
         self.bytes = sum(times.bytes for times in self.times)
         if job.failure is not None:
@@ -129,7 +127,9 @@ class _Job:
                 patience=config.polls,
             ),
         )
-        self.crew = CoreThreads(self._core, cpus, TpodError, lambda error: self._fail(None, error))
+        self.threads = CoreThreads(
+            self._core, cpus, TpodError, lambda error: self._fail(None, error)
+        )
         self._set_places()
         self._bind(runtime.size)
         for number, task in enumerate(self._tasks):
@@ -185,8 +185,10 @@ class _Job:
     def _open(self) -> None:
         """Exchange a message with each process that tasks of this one talk to."""
         assert self._comm is not None
-        others = sorted({process for task in self._tasks for process, _ in task.partners})
-        others = [process for process in others if process != self._process]
+        named = {process for task in self._tasks for process, _ in task.partners}
+        # A process may be named by one that it does not name.
+        asked = self._comm.alltoall([process in named for process in range(self._comm.size)])
+        others = [n for n, by in enumerate(asked) if (by or n in named) and n != self._process]
         came = np.zeros(_OPENING, np.uint8)
         requests = [self._comm.Irecv(came.copy(), process) for process in others]
         requests += [self._comm.Isend(came, process) for process in others]
@@ -215,9 +217,9 @@ class _Job:
     def run(self) -> None:
         """Run until all tasks have ended."""
         if self._config.workers == 1:
-            self.crew.run_here()
+            self.threads.run_here()
         else:
-            self.crew.run()
+            self.threads.run()
         self._core.close()
 
     def _call(self, kind: int, a: int, b: int) -> int:
@@ -239,14 +241,12 @@ class _Job:
         raise AssertionError("tasks are compiled")
 
     def _deadlock(self) -> Deadlock:
-        waits = [
-            f"  task {number}: step {done} of {self._steps}"
-            for place, number in enumerate(self._order)
-            if (done := self._bound.done(place)) < self._steps
-        ]
-        more = [f"  and {len(waits) - _TOLD} more"] if len(waits) > _TOLD else []
         return Deadlock(
-            "\n".join(["deadlock: these tasks wait for each other:", *waits[:_TOLD], *more])
+            [
+                f"task {number}: step {done} of {self._steps}"
+                for place, number in enumerate(self._order)
+                if (done := self._bound.done(place)) < self._steps
+            ]
         )
 
     def _fail(self, task: int | None, error: BaseException) -> None:

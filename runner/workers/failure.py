@@ -1,12 +1,22 @@
-"""The end of a job of several processes of which one has failed."""
+"""How a job that has failed says so and ends, if it has several processes."""
 
 from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Sequence
 from typing import Any
 
 from runner.errors import RunnerError
+
+_MOST_TOLD = 8
+"""Largest number of waiting tasks that a report names."""
+
+
+def listed(head: str, lines: Sequence[str]) -> str:
+    """A report: the head, then the first lines, and how many more there are."""
+    more = [f"  and {len(lines) - _MOST_TOLD} more"] if len(lines) > _MOST_TOLD else []
+    return "\n".join([head, *(f"  {line}" for line in lines[:_MOST_TOLD]), *more])
 
 
 def end_job(comm: Any, runtime: str, error: RunnerError, cause: BaseException) -> None:

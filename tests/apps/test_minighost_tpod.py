@@ -62,6 +62,7 @@ def test_faces_of_blocks_carry_the_cells_of_the_faces_of_the_process(launch: Lau
         ("--variant tpod --block-order none", "--block-order none: expected one of cart"),
         ("--variant tpod --order SR --prepost", "--prepost needs receives that do not block"),
         ("--task-queue stealing", "--task-queue means nothing to --variant mpi"),
+        ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
     ],
 )
 @pytest.mark.parametrize("program", [GHOST, JACOBI], ids=["minighost", "jacobi3d"])
@@ -72,3 +73,13 @@ def test_a_wrong_command_line_is_said_once(
     assert done.code == 2
     assert done.err.count(said) == 1
     assert "Traceback" not in done.err
+
+
+def test_the_order_of_calls_is_that_of_blocks_in_jacobi3d(launch: Launch) -> None:
+    for words, said in (
+        (["--order", "SR"], "--order means nothing to --variant mpi: leave it out, or choose"),
+        (["--variant", "mate", "--prepost"], "--prepost means nothing to --variant mate"),
+    ):
+        done = launch(2, *JACOBI, *words)
+        assert done.code == 2
+        assert said in done.err

@@ -64,6 +64,13 @@ def default(function: Callable[..., Any], name: str) -> Any:
     return inspect.signature(function).parameters[name].default
 
 
+def limit_of(space: str, name: str) -> float:
+    """The number in the rule of a space that a value is at most it."""
+    text = (ROOT / "configs" / "spaces" / f"{space}.toml").read_text()
+    (found,) = re.findall(rf'^rule = "{name} <= (\d+)"$', text, re.MULTILINE)
+    return float(found)
+
+
 def percent(share: float) -> float:
     return 100 * share
 
@@ -259,6 +266,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
         "`idle_sleep` | microseconds | {}, {} |",
         (Config.idle_spin_us, Config.idle_sleep_us),
     ),
+    ("spaces", "at most {} ranks per process", (limit_of("mate", "ranks_per_process"),)),
     # features, micro, testbed
     ("features", "run is repeated ({} runs at most)", (tracing.ATTEMPTS,)),
     (

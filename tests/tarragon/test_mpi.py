@@ -96,6 +96,11 @@ def test_any_compiled_graph(python: Python, processes: int) -> None:
             (*ALIGN, "--variant", "panel", "--aggregation"),
             "--aggregation means nothing to compiled tasks",
         ),
+        ((*ALIGN, "--workers", "2"), "--workers means nothing to --variant mpi"),
+        (
+            (*ALIGN, "--variant", "panel", "--threads", "service", "--workers", "250"),
+            "--workers 250, but this process may use only",
+        ),
         ((*ALIGN, "--task-queue", "private"), "--task-queue means nothing to --variant mpi"),
         ((*FACTOR, "--mesh", "3x1"), "--mesh 3x1: expected a mesh of 2 processes"),
         (

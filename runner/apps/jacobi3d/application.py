@@ -7,13 +7,13 @@ from typing import Any
 
 from runner.apps.common_layout import Layout
 from runner.apps.common_mated import helped, largest, told, typical
-from runner.apps.common_meter import Timed, breakdown
+from runner.apps.common_meter import Solved, Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.common_serial import compare_with_serial
 from runner.apps.jacobi3d.block import serial_block
 from runner.apps.jacobi3d.inputs import stored_residual
 from runner.apps.jacobi3d.options import Options, parse
-from runner.apps.jacobi3d.output import Solved, print_result
+from runner.apps.jacobi3d.output import print_result
 from runner.apps.jacobi3d.problem import check_size
 from runner.apps.jacobi3d.variants import Solver, layout_of, make_solver
 from runner.apps.jacobi3d.verify import (
@@ -47,7 +47,9 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if solved.verdict.verified is False else 0
 
 
-def _solve(comm: Any, options: Options, layout: Layout, solver: Solver, begin: float) -> Solved:
+def _solve(
+    comm: Any, options: Options, layout: Layout, solver: Solver, begin: float
+) -> Solved[Verdict]:
     """Run all repetitions; the first one that is not verified decides the verdict."""
     repetitions: list[Timed] = []
     verdicts: list[Verdict] = []

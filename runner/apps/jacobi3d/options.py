@@ -11,7 +11,7 @@ from runner.apps import common_tarragon, common_tpod
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape, parse_size
 from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
-from runner.apps.common_options import OptionParser, positive
+from runner.apps.common_options import OptionParser, meaningless, positive
 from runner.apps.jacobi3d.inputs import INPUTS
 
 MATED = ("over", "barrier", "mate")
@@ -104,10 +104,15 @@ def parse(arguments: list[str]) -> Options:
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         block=given.block or config.block_size,
         padding=given.padding,
-        tarragon=_graph(given),
+        tarragon=common_tarragon.config_of(
+            *(given, VARIANTS, GRAPHS, GRAPHS),
+            shared=("--task-queue",) if given.variant == "tpod" else (),
+            mate=True,
+        ),
         tpod=common_tpod.config_of(
             given,
             ("tpod",),
+            own_calls=True,
             workers=config.workers,
             queue=given.task_queue,
             calls=given.order,
@@ -121,14 +126,6 @@ def parse(arguments: list[str]) -> Options:
         config=config,
         help=parser.format_help() if given.help else None,
     )
-
-
-def _graph(given: Namespace) -> tarragon.Config:
-    """The configuration of a graph; ``--task-queue`` is a switch of the blocks' tasks too."""
-    known = Namespace(**vars(given))
-    if given.variant == "tpod":
-        known.task_queue = tarragon.Config().queue
-    return common_tarragon.config_of(known, VARIANTS, GRAPHS, GRAPHS)
 
 
 def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int]:
@@ -164,8 +161,5 @@ def _refuse_unused(variant: str, config: mate.Config) -> None:
             continue
         if getattr(config, field.name) != getattr(plain, field.name):
             switch = "--idle" if "idle" in field.name else f"--{field.name.replace('_', '-')}"
-            able = ", ".join(v for v in VARIANTS if v in MATED or field.name in _USED[v])
-            raise AppUsageError(
-                f"{switch} means nothing to --variant {variant}: leave it out, or choose one of "
-                f"{able}"
-            )
+            able = [v for v in VARIANTS if v in MATED or field.name in _USED[v]]
+            raise meaningless(switch, variant, able)

@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import Layout
-from runner.apps.common_meter import Breakdown
+from runner.apps.common_meter import Solved
 from runner.apps.common_report import json_line
 from runner.apps.jacobi3d.options import GRAPHS, MATED, SHARED, Options
 from runner.apps.jacobi3d.problem import FLOPS_PER_CELL
 from runner.apps.jacobi3d.verify import Verdict
 
 
-@dataclass(frozen=True)
-class Solved:
-    """The repetitions of one run.
-
-    It holds the seconds of each repetition (the slowest rank), their median as ``solver_s``, and
-    the times by phase of that repetition.
-    """
-
-    seconds: list[float]
-    solver_s: float
-    breakdown: Breakdown
-    verdict: Verdict
-    startup_s: float
-
-
-def print_result(processes: int, options: Options, layout: Layout, solved: Solved) -> None:
+def print_result(processes: int, options: Options, layout: Layout, solved: Solved[Verdict]) -> None:
     """Print the result; called by rank 0."""
     size, iterations = options.size, options.iterations
     ranks = processes * (layout.local_count if options.variant in (*MATED, *GRAPHS) else 1)

@@ -7,7 +7,6 @@ from typing import Any
 
 from runner import tpod
 from runner.apps.common_box import Box
-from runner.apps.common_grid import Shape
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Timed
 from runner.apps.common_tpod import Decomposed, Faces, Grids, Meeting, exchange
@@ -19,16 +18,9 @@ from runner.apps.jacobi3d.problem import DEPTH
 class BlockTask(Faces):
     """The cells ``box`` of a process's block."""
 
-    def __init__(
-        self,
-        block: Block,
-        grids: Grids,
-        box: Box,
-        meetings: Sequence[Meeting],
-        place: Shape,
-        config: tpod.Config,
-    ) -> None:
-        super().__init__(grids, box, meetings, place, config)
+    def __init__(self, solver: AsBlocks, box: Box, meetings: Sequence[Meeting]) -> None:
+        super().__init__(solver, box, meetings)
+        (block,) = solver.blocks
         self.cells = tuple(field.reshape(-1) for field in block.fields)
         self.geometry, self.weights = block.geometry(box), block.weights
 
@@ -60,8 +52,7 @@ class AsBlocks(Decomposed):
         super().__init__(comm, layout, config, grids, block.whole)
 
     def task(self, box: Box, meetings: list[Meeting]) -> Faces:
-        kind = OuterTask if meetings else InnerTask
-        return kind(self.blocks[0], self._grids, box, meetings, self._place, self.config)
+        return (OuterTask if meetings else InnerTask)(self, box, meetings)
 
     def solve(self, iterations: int) -> Timed:
         """Time the iterations on this process, after a barrier."""

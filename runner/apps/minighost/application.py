@@ -7,13 +7,13 @@ from typing import Any
 
 from runner.apps.common_layout import Layout
 from runner.apps.common_mated import helped, largest, typical
-from runner.apps.common_meter import Timed, breakdown
+from runner.apps.common_meter import Solved, Timed, breakdown
 from runner.apps.common_mpi import agree
 from runner.apps.common_serial import compare_with_serial
 from runner.apps.minighost.domain import serial_domain
 from runner.apps.minighost.heat import Verdict, balance, total
 from runner.apps.minighost.options import Options, parse
-from runner.apps.minighost.output import Solved, print_result
+from runner.apps.minighost.output import print_result
 from runner.apps.minighost.problem import check_size
 from runner.apps.minighost.variants import Solver, layout_of, make_solver
 from runner.workers.affinity import masks_on_node
@@ -42,7 +42,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if solved.verdict.verified is False else 0
 
 
-def _solve(comm: Any, options: Options, solver: Solver, begin: float) -> Solved:
+def _solve(comm: Any, options: Options, solver: Solver, begin: float) -> Solved[Verdict]:
     """Run all repetitions; the first one that is not verified decides the verdict."""
     repetitions: list[Timed] = []
     verdicts: list[Verdict] = []

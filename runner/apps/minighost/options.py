@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NoReturn
 
 from runner import tpod
 from runner.apps import common_tpod
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape, parse_size
 from runner.apps.common_mated import chosen_input, level_of
-from runner.apps.common_options import OptionParser, positive
+from runner.apps.common_options import OptionParser, meaningless, positive
 from runner.apps.minighost.inputs import INPUTS, Input
-from runner.mate.config import AFFINITIES
-from runner.tpod.config import CALLS, POSTING, QUEUES, THREAD_LEVELS
+from runner.mate.config import AFFINITIES, THREAD_LEVELS
+from runner.tpod.config import CALLS, POSTING, QUEUES
 
 VARIANTS = {
     "mpi": "each process sweeps its cells by itself",
@@ -157,14 +155,7 @@ def _check(given: Namespace) -> None:
         *(("task_queue", ("tpod",)), ("thread_level", ("tpod",))),
     ):
         if given.variant not in able and getattr(given, switch) is not None:
-            _refuse(f"--{switch.replace('_', '-')}", given.variant, able)
-
-
-def _refuse(switch: str, variant: str, able: Sequence[str]) -> NoReturn:
-    raise AppUsageError(
-        f"{switch} means nothing to --variant {variant}: leave it out, or choose --variant "
-        f"{' or '.join(able)}"
-    )
+            raise meaningless(f"--{switch.replace('_', '-')}", given.variant, able)
 
 
 def _tasks(given: Namespace) -> tpod.Config:

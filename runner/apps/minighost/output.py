@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import Layout
-from runner.apps.common_meter import Breakdown
+from runner.apps.common_meter import Solved
 from runner.apps.common_report import json_line
 from runner.apps.minighost.heat import Verdict
 from runner.apps.minighost.options import Options
-
-
-@dataclass(frozen=True)
-class Solved:
-    """The repetitions of one run.
-
-    It holds the seconds of each repetition (the slowest process), their median as ``solver_s``, and
-    the times by phase of that repetition.
-    """
-
-    seconds: list[float]
-    solver_s: float
-    breakdown: Breakdown
-    verdict: Verdict
-    startup_s: float
 
 
 def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
@@ -39,7 +23,7 @@ def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
     return 1e9 * solver_s / (cells * options.steps * options.variables)
 
 
-def print_result(processes: int, options: Options, layout: Layout, solved: Solved) -> None:
+def print_result(processes: int, options: Options, layout: Layout, solved: Solved[Verdict]) -> None:
     """Print the result; called by rank 0."""
     grind = grind_ns(options, layout, solved.solver_s)
     result: dict[str, Any] = {

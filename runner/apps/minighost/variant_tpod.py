@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runner import tpod
 from runner.apps.common_box import Box
-from runner.apps.common_grid import Shape
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import SAMPLE, Timed
 from runner.apps.common_tpod import Decomposed, Faces, Grids, Meeting, exchange
@@ -20,18 +18,11 @@ from runner.apps.minighost.problem import DEPTH
 class BlockTask(Faces):
     """A block: its boundary and its stencil."""
 
-    def __init__(
-        self,
-        domain: Domain,
-        grids: Grids,
-        box: Box,
-        meetings: Sequence[Meeting],
-        place: Shape,
-        config: tpod.Config,
-    ) -> None:
-        super().__init__(grids, box, meetings, place, config)
+    def __init__(self, solver: AsBlocks, box: Box, meetings: Sequence[Meeting]) -> None:
+        super().__init__(solver, box, meetings)
+        domain = solver.domain
         self.fields = tuple(field.reshape(-1) for field in domain.fields)
-        tables = [domain.tables(box, group) for group in grids.groups]
+        tables = [domain.tables(box, group) for group in solver.grids.groups]
         self.geometry = [geometry for geometry, _, _ in tables]
         self.walls = tables[0][1]
         self.lost = [lost for _, _, lost in tables]
@@ -86,8 +77,7 @@ class AsBlocks(Decomposed):
         super().__init__(comm, layout, options.tpod, grids, domain.whole)
 
     def task(self, box: Box, meetings: list[Meeting]) -> Faces:
-        kind = OuterTask if meetings else InnerTask
-        return kind(self.domain, self._grids, box, meetings, self._place, self.config)
+        return (OuterTask if meetings else InnerTask)(self, box, meetings)
 
     def solve(self, steps: int) -> Timed:
         """Time the steps on this process, after a barrier."""

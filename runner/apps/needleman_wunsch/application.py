@@ -39,7 +39,7 @@ def _align(comm: Any, options: Options) -> tuple[float, int | None, dict[str, fl
     """Seconds on this rank, the score if it is here, and figures of the runtime."""
     first, second = sequences(options.length, options.seed)
     if options.variant in TASKS:
-        alignment = Alignment(comm, first, second, options)
+        alignment = agree(comm, lambda: Alignment(comm, first, second, options))
         with TimedPart(comm):
             alignment.run()
         alignment.close()

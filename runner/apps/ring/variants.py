@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from runner import tarragon
+from runner.apps.common_mpi import agree
 from runner.apps.ring.options import Options
 
 TAG = 7
@@ -123,7 +124,7 @@ class CompiledRingTask(tarragon.CompiledTask):
 
 def run_tarragon(comm: Any, options: Options) -> tuple[float, bool]:
     """As :func:`run_mpi`, with tasks."""
-    runtime = tarragon.Tarragon(comm, options.config)
+    runtime = agree(comm, lambda: tarragon.Tarragon(comm, options.config))
     seconds, right = 0.0, True
     for laps in (2, options.laps):  # Once before the clock starts.
         graph: tarragon.VectorGraph[Any] = tarragon.VectorGraph(

@@ -71,7 +71,7 @@ def _factor(comm: Any, blocks: Blocks, options: Options) -> tuple[float, dict[st
         with TimedPart(comm) as part:
             factorize(comm, blocks)
         return part.seconds, {}
-    graph = Factorization(comm, blocks, options.config)
+    graph = agree(comm, lambda: Factorization(comm, blocks, options.config))
     with TimedPart(comm):
         graph.run()
     graph.close()

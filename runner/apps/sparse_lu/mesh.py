@@ -163,10 +163,6 @@ class Blocks:
         table += [self.at[i, j].ctypes.data for i in down.tolist() for j in across.tolist()]
         return table
 
-    def touches(self, k: int) -> bool:
-        """Whether step k changes blocks of this process."""
-        return bool(self.below(k) and self.beside(k))
-
 
 def _address(array: NDArray[Any]) -> int:
     found: int = array.__array_interface__["data"][0]

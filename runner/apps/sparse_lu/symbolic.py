@@ -155,7 +155,7 @@ def _supernodes(structure: list[set[int]], parents: list[int], width: int, relax
 def _first_supernodes(
     structure: list[set[int]], parents: list[int], width: int, relax: int
 ) -> list[tuple[int, int]]:
-    """Branches of at most ``relax`` columns, then columns with the same rows below them."""
+    """Columns with the same rows below them, or a whole branch of at most ``relax`` columns."""
     size = [1] * len(parents)
     for column, parent in enumerate(parents):
         if parent >= 0:
@@ -165,20 +165,19 @@ def _first_supernodes(
     column = 0
     while column < len(parents):
         end = column + 1
+        while (
+            end < len(parents)
+            and end - column < width
+            and parents[end - 1] == end
+            and len(structure[end - 1]) == 1 + len(structure[end])
+        ):
+            end += 1
         if small[column]:
             # The root of the branch that begins here.
             root = column
             while parents[root] >= 0 and small[parents[root]]:
                 root = parents[root]
-            end = root + 1
-        else:
-            while (
-                end < len(parents)
-                and end - column < width
-                and parents[end - 1] == end
-                and len(structure[end - 1]) == 1 + len(structure[end])
-            ):
-                end += 1
+            end = max(end, root + 1)
         found.append((column, end))
         column = end
     return found

@@ -404,88 +404,58 @@ def _check_message(name: str, buffer: Any, peer: Any, tag: Any) -> int:
     return KINDS.index(str(buffer.dtype))
 
 
-def _type_isend(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> Any:
-    kind = _check_message("isend", buffer, dest, tag)
+def _sending(name: str, call: Any) -> Callable[..., Any]:
+    """A method that gives a message to another rank: ``call`` is what starts it."""
 
-    def isend(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> None:
-        _start(ctx, 0, buffer, kind, dest, tag)
+    def typed(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> Any:
+        kind = _check_message(name, buffer, dest, tag)
 
-    return isend
+        def sent(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> None:
+            call(ctx, 0, buffer, kind, dest, tag)
 
+        return sent
 
-def _type_irecv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
-    kind = _check_message("irecv", buffer, source, tag)
-
-    def irecv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> None:
-        _start(ctx, 1, buffer, kind, source, tag)
-
-    return irecv
+    return typed
 
 
-def _type_send(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> Any:
-    kind = _check_message("send", buffer, dest, tag)
+def _receiving(name: str, call: Any) -> Callable[..., Any]:
+    """A method that gets a message of another rank."""
 
-    def send(ctx: Any, buffer: Any, dest: Any, tag: Any = 0) -> None:
-        _transfer(ctx, 0, buffer, kind, dest, tag)
+    def typed(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
+        kind = _check_message(name, buffer, source, tag)
 
-    return send
+        def received(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> None:
+            call(ctx, 1, buffer, kind, source, tag)
 
+        return received
 
-def _type_recv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
-    kind = _check_message("recv", buffer, source, tag)
-
-    def recv(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> None:
-        _transfer(ctx, 1, buffer, kind, source, tag)
-
-    return recv
+    return typed
 
 
-def _type_post(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> Any:
-    kind = _check_message("post", buffer, source, tag)
+def _plain(call: Any) -> Callable[..., Any]:
+    """A method without arguments."""
 
-    def post(ctx: Any, buffer: Any, source: Any, tag: Any = 0) -> None:
-        _post(ctx, 1, buffer, kind, source, tag)
+    def typed(ctx: Any) -> Any:
+        def called(ctx: Any) -> Any:
+            return call(ctx)
 
-    return post
+        return called
 
-
-def _overload_take(ctx: Any) -> Any:
-    def take(ctx: Any) -> None:
-        _take(ctx)
-
-    return take
+    return typed
 
 
-def _overload_wait(ctx: Any) -> Any:
-    def wait(ctx: Any) -> None:
-        _wait(ctx)
-
-    return wait
-
-
-def _overload_seconds(ctx: Any) -> Any:
-    def seconds(ctx: Any) -> Any:
-        return _seconds(ctx)
-
-    return seconds
-
-
-def _overload_cpu_seconds(ctx: Any) -> Any:
-    def cpu_seconds(ctx: Any) -> Any:
-        return _cpu_seconds(ctx)
-
-    return cpu_seconds
-
-
-overload_method(NumbaRank, "seconds")(_overload_seconds)
-overload_method(NumbaRank, "cpu_seconds")(_overload_cpu_seconds)
-overload_method(NumbaRank, "isend")(_type_isend)
-overload_method(NumbaRank, "irecv")(_type_irecv)
-overload_method(NumbaRank, "send")(_type_send)
-overload_method(NumbaRank, "recv")(_type_recv)
-overload_method(NumbaRank, "wait")(_overload_wait)
-overload_method(NumbaRank, "post")(_type_post)
-overload_method(NumbaRank, "take")(_overload_take)
+for _name, _method in {
+    "seconds": _plain(_seconds),
+    "cpu_seconds": _plain(_cpu_seconds),
+    "wait": _plain(_wait),
+    "take": _plain(_take),
+    "isend": _sending("isend", _start),
+    "send": _sending("send", _transfer),
+    "irecv": _receiving("irecv", _start),
+    "recv": _receiving("recv", _transfer),
+    "post": _receiving("post", _post),
+}.items():
+    overload_method(NumbaRank, _name)(_method)
 
 
 def compile_region(function: Any, kind: StateType, region: int) -> Callable[[int, int], None]:
