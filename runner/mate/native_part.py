@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from runner.mate.graph import Graph
 from runner.mate.task import Task
-from runner.native.core import Part
+from runner.native.memory import Part
 from runner.native.words import NODE, RAN_TO_END
 
 if TYPE_CHECKING:

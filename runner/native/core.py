@@ -1,6 +1,6 @@
 """The core of one process: its memory, its functions, and the table of MPI's addresses.
 
-Python code owns the memory and reads it; compiled code (:mod:`runner.native.scheduler`) changes it
+Python code owns the memory and reads it; compiled code (:mod:`runner.native.exports`) changes it
 while workers run. See :mod:`runner.native.words` for the records.
 """
 
@@ -20,20 +20,16 @@ from runner.errors import RunnerError
 from runner.native import kernels
 from runner.native.arena import Arena
 from runner.native.counter import Counter, steady
+from runner.native.memory import Memory, Part, part_size
 from runner.native.mpi_table import MessageTable
 from runner.native.words import (
-    BITS,
-    CLOSED,
     COMPUTE,
     CORE,
     EDGE,
     EVENT,
     KINDS,
-    LINE,
     LOOKS,
-    NODE,
     PAGE,
-    PART,
     QUEUED,
     RANK,
     WORKER,
@@ -86,34 +82,6 @@ class Options:
     """Looks for its messages before a region leaves its stack."""
 
 
-class Memory:
-    """A block of words at an address that is a multiple of a cache line, all zero at first.
-
-    In an arena it begins with a page.
-    """
-
-    def __init__(self, size: int, arena: Arena | None = None) -> None:
-        self._array = np.zeros(size + LINE, np.uint8) if arena is None else arena.passing(size)
-        start = -self._array.ctypes.data % LINE
-        view = memoryview(self._array.data)[start : start + size]
-        self.address = int(self._array.ctypes.data) + start
-        self.words = view.cast("q")
-        self.reals = view.cast("B").cast("d")
-
-    def get(self, address: int) -> int:
-        """The word at an address of this block."""
-        return self.words[address - self.address >> 3]
-
-    def put(self, address: int, value: int) -> None:
-        self.words[address - self.address >> 3] = value
-
-    def get_real(self, address: int) -> float:
-        return self.reals[address - self.address >> 3]
-
-    def put_real(self, address: int, value: float) -> None:
-        self.reals[address - self.address >> 3] = value
-
-
 @functools.cache
 def functions() -> kernels.Kernels:
     """The compiled code of the core. Raises :class:`RunnerError` if it cannot run here."""
@@ -122,63 +90,13 @@ def functions() -> kernels.Kernels:
             f"the compiled core does not run on {platform.machine()}, only on "
             f"{' and '.join(_FUTEX)}: use --core python"
         )
-    return kernels.load("runner.native.scheduler")
+    return kernels.load("runner.native.exports")
 
 
 @functools.cache
 def counter() -> Counter:
     """The clock of compiled code in this process."""
     return Counter.measured(functions().function("count"))
-
-
-def _part_size(count: int) -> int:
-    """Bytes of a part with ``count`` regions."""
-    return _nodes_at(count) + count * NODE.size
-
-
-def _nodes_at(count: int) -> int:
-    return PART.size + -(-count // BITS) * LINE
-
-
-class Part:
-    """A rank's part of a graph; ``nodes``: the address of each region.
-
-    ``order``: the regions by priority; of those that are ready the first one runs.
-    """
-
-    def __init__(self, memory: Memory, address: int, order: Sequence[int]) -> None:
-        self.memory = memory
-        self.address = address
-        start, count = address + _nodes_at(len(order)), len(order)
-        self.nodes = [start + order.index(n) * NODE.size for n in range(count)]
-        self.get, self.put = memory.get, memory.put
-
-    def fill(self, rank: int, first: int, urgent: Sequence[bool]) -> None:
-        """Write the records of a part that no worker knows yet."""
-        put, bits = self.put, self.address + PART.size
-        put(self.address + PART.rank, rank)
-        put(self.address + PART.nodes, min(self.nodes))
-        put(self.address + PART.count, len(self.nodes))
-        put(self.address + PART.words, -(-len(self.nodes) // BITS))
-        for index, node in enumerate(self.nodes):
-            place = (node - min(self.nodes)) // NODE.size
-            put(node + NODE.part, self.address)
-            put(node + NODE.rank, rank)
-            put(node + NODE.number, first + index)
-            put(node + NODE.word, bits + LINE * (place // BITS))
-            put(node + NODE.bit, 1 << place % BITS)
-            put(node + NODE.urgent, int(urgent[index]))
-            put(node + NODE.gate, CLOSED)
-            put(node + NODE.unmet, 1)
-
-    def compiled(self, index: int, entry: int, state: int) -> None:
-        """Let a region be this compiled code, which gets the address ``state``."""
-        self.put(self.nodes[index] + NODE.entry, entry)
-        self.put(self.nodes[index] + NODE.state, state)
-
-    def share(self, index: int, number: int) -> None:
-        """Let guests run a region whose code has this number (see :meth:`Core.learn`)."""
-        self.put(self.nodes[index] + NODE.shared, number)
 
 
 class Core:
@@ -376,7 +294,7 @@ class Core:
         ``first`` on, part by part.
         """
         count = len(order)
-        size = _part_size(count)
+        size = part_size(count)
         memory = Memory(len(self.ranks) * size, self._arena)
         parts = []
         for local, rank in enumerate(self.ranks):
@@ -387,7 +305,7 @@ class Core:
 
     def part(self, local: int, count: int) -> Part:
         """A part of ``count`` compiled regions of one rank; the first one that is ready runs."""
-        memory = Memory(_part_size(count), self._arena)
+        memory = Memory(part_size(count), self._arena)
         part = Part(memory, memory.address, range(count))
         part.fill(self.ranks[local], 0, [False] * count)
         return part

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from runner.errors import RunnerError
-from runner.native.core import Core, Memory
+from runner.native.core import Core
+from runner.native.memory import Memory
 from runner.native.words import FIBER, LINE, NODE, PAGE, WORKER
 
 STACK = 256 * 1024

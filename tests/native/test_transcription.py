@@ -21,14 +21,14 @@ MARK = re.compile(r"^/\* (\w+)\.(\w+) ([0-9a-f]{12}) \*/$", re.MULTILINE)
 LEFT_OUT = {
     "queue": {"worker_of", "rank_of"},
     "graph": {"fail", "note", "begin_turn", "count_turn"},
-    # What Python calls passes on to a function that is transcribed; the rest is the log.
-    "scheduler": {
+    # The log; the thread that only polls.
+    "scheduler": {"_note_lapse", "_serve"},
+    # What is called passes on to a function that is transcribed; the rest is the log.
+    "exports": {
         *("enter", "link", "wake_rank", "complete", "start_message", "switch_kind", "post"),
-        *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "_note_lapse"),
-        *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests", "close_core"),
+        *("stop_all", "call_poller", "lock_mpi", "unlock_mpi", "count", "close_core"),
+        *("seconds", "cpu_seconds", "count_as", "note_requests", "_note_requests"),
         *("wait_messages", "transfer_message", "post_message", "take_messages", "live_on"),
-        # It only polls.
-        "_serve",
     },
     # What goes from stack to stack, and waits for other messages in the same way.
     "fiber": {"leave", "live", "transfer", "post_ahead", "take_all"},

@@ -15,7 +15,8 @@ from runner.mate.compiled.block import Block
 from runner.mate.errors import GraphError, MateError
 from runner.mate.native_failure import native_failure
 from runner.mate.place import Place
-from runner.native.core import Core, Part
+from runner.native.core import Core
+from runner.native.memory import Part
 from runner.native.mpi_table import MessageTable, addresses
 from runner.native.stacks import Stacks
 from runner.native.words import CORE, MPI_FAILED, NODE, RAN_TO_END, YIELDED

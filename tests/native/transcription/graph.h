@@ -122,7 +122,7 @@ static int part_over(part *p)
     return p->here + peek(&p->away) == p->total;
 }
 
-/* scheduler.over 83f74d0dd726 */
+/* exports.over 83f74d0dd726 */
 static int over(part *p)
 {
     return p->bodies_left == 0 && p->here + peek(&p->away) == p->total;
