@@ -13,8 +13,10 @@ from autotune.strategies._levels import Floats, Matrix
 
 _MOST = 150
 """Largest number of settings in the fit: the best of them and the latest."""
-GAIN_CLIP = 4.0
-"""A gain counts up to this multiple of the largest loss."""
+_REACH = 5.0
+"""Runs count by their times as far above the best one, in multiples of the largest loss."""
+_LARGEST_GAIN = 20.0
+"""A gain counts up to this multiple of the largest loss: no program is 400 times as fast."""
 
 
 class Estimates:
@@ -34,7 +36,8 @@ class Estimates:
         self._scatter = (0.0, 0.0)
         self._fitted: Additive | None = None
         self._codes: Matrix = np.zeros((0, len(codec.sizes)), dtype=np.intp)
-        self._logs: Floats = np.zeros(0)
+        self._bad = np.zeros(0, dtype=bool)
+        """Which of these failed or were slower than a loss is counted."""
         self._means: Floats = np.zeros(0)
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
@@ -69,7 +72,7 @@ class Estimates:
     def favourite(self) -> Codes | None:
         """The measured setting with the best estimate; None if none is below the default's 0."""
         self._model()
-        good = np.flatnonzero(self._logs < self._clip)
+        good = np.flatnonzero(~self._bad)
         if not good.size:
             return None
         place = int(good[np.argmin(self._means[good])])
@@ -80,17 +83,27 @@ class Estimates:
     def _model(self) -> Additive:
         if self._fitted is None:
             known = most_telling(self._ratios)
-            logs = [
-                max(min(math.log(r), self._clip), -GAIN_CLIP * self._clip) for r in known.values()
-            ]
             shape = (len(known), len(self._codec.sizes))
             self._codes = np.array(list(known), dtype=np.intp).reshape(shape)
-            self._logs = np.array(logs)
+            logs = np.log(np.array(list(known.values())))
+            self._bad = logs >= self._clip
             self._fitted = Additive(
-                self._kernel, self._belief, self._codes, self._logs, self._scatter
+                *(self._kernel, self._belief, self._codes),
+                telling_logs(logs, self._clip),
+                self._scatter,
             )
             self._means = self._fitted.mean(self._codes)
         return self._fitted
+
+
+def telling_logs(logs: Floats, clip: float) -> Floats:
+    """Log ratios as the fit takes them: at most ``clip``, and not far above the best one.
+
+    Where the default is several times slower than the best, the runs near the best one matter, and
+    how much slower the others are does not.
+    """
+    best = max(float(logs.min(initial=0.0)), -_LARGEST_GAIN * clip)
+    return np.clip(logs, best, min(clip, best + _REACH * clip))
 
 
 def most_telling(ratios: Mapping[Codes, float]) -> Mapping[Codes, float]:

@@ -10,7 +10,7 @@ from autotune.strategies._additive import one_thread
 from autotune.strategies._candidates import Climb
 from autotune.strategies._cliffs import CliffPrior, Cliffs
 from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._estimates import GAIN_CLIP, most_telling
+from autotune.strategies._estimates import most_telling, telling_logs
 from autotune.strategies._levels import Floats, Levels, Matrix
 from autotune.strategies._sparse import Beliefs, Columns, SparseEffects
 
@@ -100,7 +100,7 @@ class JointModel:
         fell = logs > self._clip
         self._cliffs = Cliffs(self._levels, CliffPrior(), codes, fell, logs > _SURE * self._clip)
         # The size of a slowdown is of no interest, so runs of cliffs are not in the effects.
-        codes, logs = codes[~fell], np.maximum(logs[~fell], -GAIN_CLIP * self._clip)
+        codes, logs = codes[~fell], telling_logs(logs[~fell], self._clip)
         self._effects = SparseEffects(
             self._levels,
             self._columns,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pytest
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import SCATTER, UNUSED, Observation, create
@@ -153,3 +154,36 @@ def test_where_the_default_scatters_less_is_believed_and_more_is_tried() -> None
     trusting, careful = looked_at(0.01), looked_at(0.15)
     assert careful[0] > trusting[0]
     assert careful[1] < trusting[1]
+
+
+@pytest.mark.parametrize("count", [2, 20], ids=["listed", "climbed"])
+def test_tells_settings_apart_that_are_all_many_times_as_fast(count: int) -> None:
+    """The default is slow here, as a program's first guess may be; 20 % between two still count."""
+    names = [f"p{i:02d}" for i in range(count)]
+    space = Space("slow", tuple(Parameter(name, (1, 2, 3, 4)) for name in names))
+    strategy = create("auto", space, seed=1, options={"patience": 0})
+    faster = {1: 0.2, 2: 0.24, 3: 0.25, 4: 0.9}
+
+    def measure(setting: Setting) -> float:
+        return faster[int(setting["p00"])] if "p00" in setting else 1.0
+
+    for number, value in enumerate((1, 2, 3, 4)):
+        setting = Setting({"p00": value})
+        strategy.tell(Observation(number, setting, measure(setting)))
+    assert strategy.favourite() == Setting({"p00": 1})
+    proposed = strategy.ask()
+    assert proposed is not None
+    # What differs from the best one is tried beside its level, not beside the others.
+    assert proposed.setting["p00"] == 1
+
+
+def test_never_names_a_setting_that_failed() -> None:
+    """Both changes make the program five times as fast, and together they break it."""
+    space = Space("brittle", tuple(Parameter(name, (1, 2)) for name in "abc"))
+    strategy = create("auto", space, seed=1)
+    tried = [("a=1", 0.2), ("b=1", 0.21), ("a=1,c=1", 0.2), ("b=1,c=1", 0.2), ("a=1,b=1", math.inf)]
+    for number, (text, ratio) in enumerate(tried):
+        strategy.tell(Observation(number, Setting.parse(text), ratio))
+    named = strategy.favourite()
+    assert named is not None
+    assert named != Setting.parse("a=1,b=1")
