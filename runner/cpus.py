@@ -112,6 +112,13 @@ def _node(cpu: int) -> str:
     return next((file.parent.name for file in files if cpu in _listed(file)), "")
 
 
+def memory_domain(cpus: Iterable[int]) -> int:
+    """The number of the NUMA node that has all of these CPUs; 0 if they belong to several."""
+    found = {_node(cpu) for cpu in cpus}
+    number = found.pop().removeprefix("node") if len(found) == 1 else ""
+    return int(number) if number.isdigit() else 0
+
+
 def _core_of(cpu: int) -> frozenset[int]:
     return _listed(_CPU / f"cpu{cpu}/topology/thread_siblings_list") or frozenset({cpu})
 

@@ -26,6 +26,7 @@ from runner.mate.transport_mpi import MpiTransport
 from runner.mate.worker import Worker
 from runner.native.arena import Arena
 from runner.workers import affinity
+from runner.workers.thread_level import require_level
 from runner.workers.timers import Report, Timers
 
 if TYPE_CHECKING:
@@ -47,12 +48,7 @@ def world(config: Config) -> Any:
     mpi4py.rc.thread_level = config.thread_level
     from mpi4py import MPI
 
-    wanted = {"multiple": MPI.THREAD_MULTIPLE, "serialized": MPI.THREAD_SERIALIZED}
-    if MPI.Query_thread() < wanted[config.thread_level]:
-        raise MateError(
-            f"--thread-level {config.thread_level} is not available: this MPI library does "
-            "not support it, or mpi4py.MPI was imported before runner.mate.world was called"
-        )
+    require_level(config.thread_level, f"--thread-level {config.thread_level}", MateError)
     return MPI.COMM_WORLD
 
 

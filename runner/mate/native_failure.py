@@ -14,7 +14,7 @@ def native_failure(core: Core, code: int, task: Task | None, a: int, b: int, c: 
     """The error with this code and its three words (:mod:`runner.native.words`); not MPI's own."""
     rank = f"rank {task.rank}" if task else "a rank"
     verb = "receive from" if b else "send to"
-    size = core.word(CORE.size)
+    size = core.word(CORE.total)
     if code == NO_RANK:
         return MateError(
             f"{rank} wants to {verb} rank {a}; expected a rank from 0 to {size - 1} "

@@ -186,6 +186,19 @@ class Arena:
                 _libc().madvise(self._passing, self._end - self._passing, _REMOVE)
             self._passing = self._end
 
+    def view(self, address: int, shape: Shape, dtype: Any = np.float64) -> NDArray[Any]:
+        """The array that some process of the node has at this address; all may write it.
+
+        Raises :class:`ArenaError` for a place outside of the memory.
+        """
+        kind = np.dtype(dtype)
+        size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        mapping = self._mapping
+        if not mapping.address <= address <= address + size <= mapping.address + mapping.size:
+            raise ArenaError(f"{size} bytes at address {address:#x} are not in the shared memory")
+        found: NDArray[Any] = self._bytes(address, size).view(kind)
+        return found.reshape(shape)
+
     def holds(self, array: NDArray[Any]) -> bool:
         """Whether all elements of the array lie in the memory of the node."""
         first, last = np.lib.array_utils.byte_bounds(array)

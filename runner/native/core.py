@@ -30,6 +30,7 @@ from runner.native.words import (
     KINDS,
     LOOKS,
     PAGE,
+    POSTED,
     QUEUED,
     RANK,
     WORKER,
@@ -80,6 +81,8 @@ class Options:
     """Whether one more thread polls messages, and does nothing else."""
     patience: int = 0
     """Looks for its messages before a region leaves its stack."""
+    funneled: bool = False
+    """Whether the first worker makes all MPI calls; those of the others move to it."""
 
 
 @functools.cache
@@ -215,6 +218,7 @@ class Core:
             take=self._code.address("take_messages"),
             swapcontext=self._function("swapcontext"),
             patience=options.patience,
+            funnel=self.workers[0] if options.funneled else 0,
             private=_PRIVATE_FUTEX if self._arena is None else 0,
             tick0=clock.tick0,
             crowded=int(options.crowded),
@@ -344,7 +348,7 @@ class Core:
         self._tables += [where, kinds]
         self._set(
             process=table.process,
-            size=len(locations),
+            total=len(locations),
             locations=where.ctypes.data,
             kinds=kinds.ctypes.data,
             direct=int(table.direct),
@@ -370,7 +374,7 @@ class Core:
             ("indices", 4),
             ("statuses", table.status_size),
             ("done", 8),
-            ("incoming", 24),
+            ("incoming", POSTED.size),
         ):
             place = realloc(None, max(1, size) * _REQUESTS)
             if not place:

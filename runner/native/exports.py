@@ -5,12 +5,13 @@ Regions have the addresses of some of them, so their code is compiled without th
 
 from __future__ import annotations
 
-from runner.native.atomic import inner, load, peek, store, ticks
+from runner.native.atomic import fence, inner, load, peek, store, ticks
 from runner.native.clock import now, switch, thread_seconds
 from runner.native.fiber import live, post_ahead, take_all, transfer, wait_all
 from runner.native.graph import enter_part, link_nodes, note, requests_done
 from runner.native.guest import close
-from runner.native.message import hand_over, start, watch
+from runner.native.mail import hand_over
+from runner.native.message import start, watch
 from runner.native.queue import lock, stop, unlock, wake
 from runner.native.scheduler import work
 from runner.native.words import CORE, GRAPH, PART, RANK, REQUEST, WORKER
@@ -179,6 +180,8 @@ def stop_all(core: int) -> None:
 
 def call_poller(core: int) -> None:
     """Call a worker that sleeps if nobody polls messages; Python code has started one."""
+    # Python has stored ``outside``: it must be seen before this looks for sleepers.
+    fence()
     watch(core)
 
 

@@ -14,12 +14,14 @@ from runner.native.atomic import (
     call_word_2,
     inner,
     load,
+    load_real,
     pause,
     peek,
     store,
+    store_real,
 )
-from runner.native.clock import switch
-from runner.native.message import poll, start
+from runner.native.clock import now, switch
+from runner.native.message import calls_mpi, poll, start
 from runner.native.words import (
     COMPUTE,
     CORE,
@@ -118,14 +120,17 @@ def take_all(rank: int) -> None:
 @inner
 def _wait(rank: int, node: int) -> None:
     """Leave the stack to others until the messages of a node are complete."""
-    core = load(rank + RANK.core)
+    core, worker = load(rank + RANK.core), load(rank + RANK.worker)
     posted, fiber = load(node + NODE.posted), load(node + NODE.fiber)
     store(node + NODE.posted, 0)
     if add(node + NODE.pending, posted + WAITS) + posted != 0:
+        begin = now(core, worker)
         _look(core, rank, node)
         while peek(node + NODE.pending) != WAITS:
             store(rank + RANK.mode, SUSPENDED)
             leave(rank, fiber)
+        spent = now(core, load(rank + RANK.worker)) - begin
+        store_real(rank + RANK.waited, load_real(rank + RANK.waited) + spent)
     add(node + NODE.pending, -WAITS)
 
 
@@ -138,7 +143,7 @@ def _look(core: int, rank: int, node: int) -> None:
     worker = load(rank + RANK.worker)
     switch(core, worker, MPI)
     while left > 0 and peek(node + NODE.pending) != WAITS and peek(core + CORE.stop) == 0:
-        if load(core + CORE.service) != 0:
+        if load(core + CORE.service) != 0 or not calls_mpi(core, worker):
             pause()
         else:
             poll(core, worker)

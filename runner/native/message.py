@@ -1,11 +1,9 @@
-"""Messages in compiled code: started in MPI or handed over within the process, then completed.
+"""Messages in compiled code: started in MPI, then completed; see :mod:`.mail` for others.
 
 MPI's functions and handles come from a table of addresses, so one stored object serves every
 library. Handles are passed by value; those of MPICH have 4 bytes. One worker at a time tests all
-requests. Requests that are started meanwhile wait on a second list.
-
-Within a process, the second of two partners copies from the sender's buffer into the receiver's.
-The mail of a rank holds the messages to it that have no partner yet, in the order of their start.
+requests. Requests that are started meanwhile wait on a second list. Where one worker makes all MPI
+calls, the others put theirs on that list, and go on (Barrett et al.: FUNNELED).
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from runner.native.atomic import (
     call_7,
     call_word_2,
     call_word_3,
-    copy,
+    exchange,
     inner,
     load,
     load_int,
@@ -31,17 +29,14 @@ from runner.native.atomic import (
 )
 from runner.native.clock import now, switch
 from runner.native.graph import fail, note, requests_done
-from runner.native.queue import call_any, lock, rank_of, try_lock, unlock
+from runner.native.mail import deliver, hand_over
+from runner.native.queue import call_any, call_worker, lock, try_lock, unlock
 from runner.native.words import (
     COMPUTE,
-    COPY,
     CORE,
     DEEP_SHARE,
-    DELIVERED,
-    LETTER,
     MPI,
     MPI_FAILED,
-    NO_COPY,
     NO_MEMORY,
     NO_RANK,
     NO_TAG,
@@ -49,14 +44,11 @@ from runner.native.words import (
     POLL,
     POLL_GAP_S,
     POLL_SHARE,
+    POSTED,
     RANK,
     REQUEST,
-    TRUNCATED,
     WORKER,
 )
-
-_CHUNK = 64
-"""Letters allocated at once."""
 
 
 @inner
@@ -69,7 +61,7 @@ def start(
         load(rank + RANK.worker),
         load(rank + RANK.owner),
     )
-    if peer < 0 or peer >= load(core + CORE.size):
+    if peer < 0 or peer >= load(core + CORE.total):
         fail(core, NO_RANK, rank, peer, incoming, 0)
         return
     if tag < 0 or tag > load(core + CORE.tag_top):
@@ -95,26 +87,92 @@ def start(
         sender, receiver = (local, own) if incoming != 0 else (own, local)
         bits = load(core + CORE.tag_bits)
         wire = (((tag << bits) | sender) << bits) | receiver
-        function = load(core + (CORE.irecv if incoming != 0 else CORE.isend))
-        request = worker + WORKER.time0
-        _mpi_lock(core)
-        code = call_7(
-            function,
-            address,
-            count,
-            load(kinds),
-            process,
-            wire,
-            load(core + CORE.communicator),
-            request,
-        )
-        _mpi_unlock(core)
-        if code != 0:
-            fail(core, MPI_FAILED, rank, code, 0, 0)
+        info = (peer << 32) | (tag << 1) | incoming
+        if calls_mpi(core, worker):
+            before_others(core, worker)
+            if _call(core, worker, info, address, count, load(kinds), process, wire, node):
+                _keep(core, worker, worker + WORKER.time0, node, info)
         else:
-            info = (peer << 32) | (tag << 1) | incoming
-            _keep(core, worker, request, node, info)
+            _move(core, node, info, address, count, load(kinds), process, wire)
     switch(core, worker, COMPUTE)
+
+
+@inner
+def calls_mpi(core: int, worker: int) -> bool:
+    """Whether a worker may make MPI calls."""
+    funnel = load(core + CORE.funnel)
+    return funnel == 0 or funnel == worker
+
+
+@inner
+def _call(
+    core: int,
+    worker: int,
+    info: int,
+    address: int,
+    count: int,
+    datatype: int,
+    process: int,
+    wire: int,
+    node: int,
+) -> bool:
+    """Start a message in MPI; returns whether its request is in the worker's ``time0``."""
+    function = load(core + (CORE.irecv if info & 1 else CORE.isend))
+    communicator = load(core + CORE.communicator)
+    request = worker + WORKER.time0
+    _mpi_lock(core)
+    code = call_7(function, address, count, datatype, process, wire, communicator, request)
+    _mpi_unlock(core)
+    if code != 0:
+        fail(core, MPI_FAILED, load(node + NODE.rank), code, 0, 0)
+    return code == 0
+
+
+@inner
+def _move(
+    core: int,
+    node: int,
+    info: int,
+    address: int,
+    count: int,
+    datatype: int,
+    process: int,
+    wire: int,
+) -> None:
+    """Leave a call to the worker that makes them."""
+    add(core + CORE.pending, 1)
+    lock(core, core + CORE.post_lock)
+    place = _new_posted(core)
+    store(place + POSTED.node, node)
+    store(place + POSTED.info, info)
+    store(place + POSTED.address, address)
+    store(place + POSTED.count, count)
+    store(place + POSTED.datatype, datatype)
+    store(place + POSTED.process, process)
+    store(place + POSTED.wire, wire)
+    # The call must be seen before this worker looks for sleepers.
+    exchange(core + CORE.post_lock, 0)
+    if peek(core + CORE.sleeping) != 0:
+        call_worker(core, load(core + CORE.funnel))
+
+
+@inner
+def _new_posted(core: int) -> int:
+    """A new entry of the list of posted messages, whose lock is held."""
+    count = load(core + CORE.incoming_count)
+    if count == load(core + CORE.incoming_space):
+        _grow(core, CORE.incoming, CORE.incoming_space, POSTED.size)
+    put(core + CORE.incoming_count, count + 1)
+    return load(core + CORE.incoming) + POSTED.size * count
+
+
+@inner
+def before_others(core: int, worker: int) -> None:
+    """Make the calls that were left to this worker: the next one must not overtake them."""
+    if load(core + CORE.funnel) != 0 and peek(core + CORE.incoming_count) != 0:
+        lock(core, core + CORE.poll_lock)
+        _take_incoming(core, worker)
+        unlock(core + CORE.poll_lock)
 
 
 @inner
@@ -152,14 +210,11 @@ def _keep(core: int, worker: int, request: int, node: int, info: int) -> None:
         unlock(core + CORE.poll_lock)
     else:
         lock(core, core + CORE.post_lock)
-        count = load(core + CORE.incoming_count)
-        if count == load(core + CORE.incoming_space):
-            _grow(core, CORE.incoming, CORE.incoming_space, 24)
-        place = load(core + CORE.incoming) + 24 * count
-        store(place, _handle(core, request))
-        store(place + 8, node)
-        store(place + 16, info)
-        put(core + CORE.incoming_count, count + 1)
+        place = _new_posted(core)
+        store(place + POSTED.request, _handle(core, request))
+        store(place + POSTED.node, node)
+        store(place + POSTED.info, info)
+        store(place + POSTED.wire, -1)
         unlock(core + CORE.post_lock)
     if before == 0 and peek(core + CORE.sleeping) != 0:
         watch(core)
@@ -168,6 +223,10 @@ def _keep(core: int, worker: int, request: int, node: int, info: int) -> None:
 @inner
 def watch(core: int) -> None:
     """Messages are under way: see to it that a worker without a rank polls them."""
+    funnel = load(core + CORE.funnel)
+    if funnel != 0:
+        call_worker(core, funnel)
+        return
     if peek(core + CORE.idle) > peek(core + CORE.sleeping) or peek(core + CORE.watcher) != 0:
         return
     call_any(core)
@@ -222,6 +281,8 @@ def _resize(core: int, place: int, size: int) -> None:
 @inner
 def poll(core: int, worker: int) -> int:
     """Test all messages under way, if no other worker does; returns whether it polled."""
+    if not calls_mpi(core, worker):
+        return 0
     if not try_lock(core + CORE.poll_lock):
         return 0
     if peek_real(core + CORE.next_poll) < 0.0:
@@ -230,7 +291,7 @@ def poll(core: int, worker: int) -> int:
         return 0
     begin = now(core, worker)
     if peek(core + CORE.incoming_count) != 0:
-        _take_incoming(core)
+        _take_incoming(core, worker)
     if load(core + CORE.count) != 0:
         calls = load(core + CORE.looks)
         deep = calls > 1 and begin >= load_real(core + CORE.next_deep)
@@ -250,17 +311,39 @@ def poll(core: int, worker: int) -> int:
     end = now(core, worker)
     put_real(core + CORE.next_poll, end + max(POLL_GAP_S, POLL_SHARE * (end - begin)))
     unlock(core + CORE.poll_lock)
+    if outside != 0 and peek(core + CORE.outside) != 0 and peek(core + CORE.sleeping) != 0:
+        # While Python polled, ``outside`` was 0: a worker that saw that sleeps until it is called.
+        watch(core)
     return 1
 
 
 @inner
-def _take_incoming(core: int) -> None:
-    lock(core, core + CORE.post_lock)
+def _take_incoming(core: int, worker: int) -> None:
+    """Put posted messages with those that are tested, in their order; the poll lock is held."""
     number = 0
+    lock(core, core + CORE.post_lock)
     while number < load(core + CORE.incoming_count):
-        place = load(core + CORE.incoming) + 24 * number
-        _append(core, load(place), load(place + 8), load(place + 16))
+        place = load(core + CORE.incoming) + POSTED.size * number
         number += 1
+        node, info, wire = (
+            load(place + POSTED.node),
+            load(place + POSTED.info),
+            load(place + POSTED.wire),
+        )
+        if wire < 0:
+            _append(core, load(place + POSTED.request), node, info)
+            continue
+        address, count, datatype, process = (
+            load(place + POSTED.address),
+            load(place + POSTED.count),
+            load(place + POSTED.datatype),
+            load(place + POSTED.process),
+        )
+        # Others may leave calls while this one is made.
+        unlock(core + CORE.post_lock)
+        if _call(core, worker, info, address, count, datatype, process, wire, node):
+            _append(core, _handle(core, worker + WORKER.time0), node, info)
+        lock(core, core + CORE.post_lock)
     put(core + CORE.incoming_count, 0)
     unlock(core + CORE.post_lock)
 
@@ -321,7 +404,7 @@ def poll_if_due(core: int, worker: int, time: float) -> None:
     """Poll unless the last poll was a moment ago."""
     if peek(core + CORE.pending) == 0 and peek(core + CORE.outside) == 0:
         return
-    if load(core + CORE.service) != 0:
+    if load(core + CORE.service) != 0 or not calls_mpi(core, worker):
         return
     due = peek_real(core + CORE.next_poll)
     if time >= due and due >= 0.0:
@@ -329,118 +412,3 @@ def poll_if_due(core: int, worker: int, time: float) -> None:
         switch(core, worker, MPI)
         poll(core, worker)
         switch(core, worker, kind)
-
-
-@inner
-def deliver(core: int, worker: int, rank: int, owner: int) -> None:
-    """A message within the process is complete; an odd owner is a request of Python code."""
-    if owner & 1:
-        call_word_3(load(core + CORE.call), DELIVERED, load(rank + RANK.sent), owner >> 1)
-    else:
-        note(core, worker, REQUEST, owner, 0)
-        requests_done(core, worker, owner, 1)
-
-
-@inner
-def hand_over(
-    core: int,
-    rank: int,
-    incoming: int,
-    address: int,
-    size: int,
-    peer: int,
-    local: int,
-    tag: int,
-    owner: int,
-) -> int:
-    """Match a message with its partner and copy; returns the partner's owner.
-
-    0: there is no partner yet, and the message waits for it in the receiver's mail. An address of 0
-    stands for data that only Python can copy.
-    """
-    target = rank if incoming != 0 else rank_of(core, local)
-    source = peer if incoming != 0 else load(rank + RANK.number)
-    others = target + (RANK.sends if incoming != 0 else RANK.receives)
-    mine = target + (RANK.receives if incoming != 0 else RANK.sends)
-    lock(core, target + RANK.mail_lock)
-    before, letter = 0, load(others)
-    while letter != 0 and (
-        load(letter + LETTER.peer) != source or load(letter + LETTER.tag) != tag
-    ):
-        before, letter = letter, load(letter + LETTER.next)
-    if letter == 0:
-        _leave(core, target, mine, source, tag, address, size, owner)
-        unlock(target + RANK.mail_lock)
-        return 0
-    following = load(letter + LETTER.next)
-    if before == 0:
-        store(others, following)
-    else:
-        store(before + LETTER.next, following)
-    if following == 0:
-        store(others + 8, before)
-    other, its_size = load(letter + LETTER.address), load(letter + LETTER.bytes)
-    partner = load(letter + LETTER.owner)
-    store(letter + LETTER.next, load(target + RANK.free))
-    store(target + RANK.free, letter)
-    unlock(target + RANK.mail_lock)
-    sent, room = (its_size, size) if incoming != 0 else (size, its_size)
-    store(rank + RANK.sent, sent)
-    if sent > room:
-        fail(core, TRUNCATED, target, sent, room, (source << 32) | tag)
-    elif address != 0 and other != 0:
-        if incoming != 0:
-            copy(address, other, sent)
-        else:
-            copy(other, address, sent)
-    elif owner & 1 and partner & 1:
-        give, get = (partner, owner) if incoming != 0 else (owner, partner)
-        call_word_3(load(core + CORE.call), COPY, give >> 1, get >> 1)
-    else:
-        fail(core, NO_COPY, rank, peer, incoming, 0)
-    return partner
-
-
-@inner
-def _leave(
-    core: int, target: int, queue: int, peer: int, tag: int, address: int, size: int, owner: int
-) -> None:
-    """Append a letter to a queue of the mail, whose lock is held."""
-    letter = load(target + RANK.free)
-    if letter == 0:
-        letter = _more_letters(core)
-        if letter == 0:
-            return
-    store(target + RANK.free, load(letter + LETTER.next))
-    store(letter + LETTER.peer, peer)
-    store(letter + LETTER.tag, tag)
-    store(letter + LETTER.address, address)
-    store(letter + LETTER.bytes, size)
-    store(letter + LETTER.owner, owner)
-    store(letter + LETTER.next, 0)
-    last = load(queue + 8)
-    if load(queue) == 0:
-        store(queue, letter)
-    else:
-        store(last + LETTER.next, letter)
-    store(queue + 8, letter)
-
-
-@inner
-def _more_letters(core: int) -> int:
-    """A chain of new letters; their memory is on the core's list of chunks."""
-    size = LETTER.size * (_CHUNK + 1)
-    chunk = call_word_2(load(core + CORE.realloc), 0, size)
-    if chunk == 0:
-        fail(core, NO_MEMORY, 0, size, 0, 0)
-        return 0
-    lock(core, core + CORE.post_lock)
-    store(chunk, load(core + CORE.chunks))
-    store(core + CORE.chunks, chunk)
-    unlock(core + CORE.post_lock)
-    number = 1
-    while number <= _CHUNK:
-        letter = chunk + number * LETTER.size
-        store(letter + LETTER.next, letter + LETTER.size if number < _CHUNK else 0)
-        number += 1
-    return chunk + LETTER.size

@@ -35,7 +35,7 @@ from runner.native.graph import (
     part_over,
 )
 from runner.native.guest import host_of, visit
-from runner.native.message import poll, poll_if_due, watch
+from runner.native.message import calls_mpi, poll, poll_if_due, watch
 from runner.native.queue import (
     any_ready,
     sleep,
@@ -344,21 +344,26 @@ def _idle(core: int, worker: int) -> int:
 def _sleep(core: int, worker: int, length: float) -> int:
     """Sleep until called; the one worker that watches messages sleeps ``length`` seconds at most.
 
-    So do all if they look for ranks of other processes, which do not call them. Returns whether the
-    worker was called. It counts as asleep before it looks once more, and whoever has work for it
-    looks for sleepers afterwards: one of the two sees the other.
+    So do all if they look for ranks of other processes, which do not call them. Where one worker
+    makes all MPI calls, only that one watches. Returns whether the worker was called. It counts as
+    asleep before it looks once more, and whoever has work for it looks for sleepers afterwards: one
+    of the two sees the other.
     """
     put(worker + WORKER.asleep, 1)
     add(core + CORE.sleeping, 1)
     fence()
-    watches = 0
-    if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
+    watches, caller = 0, calls_mpi(core, worker)
+    if caller and (peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0):
         watches = swap_if(core + CORE.watcher, 0, 1)
     called = 0
     if peek(core + CORE.stop) != 0 or any_ready(core, worker, 1):
         put(worker + WORKER.asleep, 0)
+    elif caller and load(core + CORE.funnel) != 0 and peek(core + CORE.incoming_count) != 0:
+        # A call was left to this worker meanwhile.
+        put(worker + WORKER.asleep, 0)
     elif (
-        watches == 0
+        caller
+        and watches == 0
         and peek(core + CORE.watcher) == 0
         and (peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0)
     ):

@@ -25,7 +25,7 @@ class Record(Protocol):
     def __getattr__(self, field: str) -> int: ...
 
 
-def _record(table: str, name: str) -> Record:
+def record(table: str, name: str) -> Record:
     """A named tuple of offsets; its field ``size`` is the length in bytes, in whole lines."""
     at = 0
     fields: dict[str, int] = {}
@@ -36,18 +36,20 @@ def _record(table: str, name: str) -> Record:
             continue
         fields[word] = at
         at += 8
+    if "size" in fields:
+        raise ValueError(f"{name}: a field cannot be called size, which is the record's length")
     fields["size"] = -(-at // LINE) * LINE
     return cast(Record, namedtuple(name, list(fields))(**fields))
 
 
-CORE = _record(
-    """workers ranks worker0 rank0 process size locations
+CORE = record(
+    """workers ranks worker0 rank0 process total locations
     call body syscall futex yield_ clock_gettime realloc
     tick0 second0 tick_s spin_s sleep_s crowded stealing random looks ordered service
     isend irecv testsome communicator kinds handle_size undefined direct tag_bits tag_top
     serial log log_space
     start count_as seconds cpu_seconds wait transfer post take
-    swapcontext patience
+    swapcontext patience funnel
     private others place guest0 entries
     || live | idle | sleeping watcher | turns | stop
     | pending outside
@@ -60,7 +62,8 @@ CORE = _record(
     | open guests""",
     "Core",
 )
-"""A process. ``call``, ``body``: callbacks into Python. ``kinds``: MPI datatypes by element type.
+"""A process. ``total``: ranks of the whole job. ``call``, ``body``: callbacks into Python.
+``kinds``: MPI datatypes by element type.
 
 Where ranks are stolen between processes, the records are at the same addresses in all processes of
 a node, except for the words before ``live``: there each process has its own. ``start`` to
@@ -73,7 +76,8 @@ word, then for each ``shared`` of NODE and an address. ``open``: whether guests 
 
 ``looks``: calls of a deep poll; 1 where all processes are on one node.
 
-``patience``: looks for its messages before a region leaves its stack.
+``patience``: looks for its messages before a region leaves its stack. ``funnel``: the record of the
+one worker that makes MPI calls, or 0 if each makes its own.
 
 ``ordered``: whether ready ranks wait by their ``priority``.  ``service``: the record of a thread
 that only polls, or 0.
@@ -84,7 +88,7 @@ messages under way in MPI; ``outside``: whether Python code has some of its own.
 the first error and what it says.
 """
 
-WORKER = _record(
+WORKER = record(
     """core number rank turn kind since
     compute mpi buffering waiting scheduling
     regions messages bytes stolen waiting_cpu dice time0 time1 context
@@ -102,20 +106,21 @@ WORKER = _record(
 ``ring``: the ranks ready for this worker, from ``head`` to ``tail``. ``asleep``: the futex word.
 """
 
-RANK = _record(
-    """core local number home mode part owner worker compute priority
+RANK = record(
+    """core local number home mode part owner worker compute waited priority
     places0 places1 places2 places3
     | state
     | mail_lock sends last_send receives last_receive free sent""",
     "Rank",
 )
-"""``mode``: what a worker does with the rank. ``owner``: the region that runs.
+"""``mode``: what a worker does with the rank. ``owner``: the region that runs. ``waited``: seconds
+in which its regions have waited for messages on their stacks.
 
 ``places``: bits of the workers that ran it. The mail holds messages of this process to this rank
 that have no partner yet; ``sent`` is the size of the last message that found one.
 """
 
-PART = _record(
+PART = record(
     """rank nodes count words bodies_left here total lazy mark
     | away""",
     "Part",
@@ -125,7 +130,7 @@ PART = _record(
 ``here``, ``away``: executions finished by the rank's worker and by others; ``total``: of how many.
 """
 
-NODE = _record(
+NODE = record(
     """part rank number word bit entry state remaining iteration step posted urgent shared fiber
     | lock done inputs outputs fan_in gate
     | unmet
@@ -142,19 +147,24 @@ is not in the graph.
 ``pending``: messages under way (negative while the body runs, with ``WAITS`` while it waits).
 """
 
-FIBER = _record("context node single ahead ended", "Fiber")
+FIBER = record("context node single ahead ended", "Fiber")
 """A stack and its region. ``single``: a node that stands for a message that the region waits for
 alone; ``ahead``: one for those that it posts for a later execution. ``ended``: whether the region's
 function has just returned.
 """
 
-EDGE = _record("value source target next_input next_output", "Edge")
+EDGE = record("value source target next_input next_output", "Edge")
 """``value``: done(source) - done(target) - lead; the dependency is met while it is not negative."""
 
-LETTER = _record("peer tag address bytes owner next", "Letter")
+POSTED = record("request node info address count datatype process wire", "Posted")
+"""A message that is not among those that are tested yet: a request that was started, with ``wire``
+-1, or a call that the one worker that makes MPI calls has to make.
+"""
+
+LETTER = record("peer tag address bytes owner next", "Letter")
 """A message within the process without a partner yet."""
 
-EVENT = _record("kind time rank node execution worker posted", "Event")
+EVENT = record("kind time rank node execution worker posted", "Event")
 """``kind``: one of the events below; 0 while it is being written."""
 
 PARKED, QUEUED, RUNNING, WOKEN, ENDED = range(5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Sequence
 
@@ -34,14 +35,23 @@ class CoreThreads:
         affinity.pin(None, self._error)
         self._work(0)
 
-    def run(self) -> None:
-        """Start the threads, and wait until all have ended."""
+    def run(self, first_here: bool = False) -> None:
+        """Start the threads, and wait until all have ended.
+
+        ``first_here``: the calling thread is the first worker, because it may make MPI calls.
+        """
         threads = [
             threading.Thread(target=self._live, args=(number, cpu), daemon=True)
             for number, cpu in enumerate(self._cpus)
         ]
+        if first_here:
+            threads.pop(0)
         for thread in threads:
             thread.start()
+        if first_here:
+            before = os.sched_getaffinity(0)
+            self._live(0, self._cpus[0])
+            os.sched_setaffinity(0, before)
         for thread in threads:
             thread.join()
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +13,8 @@ import pytest
 from benchmarks.mate_heat import example
 from runner.mpi.library import Library
 from tests.mate.mpi_checks import CHECKS
-from tests.started import started
+from tests.started import python_ranks
 
-ROOT = Path(__file__).parents[2]
 STARTS = [
     # processes, workers, ranks per process, thread level
     (1, 2, 5, "serialized"),
@@ -39,19 +36,9 @@ Start = Callable[..., subprocess.CompletedProcess[str]]
 @pytest.fixture
 def start(open_mpi: Library) -> Start:
     """``start(processes, "-m", "module", ...)`` runs Python under mpirun and waits for it."""
-    launch = [open_mpi.launcher, "--bind-to", "none", "--oversubscribe"]
-    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
-    environment = {
-        **os.environ,
-        "OMPI_ALLOW_RUN_AS_ROOT": "1",
-        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PYTHONPATH": str(ROOT),
-        "OPENBLAS_NUM_THREADS": "1",
-    }
 
     def run(processes: int, *words: str) -> subprocess.CompletedProcess[str]:
-        command = [*launch, "-n", str(processes), sys.executable, *words]
-        return started(command, env=environment, cwd=ROOT, timeout=60)
+        return python_ranks(open_mpi, processes, words)
 
     return run
 

@@ -11,7 +11,8 @@ import pytest
 
 from runner import mate
 from runner.workers import affinity
-from tests.mate.test_mpi import ROOT, Start, start
+from tests.mate.test_mpi import Start, start
+from tests.started import ROOT
 
 __all__ = ["start"]
 

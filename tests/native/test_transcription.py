@@ -32,12 +32,14 @@ LEFT_OUT = {
     },
     # What goes from stack to stack, and waits for other messages in the same way.
     "fiber": {"leave", "live", "transfer", "post_ahead", "take_all"},
+    # Each under the lock of the receiver's mail.
+    "mail": {"deliver", "hand_over", "_leave", "_more_letters"},
     # Tables and looks without a lock that save time.
     "guest": {"entry_of", "offers", "host_of"},
-    # Messages within the process, MPI's locks and handles, memory.
+    # MPI's locks and handles, memory.
     "message": {
-        *("start", "_mpi_lock", "_mpi_unlock", "_handle", "_set_handle", "_grow"),
-        *("_grow_requests", "_resize", "deliver", "hand_over", "_leave", "_more_letters"),
+        *("_call", "_mpi_lock", "_mpi_unlock", "_handle", "_set_handle", "_grow"),
+        *("_grow_requests", "_resize"),
     },
 }
 WEAK = {
@@ -55,6 +57,7 @@ WEAK = {
     12: "a guest parks a rank that has another ready region",
     13: "the last message of a region that waits does not wake its rank",
     14: "an idle worker that looks elsewhere counts no turn before it takes a rank",
+    15: "a worker that leaves an MPI call to another one does not call it",
 }
 RACES = {1, 2, 3, 9}
 """What the sanitizer finds; the others lose a call or report a deadlock that is none."""

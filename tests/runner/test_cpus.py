@@ -106,3 +106,13 @@ def test_a_set_of_cores_lies_in_one_numa_node_where_it_can(
     monkeypatch.setattr(cpus, "_NODES", tmp_path / "node")
     assert cpus.core_sets(4, range(10)) == [{0, 1}, {2, 3}, {5, 6}, {7, 8}]
     assert cpus.core_sets(3, range(10)) == [{0, 1, 2}, {3, 4, 5}, {6, 7, 8}]
+
+
+def test_cpus_of_one_numa_node_have_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for node, listed in ((0, "0-4"), (3, "5-9")):
+        (tmp_path / f"node{node}").mkdir()
+        (tmp_path / f"node{node}" / "cpulist").write_text(listed + "\n")
+    monkeypatch.setattr(cpus, "_NODES", tmp_path)
+    assert [cpus.memory_domain(found) for found in ({1, 4}, {5}, {4, 5}, {12})] == [0, 3, 0, 0]

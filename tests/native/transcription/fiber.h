@@ -1,17 +1,17 @@
 /* runner/native/fiber.py: here a function that waits is one that is called again. */
 
-/* fiber._look 2d80ebd8febe */
+/* fiber._look 917aa635ace7 */
 static void _look(node *n)
 {
     word left = toss() % 3;
     if (left == 0) return;
     while (left > 0 && peek(&n->pending) != WAITS && peek(&core.stop) == 0) {
-        poll(n->rank->worker);
+        if (calls_mpi(n->rank->worker)) poll(n->rank->worker);
         left--;
     }
 }
 
-/* fiber._wait af000412ee5f */
+/* fiber._wait 5f80a710c02e */
 static int _wait(rank *r, node *n)
 {
     if (!n->middle) {

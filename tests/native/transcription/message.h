@@ -1,8 +1,12 @@
 /* The part of runner/native/message.py that has no MPI; a test finds random messages complete. */
 
-/* message.watch 7b19beb08f28 */
+/* message.watch 5270c2bd5b24 */
 static void watch(void)
 {
+    if (core.funnel) {
+        call_worker(&core.worker[0]);
+        return;
+    }
     if (peek(&core.idle) > peek(&core.sleeping) || peek(&core.watcher) != 0) return;
     call_any();
 }
@@ -14,7 +18,33 @@ static void _append(node *n)
     core.owners[core.count++] = n;
 }
 
-/* message._keep 0e266d82fd05 */
+/* message.calls_mpi d33575cff912 */
+static int calls_mpi(worker *self)
+{
+    return !core.funnel || self == &core.worker[0];
+}
+
+/* message._new_posted 80c8d9fd5766 */
+static void _new_posted(node *n, word call)
+{
+    word count = load(&core.incoming_count);
+    if (count == REQUESTS) abort();
+    core.incoming[count].node = n;
+    core.incoming[count].call = call;
+    put(&core.incoming_count, count + 1);
+}
+
+/* message._move 3be42fb1c0d2 */
+static void _move(node *n)
+{
+    add(&core.pending, 1);
+    lock(&core.post_lock);
+    _new_posted(n, 1);
+    exchange(&core.post_lock, 0);
+    if (WEAK != 15 && peek(&core.sleeping) != 0) call_worker(&core.worker[0]);
+}
+
+/* message._keep 10ce14f30a90 */
 static void _keep(node *n)
 {
     word before = add(&core.pending, 1);
@@ -23,22 +53,47 @@ static void _keep(node *n)
         unlock(&core.poll_lock);
     } else {
         lock(&core.post_lock);
-        word count = load(&core.incoming_count);
-        if (count == REQUESTS) abort();
-        core.incoming[count] = n;
-        put(&core.incoming_count, count + 1);
+        _new_posted(n, 0);
         unlock(&core.post_lock);
     }
     if (before == 0 && peek(&core.sleeping) != 0) watch();
 }
 
-/* message._take_incoming a6c4cb602501 */
+/* message._take_incoming 61df08009e6c */
 static void _take_incoming(void)
 {
     lock(&core.post_lock);
-    for (int i = 0; i < load(&core.incoming_count); i++) _append(core.incoming[i]);
+    for (int i = 0; i < load(&core.incoming_count); i++) {
+        node *n = core.incoming[i].node;
+        if (core.incoming[i].call) {
+            unlock(&core.post_lock);
+            _append(n); /* _call */
+            lock(&core.post_lock);
+        } else
+            _append(n);
+    }
     put(&core.incoming_count, 0);
     unlock(&core.post_lock);
+}
+
+/* message.before_others be52a6875245 */
+static void before_others(void)
+{
+    if (core.funnel && peek(&core.incoming_count) != 0) {
+        lock(&core.poll_lock);
+        _take_incoming();
+        unlock(&core.poll_lock);
+    }
+}
+
+/* message.start 6ffccd1c3a86 */
+static void start_message(worker *self, node *n)
+{
+    if (calls_mpi(self)) {
+        before_others();
+        _keep(n);
+    } else
+        _move(n);
 }
 
 /* message._test b6969660f8ca */
@@ -57,9 +112,10 @@ static int _test(worker *self)
     return found;
 }
 
-/* message.poll 8aef0f12fa8f */
+/* message.poll b8593b0f57f7 */
 static int poll(worker *self)
 {
+    if (!calls_mpi(self)) return 0;
     if (!try_lock(&core.poll_lock)) return 0;
     if (peek(&core.incoming_count) != 0) _take_incoming();
     if (core.count != 0) {
@@ -77,9 +133,10 @@ static int poll(worker *self)
     return 1;
 }
 
-/* message.poll_if_due 268262988a27 */
+/* message.poll_if_due 9cfd4dea3ae7 */
 static void poll_if_due(worker *self)
 {
     if (peek(&core.pending) == 0) return;
+    if (!calls_mpi(self)) return;
     if (now() >= peek_real(&core.next_poll)) poll(self);
 }

@@ -60,7 +60,7 @@ static word body(node *n)
     n->data[execution] = value | 1;
     if (plan.talks[n->number % plan.regions]) {
         posted = core.requests_each;
-        for (int i = 0; i < posted; i++) _keep(n);
+        for (int i = 0; i < posted; i++) start_message(n->rank->worker, n);
     }
     atomic_fetch_add_explicit(&progress, 1, memory_order_relaxed);
     return posted;

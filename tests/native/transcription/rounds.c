@@ -20,7 +20,7 @@
  * 8 _idle sleeps after the last message without another look, 9 next_poll is a plain word,
  * 10 a guest goes before it has put the rank back, 11 it counts no turn, 12 it parks a rank that has
  * another ready region, 13 the last message of a region that waits does not wake its rank, 14 an
- * idle worker that looks elsewhere counts no turn.
+ * idle worker that looks elsewhere counts no turn, 15 nobody calls the worker that makes MPI calls.
  *
  * A comment before a function names what it transcribes, and the digest of that text;
  * tests/native/test_transcription.py compares.
@@ -86,6 +86,7 @@ static uint64_t run_plan(int workers, int guests)
     core.random = toss() % 2;
     core.stealing = toss() % 3 != 0;
     core.ordered = toss() % 2;
+    core.funnel = toss() % 3 == 0;
     core.requests_each = 1 + toss() % 3;
     core.spin_s = toss() % 2 ? 0 : 20e-6;
     core.sleep_s = 200e-6;

@@ -70,7 +70,7 @@ static void _turn(worker *self, rank *r)
     }
 }
 
-/* scheduler._sleep e5bcbd75d27b */
+/* scheduler._sleep 23a60ec6d34a */
 static int _sleep(worker *self, double length) 
 {
 #if WEAK == 6
@@ -79,11 +79,13 @@ static int _sleep(worker *self, double length)
     put(&self->asleep, 1);
     add(&core.sleeping, 1);
     fence();
-    int watches = 0, called = 0;
-    if (peek(&core.pending) != 0) watches = swap_if(&core.watcher, 0, 1);
+    int watches = 0, called = 0, caller = calls_mpi(self);
+    if (caller && peek(&core.pending) != 0) watches = swap_if(&core.watcher, 0, 1);
     if (WEAK != 6 && (peek(&core.stop) != 0 || any_ready(self, 1)))
         put(&self->asleep, 0);
-    else if (!watches && peek(&core.watcher) == 0 && peek(&core.pending) != 0)
+    else if (caller && core.funnel && peek(&core.incoming_count) != 0)
+        put(&self->asleep, 0);
+    else if (caller && !watches && peek(&core.watcher) == 0 && peek(&core.pending) != 0)
         put(&self->asleep, 0);
     else
         called = sleep_until_called(self, watches || core.others ? length : -1.0);

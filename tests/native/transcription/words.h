@@ -85,7 +85,7 @@ typedef struct rank {
     part part;
 } rank;
 static struct {
-    word workers, ranks, crowded, stealing, random, requests_each, others, looks, ordered;
+    word workers, ranks, crowded, stealing, random, requests_each, others, looks, ordered, funnel;
     double spin_s, sleep_s;
     NEW_LINE shared live;
     NEW_LINE shared idle;
@@ -100,7 +100,7 @@ static struct {
     word count;
     node *owners[REQUESTS];
     NEW_LINE shared post_lock;
-    node *incoming[REQUESTS];
+    struct { node *node; word call; } incoming[REQUESTS]; /* call: it is to be made yet */
     shared incoming_count;
     NEW_LINE shared failed;
     NEW_LINE shared open;
