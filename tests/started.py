@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
+from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
+
+ROOT = Path(__file__).parents[1]
 
 
 def started(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -19,3 +25,20 @@ def started(command: Sequence[str], **options: Any) -> subprocess.CompletedProce
         if not any(words in done.stdout + done.stderr for words in OpenMPI.hiccups):
             break
     return done
+
+
+def python_ranks(
+    library: Library, ranks: int, words: Sequence[str], more: Sequence[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """Python with these words under Open MPI's mpirun; ``more``: options of mpirun."""
+    launch = [library.launcher, "--bind-to", "none", "--oversubscribe"]
+    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
+    environment = {
+        **os.environ,
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "PYTHONPATH": str(ROOT),
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+    command = [*launch, *more, "-n", str(ranks), sys.executable, *words]
+    return started(command, env=environment, cwd=ROOT, timeout=60)

@@ -9,7 +9,7 @@ from runner.mate.config import AFFINITIES as PINNINGS
 from runner.mate.config import THREAD_LEVELS
 from runner.tarragon.errors import ConfigError
 
-THREADS = ("single", "service")
+THREADS = ("single", "workers", "service")
 SERVICES = ("shared", "dedicated")
 QUEUES = ("shared", "private", "stealing")
 PRIORITIES = ("none", "edges", "wavefront")
@@ -20,11 +20,12 @@ AFFINITIES = ("none", "block", "round_robin")
 class Config:
     """The configuration of a process; raises :class:`ConfigError` for one that cannot be.
 
-    ``threads``: ``single`` (one thread runs tasks and looks after messages) or ``service``
-    (``workers`` threads run tasks, and one more looks after messages).  ``service``: whether that
-    thread has a core of its own.  ``queue``, ``priority`` and ``affinity``: where tasks that are
-    ready wait, which comes first, and which worker's they are.  ``aggregation_size``: bytes into
-    which small messages to one process are packed.  Times are in microseconds.
+    ``threads``: ``single`` (one thread runs tasks and looks after messages), ``workers``
+    (``workers`` threads do both) or ``service`` (``workers`` threads run tasks, and one more looks
+    after messages).  ``service``: whether that thread has a core of its own.  ``queue``,
+    ``priority`` and ``affinity``: where tasks that are ready wait, which comes first, and which
+    worker's they are.  ``aggregation_size``: bytes into which small messages to one process are
+    packed.  Times are in microseconds.
     """
 
     threads: str = "single"
@@ -43,6 +44,11 @@ class Config:
     schedule_seed: int | None = None
     """Tests: ready tasks run in any order."""
 
+    @property
+    def alone(self) -> bool:
+        """Whether one thread does all."""
+        return self.threads != "service" and self.workers == 1
+
     def __post_init__(self) -> None:
         for switch, value, known in (
             ("--threads", self.threads, THREADS),
@@ -59,8 +65,8 @@ class Config:
             raise ConfigError(f"--workers {self.workers}: expected 1 to 256")
         if self.threads == "single" and self.workers > 1:
             raise ConfigError(
-                f"--workers {self.workers} needs --threads service: with --threads single one "
-                "thread does all"
+                f"--workers {self.workers} needs --threads workers or service: with --threads "
+                "single one thread does all"
             )
         if self.affinity != "none" and self.queue == "shared":
             raise ConfigError(
@@ -88,8 +94,8 @@ def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
     group = parser.add_argument_group("Tarragon runtime")
     add = group.add_argument
     add("--threads", default=_DEFAULT.threads,
-        help="single: one thread runs tasks and looks after messages; service: --workers threads "
-        "run tasks, one more looks after messages")  # fmt: skip
+        help="single: one thread runs tasks and looks after messages; workers: --workers threads "
+        "do both; service: they run tasks, and one more looks after messages")  # fmt: skip
     add("--service", default=_DEFAULT.service,
         help="whether that thread has a core of its own: shared, dedicated")  # fmt: skip
     add("--task-queue", default=_DEFAULT.queue,
@@ -144,4 +150,4 @@ def check_compiled(config: Config) -> None:
 
 def thread_level(config: Config) -> str:
     """The thread level that MPI has to be initialised with."""
-    return "single" if config.threads == "single" else config.thread_level
+    return "single" if config.alone else config.thread_level

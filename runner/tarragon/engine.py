@@ -112,7 +112,7 @@ class Engine:
 
     def run(self) -> None:
         """Run until nothing can run any more, on all processes."""
-        if self.config.threads == "single":
+        if self.config.alone:
             self._threads.run_here()
         else:
             self._threads.run()

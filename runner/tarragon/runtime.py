@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from runner.tarragon.compiled import CompiledTask
-from runner.tarragon.config import Config, check_compiled
+from runner.tarragon.config import Config, check_compiled, thread_level
 from runner.tarragon.engine import Engine, waiting
 from runner.tarragon.errors import (
     CommunicationError,
@@ -30,6 +30,7 @@ from runner.tarragon.visitors import (
 )
 from runner.workers import affinity
 from runner.workers.failure import end_job
+from runner.workers.thread_level import require_level
 from runner.workers.timers import WorkerTimes
 
 
@@ -80,6 +81,9 @@ class Tarragon:
         affinity.check_affinity(
             self.config.workers, self._masks[self._number], self.config.pinning, ConfigError
         )
+        if comm is not None:
+            level = thread_level(self.config)
+            require_level(level, f"--thread-level {level}", ConfigError)
 
     def graph_init(self, graph: Graph[Any], visitors: Sequence[Any] = ()) -> None:
         """Prepare a graph: apply the configuration's metadata and the ``visitors``, size buffers,
@@ -107,16 +111,17 @@ class Tarragon:
                 rounds = Rounds(shared)
         self._limit = limit or DEFAULT_SIZE
         masks, number = self._masks, self._number
-        threads = config.workers + (config.threads == "service" and config.service == "dedicated")
+        serves = config.threads == "service"
+        threads = config.workers + (serves and config.service == "dedicated")
         cpus = affinity.cpu_places(threads, config.pinning, masks, number)
-        if len(cpus) == config.workers:
+        if serves and len(cpus) == config.workers:
             # The thread for messages shares the core of the first worker.
             cpus.append(cpus[0])
         self._engine = Engine(
             tasks,
             config,
             cpus if shared is not None else cpus[: config.workers],
-            affinity.crowded(threads, masks),
+            affinity.crowded(config.workers + serves, masks),
             self.size > len(masks),
             transport,
             rounds,

@@ -9,9 +9,11 @@ from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
 
 FACTS = {"ranks": 4, "cores": 4, "nodes": 1}
-TOLD = {"tarragon": {"cells_x": 64, "cells_y": 64, "cells_z": 64}, "tarragon-nw": {"length": 8192}}
+CUBE = {"cells_x": 64, "cells_y": 64, "cells_z": 64}
+TOLD = {"tarragon": CUBE, "tarragon-minighost": CUBE, "tarragon-nw": {"length": 8192}}
 APPS = {
     "tarragon": "jacobi3d",
+    "tarragon-minighost": "minighost",
     "tarragon-nw": "needleman-wunsch",
     "tarragon-lu": "sparse-lu",
     "tarragon-ring": "ring",
@@ -47,6 +49,8 @@ def test_drawn_settings_become_words_of_the_program(name: str) -> None:
         ("variant=tarragon,threads=service,workers=2,task_queue=stealing,priority=edges", False),
         ("variant=tarragon,threads=service,workers=2,task_queue=private,priority=edges", True),
         ("variant=tarragon,threads=service,task_queue=private", False),  # One worker.
+        ("variant=tarragon,threads=workers,workers=2,task_queue=private", True),
+        ("variant=tarragon,threads=workers", False),  # One worker is a single thread.
         ("variant=tarragon,threads=service,service=dedicated", False),  # Four cores, all used.
         ("variant=tarragon,odf=4,local_x=1,local_y=4", True),
         ("variant=tarragon,odf=4,local_x=1,local_y=3", False),

@@ -22,8 +22,11 @@ def run(config: Config | None = None, trace: list[int] | None = None) -> list[in
 
 @pytest.mark.parametrize("workers", [1, 3])
 def test_the_result_of_a_graph(workers: int) -> None:
-    threads = "single" if workers == 1 else "service"
-    assert run(Config(threads=threads, workers=workers, pinning="none")) == expected()
+    for threads in ("workers", "service"):
+        config = Config(threads=threads, workers=workers, pinning="none")
+        assert run(config) == expected()
+    if workers == 1:
+        assert run() == expected()
 
 
 @settings(max_examples=25, deadline=None)
@@ -32,14 +35,15 @@ def test_the_result_of_a_graph(workers: int) -> None:
     st.sampled_from(["none", "edges", "wavefront"]),
     st.sampled_from(["none", "block", "round_robin"]),
     st.booleans(),
+    st.sampled_from(["workers", "service"]),
     st.integers(1, 3),
     st.integers(0, 1000),
 )
 def test_metadata_never_changes_a_result(
-    queue: str, priority: str, affinity: str, tagging: bool, workers: int, seed: int
+    queue: str, priority: str, affinity: str, tagging: bool, threads: str, workers: int, seed: int
 ) -> None:
     config = Config(
-        threads="service",
+        threads=threads,
         workers=workers,
         queue=queue,
         priority=priority,
@@ -182,9 +186,9 @@ def test_a_local_message_is_handed_over_by_reference() -> None:
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
-        ({"threads": "many"}, "--threads many: expected one of single, service"),
+        ({"threads": "many"}, "--threads many: expected one of single, workers, service"),
         ({"workers": 0}, "--workers 0"),
-        ({"workers": 2}, "needs --threads service"),
+        ({"workers": 2}, "needs --threads workers or service"),
         ({"affinity": "block"}, "needs a queue for each worker"),
         ({"aggregation_size": 1}, "--aggregation-size 1"),
     ],

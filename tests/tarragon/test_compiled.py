@@ -30,14 +30,15 @@ def graphs(draw: st.DrawFn) -> tuple[int, int, Edges]:
     graphs(),
     st.sampled_from(["shared", "private", "stealing"]),
     st.sampled_from(["none", "edges", "wavefront"]),
+    st.sampled_from(["workers", "service"]),
     st.integers(1, 3),
     st.integers(0, 1000),
 )
 def test_any_graph_under_any_schedule(
-    graph: tuple[int, int, Edges], queue: str, priority: str, workers: int, seed: int
+    graph: tuple[int, int, Edges], queue: str, priority: str, threads: str, workers: int, seed: int
 ) -> None:
     config = Config(
-        threads="service",
+        threads=threads,
         workers=workers,
         queue=queue,
         priority=priority,

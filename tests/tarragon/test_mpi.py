@@ -17,6 +17,7 @@ RING = ("runner.apps.ring", "--laps", "20", "--size", "1000")
 ALIGN = ("runner.apps.needleman_wunsch", "--length", "700", "--rows", "64", "--columns", "96")
 FACTOR = ("runner.apps.sparse_lu", "--input", "tiny", "--width", "8", "--relax", "4")
 THREADS = ("--threads", "service", "--workers", "2", "--affinity", "none")
+POOL = ("--threads", "workers", "--workers", "2", "--affinity", "none")
 Start = Callable[..., dict[str, Any]]
 
 pytestmark = pytest.mark.mpi
@@ -67,6 +68,11 @@ def start(python: Python) -> Start:
                 *THREADS,
             ),
         ),
+        (3, (*RING, "--variant", "tarragon", "--tasks", "7", *POOL)),
+        (3, (*RING, "--variant", "compiled", "--tasks", "7", *POOL)),
+        (2, (*ALIGN, "--variant", "panel", "--thread-level", "serialized", *POOL)),
+        (2, (*FACTOR, "--variant", "tarragon", "--aggregation", *POOL)),
+        (3, (*FACTOR, "--variant", "tarragon", "--task-queue", "stealing", *POOL)),
         (2, (*FACTOR, "--variant", "mpi")),
         (4, (*FACTOR, "--variant", "mpi")),
         (4, (*FACTOR, "--variant", "tarragon")),
