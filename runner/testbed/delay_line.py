@@ -124,14 +124,21 @@ def _shape_one(tool: str, node: Node, rate_bps: int, mtu: int) -> bool:
     return done.returncode == 0
 
 
-_WORDS = struct.Struct("<8Q")
+_WORDS = struct.Struct("<11Q")
 _SETTABLE = struct.Struct("<2Q")
+_MOST = 9
+"""Place of ``flying_max`` among the words."""
 FILE = "shared"
 
 
 @dataclass(frozen=True)
 class Counters:
-    """What the delay line counted since its start; ``late_max_ns`` is the largest delay so far."""
+    """What the delay line counted since its start; ``late_max_ns`` is the largest delay so far.
+
+    ``flying``: bytes on their way at this moment; ``flying_max``: the most there were at once since
+    :func:`forget_most`; ``flying_byte_ns``: the sum over delivered packets of bytes times way, so
+    its growth over a time is the mean number of bytes on their way.
+    """
 
     latency_ns: int
     bytes_per_s: int
@@ -141,6 +148,9 @@ class Counters:
     late_sum_ns: int
     late_max_ns: int
     realtime: int
+    flying: int
+    flying_max: int
+    flying_byte_ns: int
 
 
 def create_shared_page(directory: Path) -> Path:
@@ -160,3 +170,9 @@ def set_link(directory: Path, latency_s: float, rate_bps: int) -> None:
     """Set the latency each way and the rate; they apply from the next packet on."""
     with (directory / FILE).open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
         _SETTABLE.pack_into(page, 0, round(latency_s * 1e9), rate_bps // 8)
+
+
+def forget_most(directory: Path) -> None:
+    """Count the most bytes on their way at once anew."""
+    with (directory / FILE).open("r+b") as file, mmap.mmap(file.fileno(), 0) as page:
+        struct.pack_into("<Q", page, 8 * _MOST, 0)

@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -113,7 +114,17 @@ def test_nothing_arrives_before_its_time(new_name: NewName) -> None:
     assert seen.round_trip_low_s is not None
     assert seen.round_trip_low_s >= 2 * (late.latency_s - late.compensation_s)
     assert 0 <= late.compensation_s < late.latency_s
-    assert delay_line.read_counters(Path(late.directory)).packets > 40
+    place = Path(late.directory)
+    ends = time.monotonic() + 10
+    while delay_line.read_counters(place).flying and time.monotonic() < ends:
+        time.sleep(0.01)  # the connection is being closed
+    counted = delay_line.read_counters(place)
+    assert counted.packets > 40
+    assert counted.flying == 0
+    assert 0 < counted.flying_max <= counted.bytes
+    assert counted.flying_byte_ns >= counted.bytes * counted.latency_ns
+    delay_line.forget_most(place)
+    assert delay_line.read_counters(place).flying_max == 0
     assert seen.dropped == 0
 
 

@@ -20,7 +20,7 @@
 
 struct packet {
     struct packet *next;
-    uint64_t due;
+    uint64_t came, due;
     uint32_t length;
     unsigned char data[];
 };
@@ -94,7 +94,10 @@ static void take(struct shared *shared, int index) {
             }
             kept->next = NULL;
             kept->length = (uint32_t)length;
-            kept->due = due_at(shared, from, to, length, now_ns());
+            kept->came = now_ns();
+            kept->due = due_at(shared, from, to, length, kept->came);
+            shared->flying += kept->length;
+            if (shared->flying > shared->flying_max) shared->flying_max = shared->flying;
             if (to->last) to->last->next = kept;
             else to->first = kept;
             to->last = kept;
@@ -118,6 +121,8 @@ static uint64_t give(struct shared *shared) {
             deliver(to->fd, packet->data, packet->length, shared);
             shared->packets++;
             shared->bytes += packet->length;
+            shared->flying -= packet->length;
+            shared->flying_byte_ns += packet->length * (now - packet->came);
             shared->late_sum_ns += late;
             if (late > shared->late_max_ns) shared->late_max_ns = late;
             to->first = packet->next;

@@ -17,6 +17,9 @@ struct shared {
     volatile uint64_t late_sum_ns;  /* delivered after it was due, summed over packets */
     volatile uint64_t late_max_ns;
     volatile uint64_t realtime;     /* 1 if the kernel gave real-time priority */
+    volatile uint64_t flying;       /* bytes that are on their way at this moment */
+    volatile uint64_t flying_max;   /* the most there were at once: settable, to 0 */
+    volatile uint64_t flying_byte_ns; /* the sum over packets of their bytes times their way */
 };
 
 /* What one testbed is made of: addresses are SUBNET.1 to SUBNET.nodes; the host is SUBNET.254. */
