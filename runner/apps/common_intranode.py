@@ -1,0 +1,52 @@
+"""Shared parts of the programs whose messages are stolen in chunks: options, and lost ranks."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from runner import intranode, mate
+from runner.apps.common_errors import AppUsageError
+from runner.apps.common_options import changed, meaningless
+
+
+def config_of(given: Namespace, chunked: Sequence[str]) -> tuple[Namespace, intranode.Config, str]:
+    """The configuration, and where it came from; the default for a variant without chunks.
+
+    ``chunked``: the variants that have them.  The parser has the switches of MATE too; the first
+    value is the command line as MATE reads it, whose ``--steal`` has other words.  Raises
+    :class:`AppUsageError` for a switch that means nothing to the variant, and for a configuration
+    that cannot be.
+    """
+    if given.variant in chunked:
+        plain = mate.Config().steal
+        own = None if given.steal == plain else given.steal
+        try:
+            config, source = intranode.configured(_with(given, own))
+        except intranode.ConfigError as problem:
+            raise AppUsageError(str(problem)) from None
+        return _with(given, plain), config, source
+    for switch in changed(given, lambda parser: intranode.add_arguments(parser, mate=True)):
+        raise meaningless(switch, given.variant, chunked)
+    return given, intranode.Config(), ""
+
+
+def _with(given: Namespace, steal: str | None) -> Namespace:
+    return Namespace(**{**vars(given), "steal": steal})
+
+
+@contextmanager
+def ending_if_lost(comm: Any, program: str) -> Iterator[None]:
+    """End all ranks with one message if a rank has died.
+
+    Nothing can be agreed on then, because others may have died, too.
+    """
+    try:
+        yield
+    except intranode.RankLost as error:
+        print(f"{program}: error: {error}", file=sys.stderr, flush=True)
+        comm.Abort(1)
+        raise

@@ -1,0 +1,40 @@
+"""Ranks of a node that share memory, and help each other while they wait (CAB).
+
+A rank with a large message, a pack or a sum cuts it in chunks; ranks that wait in a call of the
+library steal some of them.  docs/reference/intranode.md describes the model and the interface.
+"""
+
+from __future__ import annotations
+
+from runner.intranode.cab import Cab, Chunks, Request
+from runner.intranode.config import (
+    ACCESSES,
+    STRATEGIES,
+    WAITS,
+    Config,
+    add_arguments,
+    from_arguments,
+)
+from runner.intranode.errors import ConfigError, IntranodeError, RankLost, RegionError
+from runner.intranode.published import configured
+from runner.intranode.region import Region
+from runner.intranode.saturation import saturation_number
+
+__all__ = [
+    "ACCESSES",
+    "STRATEGIES",
+    "WAITS",
+    "Cab",
+    "Chunks",
+    "Config",
+    "ConfigError",
+    "IntranodeError",
+    "RankLost",
+    "Region",
+    "RegionError",
+    "Request",
+    "add_arguments",
+    "configured",
+    "from_arguments",
+    "saturation_number",
+]

@@ -1,0 +1,155 @@
+"""What is cut, how, and who steals: a checked configuration, and its command-line switches."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runner.intranode.errors import ConfigError
+
+STRATEGIES = ("localized", "mixed", "throughput")
+ACCESSES = ("random", "lo-to-hi", "hi-to-lo")
+WAITS = ("auto", "spin", "yield")
+_ON, _OFF = "on", "off"
+_BYTES, _CHUNK = (0, 1 << 40), (64, 1 << 30)
+_CHUNK_OF = 64
+"""Chunks are a multiple of this."""
+
+SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
+    "steal": ("steal", (_ON, _OFF), "whether messages are cut, and others are helped"),
+    "steal-strategy": ("strategy", STRATEGIES, "from whom a waiting rank steals"),
+    "saturation": ("saturation", (1, 4096), "ranks that saturate the memory of a domain"),
+    "steal-threshold": ("threshold", _BYTES, "bytes from which a message is cut"),
+    "medium-from": ("medium_from", _BYTES, "bytes from which a message is medium"),
+    "large-from": ("large_from", _BYTES, "bytes from which a message is large"),
+    "chunk-small": ("chunk_small", _CHUNK, "bytes of a chunk of a small message"),
+    "chunk-medium": ("chunk_medium", _CHUNK, "bytes of a chunk of a medium message"),
+    "chunk-large": ("chunk_large", _CHUNK, "bytes of a chunk of a large message"),
+    "access": ("access", ACCESSES, "how a message is read afterwards"),
+    "bundle": ("bundle", (_ON, _OFF), "pack and unpack a chunk as one task"),
+    "stealers": ("stealers", (-1, 4096), "ranks that may work for one rank at once; -1: all"),
+    "domains": ("domains", (0, 1024), "memory domains to assume; 0: those of the machine"),
+    "waiting": ("waiting", WAITS, "what a rank does that finds nothing"),
+    "spins": ("spins", (0, 1 << 30), "looks before a waiting rank yields its core"),
+    "steal-seed": ("seed", (0, 1 << 30), "seed of the choice whom to steal from"),
+}
+"""Switch -> the field that it sets, its values or bounds, its meaning."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """The configuration of a rank; raises :class:`ConfigError` for one that cannot be.
+
+    ``strategy``: a waiting rank steals from those of its memory domain (localized), also from one
+    of another (mixed), from that one only while fewer than ``saturation`` ranks use the memory
+    there (throughput).  ``chunk_small``, ``chunk_medium``, ``chunk_large``: bytes of a chunk of
+    messages below ``medium_from``, below ``large_from``, and of the others.  ``access``:
+    ``lo-to-hi`` has the beginning copied last.  ``waiting``: spin, or yield after ``spins`` looks;
+    ``auto`` yields if the node has more ranks than cores.  :data:`SWITCHES` explains the others.
+    """
+
+    steal: bool = True
+    strategy: str = "throughput"
+    saturation: int = 4
+    threshold: int = 65536
+    medium_from: int = 98304
+    large_from: int = 524288
+    chunk_small: int = 16384
+    chunk_medium: int = 32768
+    chunk_large: int = 65536
+    access: str = "random"
+    bundle: bool = True
+    stealers: int = -1
+    domains: int = 0
+    waiting: str = "auto"
+    spins: int = 200
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for switch, (field, known, _) in SWITCHES.items():
+            value = getattr(self, field)
+            if isinstance(value, str):
+                if value not in known:
+                    raise ConfigError(
+                        f"--{switch} {value}: expected one of {', '.join(map(str, known))}"
+                    )
+            elif not isinstance(value, bool):
+                least, most = known
+                if not int(least) <= value <= int(most):
+                    raise ConfigError(f"--{switch} {value}: expected {least} to {most}")
+                if known is _CHUNK and value % _CHUNK_OF:
+                    raise ConfigError(f"--{switch} {value}: expected a multiple of {_CHUNK_OF}")
+        if self.medium_from > self.large_from:
+            raise ConfigError(
+                f"--medium-from {self.medium_from} is above --large-from {self.large_from}: "
+                "expected that medium messages are smaller than large ones"
+            )
+
+    def chunk(self, size: int) -> int:
+        """Bytes of a chunk of a message of ``size`` bytes; the whole if it is not cut."""
+        chunk = self.chunk_small
+        if size >= self.large_from:
+            chunk = self.chunk_large
+        elif size >= self.medium_from:
+            chunk = self.chunk_medium
+        return size if size < self.threshold or size <= chunk or not self.steal else chunk
+
+
+def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
+    """Add the library's switches, in a group of their own; one that is not given is None.
+
+    ``mate``: the parser has those of :mod:`runner.mate`, whose ``--steal`` takes on and off, too.
+    """
+    group = parser.add_argument_group("stealing of chunks", "--steal on or off, and:" * mate)
+    for switch, (field, known, text) in SWITCHES.items():
+        if mate and switch == "steal":
+            continue
+        value = getattr(Config, field)
+        if isinstance(value, int) and not isinstance(value, bool):
+            text += f"; default {value}"
+            group.add_argument(f"--{switch}", type=int, metavar="N", help=text)
+            continue
+        value = value if isinstance(value, str) else _ON if value else _OFF
+        text += f": {', '.join(map(str, known))}; default {value}"
+        group.add_argument(f"--{switch}", metavar="WORD", help=text)
+    group.add_argument(
+        "--steal-config",
+        metavar="FILE",
+        help="published settings to take instead of the defaults; none: none; default: "
+        "$CAB_CONFIG, or autotune/cab.json in the user's configuration",
+    )
+
+
+def given_switches(given: argparse.Namespace) -> dict[str, Any]:
+    """The switches that a command line has, with their values."""
+    values = {switch: getattr(given, switch.replace("-", "_"), None) for switch in SWITCHES}
+    return {switch: value for switch, value in values.items() if value is not None}
+
+
+def fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields that switches set; raises :class:`ConfigError` for what they do not take."""
+    fields = {}
+    for switch, value in values.items():
+        if switch not in SWITCHES:
+            raise ConfigError(f"--{switch} is unknown; expected one of {', '.join(SWITCHES)}")
+        field, known, _ = SWITCHES[switch]
+        number = isinstance(known[0], int)
+        if type(value) is not (int if number else str):
+            kind = "a whole number" if number else "a word"
+            raise ConfigError(f"--{switch} {value!r}: expected {kind}")
+        if known == (_ON, _OFF):
+            if value not in known:
+                raise ConfigError(f"--{switch} {value}: expected {_ON} or {_OFF}")
+            value = value == _ON
+        fields[field] = value
+    return fields
+
+
+def from_arguments(given: argparse.Namespace, base: Mapping[str, Any] | None = None) -> Config:
+    """The configuration; ``base``: fields for which no switch is given.
+
+    Raises :class:`ConfigError` naming the switch that is wrong.
+    """
+    return Config(**{**(base or {}), **fields_of(given_switches(given))})

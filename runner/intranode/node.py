@@ -1,0 +1,147 @@
+"""The ranks of a node: their shared memory, their seats in it, and whether they are alive."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.cpus import memory_domain
+from runner.guard import stat_fields
+from runner.intranode.config import STRATEGIES, Config
+from runner.intranode.words import BOARD, BOUNCE, CHANNEL_SIZE, ME, SEAT
+from runner.native.arena import Arena
+from runner.native.machine_code import address_of
+from runner.native.memory import Memory
+from runner.workers.affinity import CpuSet, cpu_mask, crowded
+
+_CHECK_S = 0.05
+"""Seconds between two looks at the processes of the other ranks."""
+_GONE = "ZX"
+"""States of a process that has ended."""
+
+
+class Node:
+    """The ranks of a node; made by all ranks of ``comm``.
+
+    ``arena``: their memory (a new one if it is None).  Raises
+    :class:`runner.native.arena.ArenaError` in all ranks if one cannot share memory.
+    """
+
+    def __init__(self, comm: Any, config: Config, arena: Arena | None = None) -> None:
+        self.arena = arena or Arena(comm)
+        self.comm = self.arena.node
+        self.rank: int = self.comm.rank
+        self.size: int = self.comm.size
+        self._owns = arena is None
+        self._seat = self._words(SEAT.size)
+        self._channels = self._words(self.size * CHANNEL_SIZE)
+        self._board = self._words(BOARD.size)
+        self._bounce = np.zeros(BOUNCE + 64, np.uint8)
+        self._me = Memory(ME.size)
+        self.me = self._me.address
+        """The address of this rank's record."""
+        mask = cpu_mask()
+        fields = stat_fields(os.getpid())
+        born = int(fields[1][19]) if fields else 0
+        everyone = self.comm.allgather(
+            (os.getpid(), born, self._seat.ctypes.data, mask, memory_domain(mask))
+        )
+        board = self.comm.bcast(self._board.ctypes.data)
+        self._processes = [(pid, start) for pid, start, *_ in everyone]
+        self._addresses = np.array([seat for _, _, seat, *_ in everyone], np.int64)
+        self._masks: list[CpuSet] = [mask for *_, mask, _ in everyone]
+        self._domains: list[int] = [domain for *_, domain in everyone]
+        self._checked = 0.0
+        self._seat[SEAT.active >> 3] = 1
+        self._seat[SEAT.channels >> 3] = self._channels.ctypes.data
+        bounce = self._bounce.ctypes.data
+        for field, value in (
+            (ME.rank, self.rank),
+            (ME.ranks, self.size),
+            (ME.seat, self._seat.ctypes.data),
+            (ME.board, board),
+            (ME.seats, self._addresses.ctypes.data),
+            (ME.yield_, address_of("sched_yield")),
+            (ME.bounce, bounce + -bounce % 64),
+        ):
+            self.put(field, value)
+        self.apply(config)
+        # Nobody steals before all seats are complete.
+        self.comm.Barrier()
+
+    def _words(self, size: int) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = self.arena.zeros(size >> 3, np.int64)
+        return found
+
+    def put(self, field: int, value: int) -> None:
+        """Set a word of this rank's record."""
+        self._me.put(self.me + field, value)
+
+    def get(self, field: int) -> int:
+        """A word of this rank's record."""
+        return self._me.get(self.me + field)
+
+    def seat(self, rank: int) -> int:
+        """The address of a rank's seat."""
+        return int(self._addresses[rank])
+
+    def apply(self, config: Config) -> None:
+        """Follow a configuration from now on; all ranks must assume the same domains."""
+        domains = self._domains
+        if config.domains:
+            domains = [n * config.domains // self.size for n in range(self.size)]
+        self._seat[SEAT.domain >> 3] = domains[self.rank]
+        others = [n for n in range(self.size) if n != self.rank]
+        near = [self.seat(n) for n in others if domains[n] == domains[self.rank]]
+        far = [self.seat(n) for n in others if domains[n] != domains[self.rank]]
+        self._near, self._far = np.array(near, np.int64), np.array(far, np.int64)
+        wait = config.waiting
+        if wait == "auto":
+            wait = "yield" if crowded(1, self._masks) else "spin"
+        for field, value in (
+            (ME.near, self._near.ctypes.data),
+            (ME.nears, len(near)),
+            (ME.far, self._far.ctypes.data),
+            (ME.fars, len(far)),
+            (ME.last, 0),
+            (ME.steals, config.steal),
+            (ME.strategy, STRATEGIES.index(config.strategy)),
+            (ME.saturate, config.saturation),
+            (ME.stealers, config.stealers),
+            (ME.flags, config.strategy == "throughput" and bool(far)),
+            (ME.threshold, config.threshold if config.steal else 1 << 62),
+            (ME.low, config.medium_from),
+            (ME.high, config.large_from),
+            (ME.small, config.chunk_small),
+            (ME.medium, config.chunk_medium),
+            (ME.large, config.chunk_large),
+            (ME.descending, config.access == "lo-to-hi"),
+            (ME.spins, config.spins if wait == "yield" else -1),
+            (ME.dice, (config.seed << 20) + 7919 * (self.rank + 1)),
+        ):
+            self.put(field, int(value))
+
+    def lost(self) -> str:
+        """The ranks of this node that have died, in words; it looks now and then only."""
+        now = monotonic()
+        if now - self._checked < _CHECK_S:
+            return ""
+        self._checked = now
+        others = [n for n in range(self.size) if n != self.rank]
+        gone = [n for n in others if not _alive(*self._processes[n])]
+        return ", ".join(f"rank {n} (process {self._processes[n][0]})" for n in gone)
+
+    def close(self) -> None:
+        """Give the communicator back; collective."""
+        if self._owns:
+            self.arena.close()
+
+
+def _alive(pid: int, born: int) -> bool:
+    """Whether the process that had started then still runs."""
+    fields = stat_fields(pid)
+    return fields is not None and fields[1][0] not in _GONE and int(fields[1][19]) == born

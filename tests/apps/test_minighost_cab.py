@@ -1,0 +1,117 @@
+"""miniGhost with faces that are copied in chunks: bits, heat, messages, steals, refusals."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.apps.common_errors import AppUsageError
+from runner.apps.minighost.options import parse
+from runner.intranode import Config
+from tests.apps.conftest import Launch, results_of
+
+SWITCHES = (
+    "",
+    "--steal off",
+    "--steal-threshold 0 --chunk-small 64",
+    "--steal-threshold 0 --chunk-small 128 --bundle off --access lo-to-hi --waiting yield",
+    "--steal-threshold 0 --chunk-small 64 --messages variable --stealers 1",
+    "--steal-threshold 0 --chunk-small 64 --domains 2 --steal-strategy mixed --waiting spin",
+)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("ranks", "problems"),
+    [
+        (1, ["--size 9x7x5"]),
+        (2, ["--size 11x6x7 --grid 2x1x1", "--size 7x5x9 --grid 1x1x2", "--size 2x2x2"]),
+        (4, ["--size 9x11x7 --grid 2x1x2", "--size 5x13x3 --grid 1x4x1"]),
+    ],
+)
+def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, problems: list[str]) -> None:
+    common = "--variables 3 --steps 7 --verify full --repetitions 2 --variant"
+    lines = [
+        f"{problem} {common} {form}".split()
+        for problem in problems
+        for form in ("mpi", *(f"cab {words}" for words in SWITCHES))
+    ]
+    flat: dict[str, Any] = {}
+    for result in results_of(launch, ranks, "minighost", lines):
+        assert result["verified"] is True
+        if result["variant"] == "mpi":
+            flat = result
+            continue
+        many = 3 if result["grouping"] == "variable" else 1
+        assert result["bytes"] == flat["bytes"]
+        assert result["messages"] == many * flat["messages"]
+        # A message is one chunk at least.
+        assert result["chunks_own"] + result["chunks_given"] >= result["messages"]
+
+
+@pytest.mark.mpi
+def test_large_faces_of_many_variables(launch: Launch) -> None:
+    """Faces of 1.2 MiB, in pieces of 4 KiB to 1 MiB."""
+    common = "--size 200x192x4 --grid 1x1x4 --variables 4 --steps 3 --variant cab --chunk-large"
+    lines = [f"{common} {chunk}".split() for chunk in (4096, 65536, 1048576)]
+    found = results_of(launch, 4, "minighost", lines)
+    assert all(r["verified"] is True and r["configured"] == "switches" for r in found)
+
+
+@pytest.mark.mpi
+def test_small_cubes_of_thousands_of_variables(launch: Launch) -> None:
+    common = "--size 4x4x8 --grid 1x1x2 --variables 5462 --steps 1 --verify full --variant"
+    lines = [f"{common} {variant}".split() for variant in ("mpi", "cab")]
+    flat, found = results_of(launch, 2, "minighost", lines)[:2]
+    assert flat["verified"] is found["verified"] is True
+    assert flat["bytes"] == found["bytes"] == 2 * 16 * 5462 * 8
+
+
+@pytest.mark.mpi
+def test_an_omitted_ghost_is_noticed(launch: Launch) -> None:
+    code = textwrap.dedent(
+        """
+        import sys
+        from time import perf_counter
+        from runner.apps.common_mpi import run
+        from runner.apps.minighost import variant_cab
+        from runner.apps.minighost.application import main
+        plain = variant_cab.Direct.run
+        def deaf(self, field, meter, more):
+            plain(self, field, meter, more)
+            self._requests[field][-1].arrays[0][..., 0] += 0.5 ** 20
+        variant_cab.Direct.run = deaf
+        words = ["--input", "tiny", "--variant", "cab"]
+        run("minighost", "single", lambda comm: main(comm, words, perf_counter()))
+        """
+    )
+    done = launch(2, "-c", code)
+    assert done.code == 1
+    assert "verification failed: heat of variable" in done.out
+
+
+def test_the_switches_of_both_libraries(tmp_path: Path) -> None:
+    none = ("--steal-config", "none")
+    found = parse(["--variant", "cab", "--steal", "off", "--chunk-large", "640", *none])
+    assert found.intranode == Config(steal=False, chunk_large=640)
+    assert (found.configured, found.thread_level) == ("switches", "single")
+    plain = parse(["--variant", "cab", *none])
+    assert (plain.intranode, plain.configured) == (Config(), "defaults")
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    for words, said in (
+        ("--variant cab --steal node", "--steal node: expected on or off"),
+        ("--variant cab --chunk-small 1", "--chunk-small 1: expected 64 to"),
+        ("--variant cab --order SIR", "--order means nothing to --variant cab"),
+        ("--variant cab --prepost", "--prepost means nothing to --variant cab"),
+        ("--variant cab --workers 2", "--workers means nothing to --variant cab"),
+        ("--variant mpi --steal on", "--steal on: expected one of process, node"),
+        ("--chunk-small 64", "means nothing to --variant mpi: leave it out, or choose --variant"),
+        (f"--variant cab --steal-config {bad}", f"the published settings in {bad}: it is no JSON"),
+    ):
+        with pytest.raises(AppUsageError) as caught:
+            parse(words.split())
+        assert said in str(caught.value)

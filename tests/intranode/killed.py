@@ -1,0 +1,67 @@
+"""A program one of whose ranks is killed while the others work with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from runner.intranode import Cab, Config, RankLost
+
+VICTIM = 1
+_MOST_S = 20.0
+
+
+def main(how: str, after_s: float, place: Path) -> None:
+    """Rank 1 is killed some time after the start; the others note in files what they saw of it."""
+    from mpi4py import MPI
+
+    comm = MPI.COMM_WORLD
+    small = Config(threshold=1024, chunk_small=1024, chunk_medium=1024, chunk_large=1024)
+    cab = Cab(comm, small)
+    big, other = cab.zeros(1 << 18), cab.zeros(1 << 18)
+    far = cab.arrays_of_all(big)[VICTIM]
+    cab.barrier()
+    if cab.rank == VICTIM:
+        threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    try:
+        work(cab, comm, how, (big, other, far))
+    except RankLost as error:
+        (place / f"{cab.rank}").write_text(str(error))
+    # The launcher ends the job when the first of them ends.
+    until = time.monotonic() + _MOST_S
+    while len(list(place.iterdir())) < cab.size - 1 and time.monotonic() < until:
+        time.sleep(0.02)
+    # MPI would wait for the rank that has died.
+    os._exit(0)
+
+
+def work(cab: Cab, comm: Any, how: str, arrays: tuple[Any, Any, Any]) -> None:
+    """Work together for ever."""
+    big, other, far = arrays
+    while True:
+        if how == "barrier":
+            if cab.rank == 0:
+                cab.copy(other, big)
+            cab.barrier()
+        elif how == "message":
+            if cab.rank == 0:
+                cab.send(big, VICTIM)
+            elif cab.rank == VICTIM:
+                cab.recv(other, 0)
+                cab.send(other, 2)
+            else:
+                cab.recv(other, VICTIM)
+        elif how == "lock":
+            cab.accumulate(far, other, VICTIM)
+            cab.barrier()
+        elif cab.rank != VICTIM:
+            cab.wait(comm.Irecv(bytearray(1), VICTIM))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]), Path(sys.argv[3]))

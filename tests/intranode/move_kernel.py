@@ -1,0 +1,18 @@
+"""The compiled copies and sums, for tests without MPI."""
+
+from __future__ import annotations
+
+from runner.intranode.moves import add_to, move
+
+FUNCTIONS = {
+    "move_part": "void(int64, int64, int64, int64, int64)",
+    "add_part": "void(int64, int64, int64, int64, int64)",
+}
+
+
+def move_part(target: int, source: int, begin: int, end: int, bounce: int) -> None:
+    move(target, source, begin, end, bounce)
+
+
+def add_part(target: int, source: int, begin: int, end: int, reals: int) -> None:
+    add_to(target, source, begin, end, reals != 0)

@@ -1,0 +1,71 @@
+"""The configuration, its switches, and the calibration from the probe."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner import intranode
+from runner.intranode import Config, saturation_number
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"strategy": "none"}, "--steal-strategy none: expected one of localized, mixed"),
+        ({"access": "none"}, "--access none: expected one of random, lo-to-hi, hi-to-lo"),
+        ({"waiting": "none"}, "--waiting none"),
+        ({"saturation": 0}, "--saturation 0: expected 1 to 4096"),
+        ({"stealers": -2}, "--stealers -2: expected -1 to 4096"),
+        ({"chunk_small": 0}, "--chunk-small 0: expected 64 to"),
+        ({"chunk_large": 100}, "--chunk-large 100: expected a multiple of 64"),
+        ({"threshold": -1}, "--steal-threshold -1"),
+        ({"medium_from": 600000}, "--medium-from 600000 is above --large-from 524288"),
+    ],
+)
+def test_a_wrong_configuration_is_refused(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(intranode.ConfigError, match=words):
+        Config(**wrong)
+
+
+def parsed(*words: str) -> Config:
+    parser = argparse.ArgumentParser()
+    intranode.add_arguments(parser)
+    return intranode.from_arguments(parser.parse_args(words))
+
+
+def test_switches_set_their_fields() -> None:
+    assert parsed() == Config()
+    found = parsed(
+        *("--steal", "off", "--bundle", "off", "--chunk-medium", "640", "--stealers", "3"),
+        *("--steal-strategy", "mixed", "--domains", "2", "--steal-seed", "9"),
+    )
+    assert found == Config(
+        steal=False, bundle=False, chunk_medium=640, stealers=3, strategy="mixed", domains=2, seed=9
+    )
+    with pytest.raises(intranode.ConfigError, match="--steal maybe: expected on or off"):
+        parsed("--steal", "maybe")
+
+
+@given(st.integers(1, 1 << 24))
+def test_chunks_grow_with_the_message(size: int) -> None:
+    config = Config()
+    assert config.chunk(size) <= config.chunk(size + 1) or config.chunk(size) == size
+    assert Config(steal=False).chunk(size) == size
+
+
+def test_ranges_begin_where_they_say() -> None:
+    config = Config()
+    sizes = (65535, 65536, 98303, 98304, 524287, 524288)
+    assert [config.chunk(size) for size in sizes] == [65535, 16384, 16384, 32768, 32768, 65536]
+
+
+def test_the_first_rank_count_near_the_largest_rate_saturates() -> None:
+    assert saturation_number({1: 10.0, 2: 19.0, 3: 27.0, 4: 28.0, 5: 27.5}) == 3
+    assert saturation_number({1: 10.0}) == 1
+    with pytest.raises(ValueError, match="no rates"):
+        saturation_number({})

@@ -1,0 +1,103 @@
+"""Several ranks under real mpirun: data under any schedule, kills, refusals, the programs."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from runner.mpi.library import Library
+from tests.started import python_ranks
+
+Start = Callable[..., subprocess.CompletedProcess[str]]
+pytestmark = pytest.mark.mpi
+
+
+@pytest.fixture
+def start(open_mpi: Library) -> Start:
+    """``start(ranks, "-m", "module", ...)`` runs Python under mpirun and waits for it."""
+
+    def run(
+        ranks: int, *words: str, more: tuple[str, ...] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        return python_ranks(open_mpi, ranks, words, more)
+
+    return run
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 4])
+def test_data_are_right_under_any_schedule(start: Start, ranks: int) -> None:
+    done = start(ranks, "-m", "tests.intranode.schedules", "40")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("how", ["barrier", "message", "lock", "mpi"])
+def test_a_killed_rank_is_noticed(start: Start, how: str, tmp_path: Path) -> None:
+    # Without recovery the launcher would kill the others first.
+    start(
+        3, "-m", "tests.intranode.killed", how, "0.05", str(tmp_path), more=("--enable-recovery",)
+    )
+    said = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert set(said) == {"0", "2"}
+    assert all("waits, but these have died: rank 1 (process " in text for text in said.values())
+
+
+def test_what_cannot_be_is_refused(start: Start) -> None:
+    done = start(2, "-m", "tests.intranode.refusals")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
+PROGRAMS = {
+    "pingpong": "--size 65536 --helpers 0,2 --chunks 4096,16384 --read",
+    "pack": "--size 65536 --rows 64 --spread 3",
+    "strided": "--size 131072 --rows 16384 --spread 2 --bundle off",
+    "accumulate": "--size 80000 --steal-threshold 1000 --chunk-small 1024",
+    "product": "--width 24 --blocks 5 --helpers 0,2 --steal-threshold 0 --chunk-small 512",
+    "saturation": "--size 100000 --share",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_verifies_its_data(start: Start, program: str) -> None:
+    words = [*PROGRAMS[program].split(), "--program", program, "--rounds", "2", "--times", "5"]
+    done = start(3, "-m", "runner.apps.cab", *words)
+    assert done.returncode == 0, done.stdout + done.stderr
+    lines = done.stdout.splitlines()
+    assert "the data are right" in lines
+    result = json.loads(lines[-1])
+    assert result["verified"] is True
+    assert (result["app"], result["program"], result["ranks"]) == ("cab", program, 3)
+    assert all(len(cell["runs_us"]) == 2 and cell["us"] > 0 for cell in result["cells"])
+    count = {"pingpong": 3, "saturation": 3, "product": 2}.get(program, 1)
+    assert len(result["cells"]) == count
+
+
+def test_one_rank_works_alone_on_a_core_of_its_own(start: Start) -> None:
+    done = start(1, "-m", "runner.apps.cab", "--program", "accumulate", "--times", "5", "--pin")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["cells"][0]["stolen"] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--program none", "--program none: expected one of pingpong, pack"),
+        ("--helpers 3", "--helpers 3: expected 0 to 1 with 2 ranks"),
+        ("--size 12", "--size 12: expected a multiple of 8 bytes"),
+        ("--share", "--share needs --program saturation"),
+        ("--width 8", "--width needs --program product"),
+        ("--program product --size 8", "--size 8 means nothing to --program product"),
+        ("--program product --absent 100", "--absent 100: expected 0 to 99 percent"),
+        ("--program product --blocks 1 --absent 99", "--absent 99: no two blocks of a grid"),
+        ("--chunks 100", "--chunk-small 100: expected a multiple of 64"),
+    ],
+)
+def test_a_wrong_command_is_one_message(start: Start, words: str, text: str) -> None:
+    done = start(2, "-m", "runner.apps.cab", *words.split())
+    assert done.returncode == 2
+    assert f"cab: error: {text}" in done.stderr
+    assert done.stderr.count("cab: error:") == 1
