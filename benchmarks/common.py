@@ -10,18 +10,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from autotune.api.target import find_target
 from autotune.strategies import find
 from autotune.study.budget import SearchPlan
 from autotune.study.study_request import StudyRequest
 from autotune.targets.target import TargetRequest
-from runner.closed_output import drop_output
+from benchmarks.ending import run_benchmark as run_benchmark
 from runner.machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
@@ -161,21 +161,6 @@ def table(rows: list[dict[str, Any]]) -> None:
     widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
     for line in lines:
         print("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)))
-
-
-def run_benchmark(main: Callable[[], int | None]) -> NoReturn:
-    """Run a benchmark and end the process with the exit code that ``main`` returns.
-
-    If the reader of the output goes (``| head``), the benchmark ends quietly with 1: nobody has
-    seen a verdict.
-    """
-    try:
-        code = main()
-        sys.stdout.flush()
-    except BrokenPipeError:
-        drop_output()
-        code = 1
-    sys.exit(code)
 
 
 def conclude(

@@ -2,13 +2,13 @@
 
     python -m benchmarks.models [--programs jacobi3d minighost] [--places node testbed] [--tries 12]
 
-The models are flat MPI, split phase, MPI with threads, MATE, Tarragon and TPOD, as far as a program
-has them.  Each gets as many settings: its usual one, those that its space begins with, and drawn
-ones; between nodes half of them with a larger eager limit of TCP.  Each runs once, the fastest
-quarter three times more, and the fastest by its median is the model's tuned setting.  Then all, as
-they come and tuned, run in interleaved blocks, guard on.  The table has the speed-up over flat MPI
-tuned in the same way, with its interval, and for each model the lines of code and the cyclomatic
-complexity of what is its own (as Cicotti 2011, Table 4.8).  Needs a machine without other work.
+The models are flat MPI, split phase, MPI with threads, MATE, Tarragon and TPOD.  Each gets as many
+settings: its usual one, those that its space begins with, and drawn ones; between nodes half of
+them with a larger eager limit of TCP.  Each runs once, the fastest quarter three times more, and
+the fastest by its median is the model's tuned setting.  Then all, as they come and tuned, run in
+interleaved blocks, guard on.  The table has the speed-up over flat MPI tuned in the same way, with
+its interval, and for each model the lines of code and the cyclomatic complexity of what is its own
+(as Cicotti 2011, Table 4.8).  Needs a machine without other work.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from typing import Any
 
 from autotune.space import DEFAULT, Setting
 from autotune.stats import compare
+from benchmarks.checks import one
 from benchmarks.common import ROOT, options, report, run_benchmark, table
 from benchmarks.program_cells import PLACES, Cell, Place
-from benchmarks.tarragon_checks import one
 from benchmarks.tarragon_goals import EAGER, KEPT, drawn, fastest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
@@ -50,19 +50,23 @@ class Model:
 
 JACOBI = "runner/apps/jacobi3d/"
 GHOST = "runner/apps/minighost/"
+RANKED = ("runner/apps/common_ranks.py", "runner/apps/common_regions.py")
+TASKS = "runner/apps/common_grid_tasks.py"
+"""What both programs need for the ranks of MATE and the tasks of Tarragon."""
 MODELS = {
     "jacobi3d": (
         "face",
         (
             Model(FLAT, "mpi", "tarragon", (f"{JACOBI}variant_mpi.py", f"{JACOBI}halo.py")),
             Model("split phase", "overlap", "tarragon",
-                  (f"{JACOBI}variant_overlap.py", f"{JACOBI}halo.py")),
+                  (f"{JACOBI}variant_overlap.py", f"{JACOBI}variant_mpi.py", f"{JACOBI}halo.py")),
             Model("MPI and threads", "threads", "mate",
                   (f"{JACOBI}variant_threads.py", f"{JACOBI}variant_mpi.py", f"{JACOBI}halo.py")),
             Model("MATE", "mate", "mate",
-                  (f"{JACOBI}variant_mate.py", f"{JACOBI}mated.py", f"{JACOBI}regions.py")),
+                  (f"{JACOBI}variant_mate.py", f"{JACOBI}mated.py", f"{JACOBI}regions.py",
+                   *RANKED)),
             Model("Tarragon", "tarragon", "tarragon",
-                  (f"{JACOBI}variant_tarragon.py", f"{JACOBI}regions.py")),
+                  (f"{JACOBI}variant_tarragon.py", f"{JACOBI}regions.py", TASKS)),
             Model("TPOD", "tpod", "tpod",
                   (f"{JACOBI}variant_tpod.py", "runner/apps/common_tpod.py",
                    f"{JACOBI}regions.py")),
@@ -72,10 +76,17 @@ MODELS = {
         "default",
         (
             Model(FLAT, "mpi", "tpod", (f"{GHOST}variant_mpi.py", f"{GHOST}exchange.py")),
+            Model("split phase", "overlap", "tpod",
+                  (f"{GHOST}variant_overlap.py", f"{GHOST}variant_mpi.py", f"{GHOST}exchange.py")),
             Model("MPI and threads", "threads", "tpod",
                   (f"{GHOST}variant_threads.py", f"{GHOST}variant_mpi.py", f"{GHOST}exchange.py")),
+            Model("MATE", "mate", "mate",
+                  (f"{GHOST}variant_mate.py", f"{GHOST}regions.py", *RANKED)),
+            Model("Tarragon", "tarragon", "tarragon",
+                  (f"{GHOST}variant_tarragon.py", f"{GHOST}regions.py", TASKS)),
             Model("TPOD", "tpod", "tpod",
-                  (f"{GHOST}variant_tpod.py", "runner/apps/common_tpod.py")),
+                  (f"{GHOST}variant_tpod.py", "runner/apps/common_tpod.py",
+                   f"{GHOST}regions.py")),
         ),
     ),
 }  # fmt: skip

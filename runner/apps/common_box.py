@@ -50,6 +50,12 @@ def face_of(box: Box, axis: int, side: int, ghost: bool, depth: int) -> Box:
     return box_within(bounds)
 
 
+def moved(box: Box, planes: int) -> Box:
+    """The same box so many planes further along z."""
+    z0, z1, y0, y1, x0, x1 = box
+    return z0 + planes, z1 + planes, y0, y1, x0, x1
+
+
 def cut(box: Box, grid: Shape) -> list[Box]:
     """The box in parts, in the order of :func:`coordinates`; parts without cells are left out."""
     bounds = bounds_of(box)
@@ -65,3 +71,19 @@ def cut(box: Box, grid: Shape) -> list[Box]:
             )
         )
     return [part for part in parts if box_cells(part)]
+
+
+def split_phase(box: Box, faces: Sequence[tuple[int, int]], depth: int) -> tuple[Box, list[Box]]:
+    """The cells that need no ghosts behind these faces (axis, side), and the other cells as slabs.
+
+    A stencil reaches ``depth`` cells. The inner box may be empty; the slabs do not overlap.
+    """
+    bounds = bounds_of(box)
+    slabs = []
+    for axis, side in faces:
+        low, high = bounds[axis]
+        edge = min(low + depth, high) if side == 0 else max(high - depth, low)
+        near, far = ((low, edge), (edge, high))
+        slab, bounds[axis] = (near, far) if side == 0 else (far, near)
+        slabs.append(box_within([*bounds[:axis], slab, *bounds[axis + 1 :]]))
+    return box_within(bounds), [slab for slab in slabs if box_cells(slab)]

@@ -54,14 +54,19 @@ def level_of(parse: Callable[[list[str]], Threaded], arguments: list[str]) -> st
         return "single"
 
 
-def add_common(parser: OptionParser, variants: Sequence[str]) -> None:
-    """Add the options that all these applications have; the runtime's own options come last."""
+def add_common(
+    parser: OptionParser,
+    variants: Sequence[str],
+    about: str = "how the ranks work together",
+) -> None:
+    """Add the options that all these applications have; the runtime's own options come last.
+
+    ``about`` is the help of ``--variant``.
+    """
     parser.add_argument(
         "--repetitions", type=positive, default=1, metavar="K", help="solve K times"
     )
-    parser.add_argument(
-        "--variant", choices=variants, default="mpi", help="how the ranks work together"
-    )
+    parser.add_argument("--variant", choices=variants, default="mpi", help=about)
     add_arguments(parser)
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from time import perf_counter, thread_time
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
-from runner.workers.timers import WorkerTimes
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.workers.timers import Report, WorkerTimes
 
 V = TypeVar("V")
 PHASES = ("compute", "mpi", "buffering", "waiting")
@@ -99,6 +102,40 @@ class Timed:
     messages: int
     """Number of messages sent in the timed iterations."""
     bytes: int
+    task_waiting: float | None = None
+    """Seconds that tasks waited for messages, summed over the tasks of the process."""
+    chunks: tuple[int, int] | None = None
+    """Chunks of the process's messages: copied by itself, and by others for it."""
+
+
+class Metered(Protocol):
+    """A rank or a task with the seconds of its kernels.
+
+    ``kernels_s``: wall seconds, those that were sampled, and CPU seconds of the sampled ones.
+    """
+
+    kernels_s: NDArray[np.float64]
+
+
+def timed_of(
+    elapsed: float,
+    workers: Iterable[WorkerTimes],
+    pieces: Iterable[Metered],
+    sent: tuple[int, int],
+    task_waiting: float | None = None,
+) -> Timed:
+    """The times of a process whose ``pieces`` its workers ran; ``sent``: messages and bytes."""
+    kernels_s = np.array([piece.kernels_s for piece in pieces])
+    _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
+    meters = [meter_of(times, sampled_s, sampled_cpu_s) for times in workers]
+    return Timed(elapsed, meters, kernels_s[:, 0].tolist(), *sent, task_waiting)
+
+
+def timed_job(elapsed: float, report: Report, pieces: Iterable[Metered]) -> Timed:
+    """The times of a process of a MATE job."""
+    totals = report.totals()
+    sent = int(totals["messages"]), int(totals["bytes"])
+    return timed_of(elapsed, report.workers, pieces, sent)
 
 
 @dataclass(frozen=True)
@@ -132,6 +169,8 @@ def breakdown(comm: Any, timed: Timed, solver_s: float, odf: float) -> Breakdown
     ``other_s`` is the rest of a process's time: the Python loop, the runtime's scheduling.
     ``end_s`` is the mean wait from a process's end to that of the slowest one. ``rank_imbalance``
     is the share of the time that uneven kernels cost (Martin 2018, equation 8.1).
+    ``task_waiting_s`` is the sum over the tasks of a process, the mean over processes.
+    ``chunks_own`` and ``chunks_given`` are sums over the processes.
     """
     everyone: list[Timed] = comm.allgather(timed)
     workers = [meter for process in everyone for meter in process.meters]
@@ -153,4 +192,10 @@ def breakdown(comm: Any, timed: Timed, solver_s: float, odf: float) -> Breakdown
         "rank_imbalance": (max(ranks) - sum(ranks) / len(ranks)) / solver_s,
         "odf": odf,
     }
+    waited = [p.task_waiting for p in everyone if p.task_waiting is not None]
+    if waited:
+        figures["task_waiting_s"] = sum(waited) / len(waited)
+    chunks = [p.chunks for p in everyone if p.chunks is not None]
+    if chunks:
+        figures["chunks_own"], figures["chunks_given"] = map(sum, zip(*chunks, strict=True))
     return Breakdown(phases, figures)

@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TypeVar
 from runner.apps.common_errors import AppError
 from runner.closed_output import drop_output
 from runner.errors import RunnerError
+from runner.workers.thread_level import require_level
 
 T = TypeVar("T")
 
@@ -62,13 +63,7 @@ def agree(comm: Any, action: Callable[[], T]) -> T:
 
 def require_funneled(variant: str) -> None:
     """Refuse a variant with threads if MPI did not grant their level.  Raises :class:`AppError`."""
-    from mpi4py import MPI
-
-    if MPI.Query_thread() < MPI.THREAD_FUNNELED:
-        raise AppError(
-            f"--variant {variant} needs the MPI thread level 'funneled', which this MPI library "
-            "does not grant; choose another variant"
-        )
+    require_level("funneled", f"--variant {variant}", AppError)
 
 
 def run(name: str, threads: str, body: Callable[[Any], int]) -> NoReturn:

@@ -46,7 +46,9 @@ def changed(given: argparse.Namespace, add: Callable[[argparse.ArgumentParser], 
 
 def meaningless(switch: str, variant: str, able: Iterable[str]) -> AppUsageError:
     """The error for a switch that means nothing to a variant; ``able``: those that have it."""
+    others = " or ".join(able)
+    if not others:
+        return AppUsageError(f"{switch} means nothing to this program: leave it out")
     return AppUsageError(
-        f"{switch} means nothing to --variant {variant}: leave it out, or choose --variant "
-        f"{' or '.join(able)}"
+        f"{switch} means nothing to --variant {variant}: leave it out, or choose --variant {others}"
     )

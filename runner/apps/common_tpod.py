@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from runner import tpod
-from runner.apps.common_box import Box, box_cells, box_within, face_of
+from runner.apps import common_faces
+from runner.apps.common_box import Box, box_within
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_faces import Field
 from runner.apps.common_grid import Shape, coordinates
 from runner.apps.common_layout import Layout
-from runner.apps.common_meter import Timed, meter_of
+from runner.apps.common_meter import Timed, timed_of
 from runner.apps.common_options import changed, meaningless
 from runner.native import library
 
@@ -59,44 +59,30 @@ class Faces(tpod.Task):
         self.leads = np.array([not place[axis] % 2 for axis, _, _ in meetings], np.int64)
         """Whether this side of a face sends first, where both sides block."""
         self.groups, self.width = len(grids.groups), len(grids.groups[0])
-        boxes: list[tuple[Box, Box]] = []
-        self.out_parts: list[NDArray[np.float64]] = []
-        self.in_parts: list[NDArray[np.float64]] = []
-        self.outgoing: list[NDArray[np.float64]] = []
-        self.incoming: list[NDArray[np.float64]] = []
-        tags: list[tuple[int, int]] = []
-        for group in grids.groups:
-            for axis, side, _ in meetings:
-                face, ghost = (face_of(box, axis, side, g, grids.depth) for g in (False, True))
-                cells = box_cells(face)
-                out, into = (np.zeros(grids.padding * cells * len(group)) for _ in range(2))
-                self.outgoing.append(out)
-                self.incoming.append(into)
-                # A message is named by the face of its sender.
-                first = 6 * group.start + 2 * axis
-                tags.append((first + side, first + 1 - side))
-                for n, grid in enumerate(group):
-                    boxes.append(
-                        (_moved(face, grid * grids.planes), _moved(ghost, grid * grids.planes))
-                    )
-                    self.out_parts.append(out[n * cells : (n + 1) * cells])
-                    self.in_parts.append(into[n * cells : (n + 1) * cells])
+        remote = [(axis, side, partner[0]) for axis, side, partner in meetings]
+        tables = common_faces.FaceTables(
+            [
+                common_faces.Faces(
+                    *(grids.fields, box, remote, grids.depth),
+                    padding=grids.padding,
+                    planes=[grid * grids.planes for grid in group],
+                    tag=6 * group.start,
+                )
+                for group in grids.groups
+            ]
+        )
+        self.own, self.ghosts = tables.own, tables.ghosts
         # Compiled code takes the types from the lists, so none is empty.
         none = [np.empty(0)]
-        self.outgoing, self.incoming = self.outgoing or none, self.incoming or none
-        self.out_parts, self.in_parts = self.out_parts or none, self.in_parts or none
-        both = np.array(boxes, np.int64).reshape(-1, 2, 6)
-        self.own, self.ghosts = both[:, 0].copy(), both[:, 1].copy()
+        self.out_parts, self.in_parts = tables.packed or none, tables.received or none
+        self.outgoing = [buffer for buffer, _, _ in tables.sends] or none
+        self.incoming = [buffer for buffer, _, _ in tables.receives] or none
+        both = zip(tables.sends, tables.receives, strict=True)
+        tags = [(out, into) for (_, _, out), (_, _, into) in both]
         self.tags = np.array(tags, np.int64).reshape(-1, 2)
         self.top = max((max(pair) for pair in tags), default=0)
         self.kernels_s = np.zeros(3)
         """Seconds of the kernels; wall and CPU seconds of the steps that were sampled."""
-
-
-def _moved(box: Box, planes: int) -> Box:
-    """The same box of a later grid."""
-    z0, z1, y0, y1, x0, x1 = box
-    return z0 + planes, z1 + planes, y0, y1, x0, x1
 
 
 def _in_turn(meetings: Sequence[Meeting], place: Shape) -> list[Meeting]:
@@ -202,11 +188,9 @@ class Decomposed(ABC):
         order = tpod.ordered(self._blocks, faces, config.order, config.seed)
         count = len(self._inner)
         runtime.run(steps, [*range(count, count + len(self._faces)), *order])
-        kernels_s = np.array([task.kernels_s for task in self._inner])
-        _, sampled, cpu = kernels_s.sum(axis=0).tolist()
-        meters = [meter_of(times, sampled, cpu) for times in runtime.times]
-        seconds = kernels_s[:, 0].tolist()
-        return Timed(runtime.exec_time, meters, seconds, runtime.messages, runtime.bytes)
+        sent = runtime.messages, runtime.bytes
+        waited = runtime.task_waiting
+        return timed_of(runtime.exec_time, runtime.times, self._inner, sent, waited)
 
     def _block(self, number: int) -> Faces:
         blocks, depth = self._blocks, self.grids.depth

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from runner.mate.config import AFFINITIES, THREAD_LEVELS
+from runner.mate.config import AFFINITIES
 from runner.tpod.blocks import Shape
 from runner.tpod.errors import ConfigError
 from runner.tpod.order import ORDERS
@@ -16,6 +16,7 @@ POSTING = ("SIR", "ISIR")
 MESSAGES = ("block", "face")
 BARRIERS = ("global", "process", "neighbours")
 QUEUES = ("shared", "private", "stealing")
+THREAD_LEVELS = ("multiple", "serialized", "funneled")
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Config:
     are posted when the step before is over.  ``barrier``: what a step waits for: all blocks of all
     processes, all of this process, or the neighbours of the block.  ``polls``: looks for its
     messages before a task is swapped out.  ``queue``: where tasks that are ready wait.
+    ``thread_level``: who takes the lock round MPI calls of several workers, the library or the
+    runtime; or (``funneled``) they all move to the first worker.
     """
 
     edge: Shape = (0, 0, 0)
@@ -46,6 +49,11 @@ class Config:
     idle_sleep_us: int = 1000
     schedule_seed: int | None = None
     """Tests: tasks run in any order."""
+
+    @property
+    def funneled(self) -> bool:
+        """Whether MPI calls move to the first worker."""
+        return self.workers > 1 and self.thread_level == "funneled"
 
     def __post_init__(self) -> None:
         for switch, value, known in (

@@ -18,12 +18,13 @@ import numpy as np
 from runner.mate.compiled.tasks import Tasks, failure, message_table
 from runner.native.core import Core, Options
 from runner.native.words import DEADLOCK, FAIL, RAISED, RANK, RESUME, YIELDED
-from runner.tpod.config import Config
+from runner.tpod.config import Config, thread_level
 from runner.tpod.errors import ConfigError, Deadlock, TaskError, TpodError
 from runner.tpod.task import GlobalSinc, Partner, Sinc, Task, global_partners
 from runner.workers import affinity
 from runner.workers.core_threads import CoreThreads
 from runner.workers.failure import end_job
+from runner.workers.thread_level import require_level
 from runner.workers.timers import WorkerTimes
 
 _OPENING = 65536
@@ -34,7 +35,8 @@ class Tpod:
     """The runtime; ``comm`` is None for one process without MPI.
 
     ``exec_time``: seconds of the last :meth:`run`.  ``messages`` and ``bytes``: what this process
-    sent to others in it.
+    sent to others in it.  ``task_waiting``: seconds that its tasks waited for messages, summed
+    over the tasks; others run meanwhile.
     """
 
     def __init__(self, comm: Any = None, config: Config | None = None) -> None:
@@ -44,6 +46,7 @@ class Tpod:
         self.id = 0 if comm is None else comm.rank
         self.exec_time = self.init_time = 0.0
         self.messages = self.bytes = 0
+        self.task_waiting = 0.0
         self.times: list[WorkerTimes] = []
         """The times of each worker in the last run."""
         self._tasks: list[Task] = []
@@ -51,6 +54,9 @@ class Tpod:
         affinity.check_affinity(
             self.config.workers, self._masks[self._number], self.config.pinning, ConfigError
         )
+        if comm is not None:
+            level = thread_level(self.config)
+            require_level(level, f"--thread-level {level}", ConfigError)
 
     def spawn(self, task: Task) -> int:
         """Add a task; returns its number, by which others name it."""
@@ -75,6 +81,7 @@ class Tpod:
         self.times = job.threads.times()
         self.messages = sum(times.messages for times in self.times)
         self.bytes = sum(times.bytes for times in self.times)
+        self.task_waiting = job.waited()
         if job.failure is not None:
             task, error = job.failure
             raised = error
@@ -125,6 +132,7 @@ class _Job:
                 log=False,
                 ordered=config.queue != "stealing",
                 patience=config.polls,
+                funneled=config.funneled,
             ),
         )
         self.threads = CoreThreads(
@@ -219,8 +227,13 @@ class _Job:
         if self._config.workers == 1:
             self.threads.run_here()
         else:
-            self.threads.run()
+            self.threads.run(first_here=self._config.funneled)
         self._core.close()
+
+    def waited(self) -> float:
+        """Seconds that tasks waited for messages, summed."""
+        memory, ranks = self._core.memory, self._core.ranks
+        return sum(memory.get_real(rank + RANK.waited) for rank in ranks)
 
     def _call(self, kind: int, a: int, b: int) -> int:
         task: int | None = None

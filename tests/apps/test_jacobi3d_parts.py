@@ -11,13 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner.apps.common_box import Box, box_cells, cut
+from runner.apps.common_box import Box, box_cells, cut, split_phase
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_layout import Layout, make_layout
 from runner.apps.common_meter import Meter
 from runner.apps.common_team import Team
 from runner.apps.jacobi3d.block import Block, Call
-from runner.apps.jacobi3d.faces import split_phase
 from runner.apps.jacobi3d.options import VARIANTS, parse, thread_level
 
 grids = st.tuples(*[st.integers(1, 3)] * 3)
@@ -78,7 +77,7 @@ def test_inner_tiles_and_slabs_cover_a_block_once(
 ) -> None:
     x, y, z = (n + 2 for n in size)
     whole = (2, z, 2, y, 2, x)
-    inner, slabs = split_phase(whole, sorted(faces))
+    inner, slabs = split_phase(whole, sorted(faces), 2)
     tiles = cut(inner, grid)
     assert (marked(size, [*tiles, *slabs]) == marked(size, [whole])).all()
     assert sum(map(box_cells, tiles)) == box_cells(inner)

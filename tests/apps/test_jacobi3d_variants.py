@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from runner.apps.jacobi3d.options import MATED, VARIANTS
+from runner.apps.common_models import MATED
+from runner.apps.jacobi3d.options import VARIANTS
 
 pytestmark = pytest.mark.mpi
 
@@ -244,7 +245,7 @@ def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> No
         ("--variant mate --workers 200", "--workers 200, but this process may use only"),
         ("--variant mate --tagging", "--tagging means nothing to --variant mate"),
         ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
-        ("--variant tarragon --workers 2", "--workers 2 needs --threads service"),
+        ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
     ],
 )
 def test_what_cannot_run_is_one_message(launch: Launch, options: str, words: str) -> None:

@@ -37,7 +37,14 @@ def test_options_of_a_named_input() -> None:
         range(2, 3),
     ]
     levels = {variant: parse(["--variant", variant]).thread_level for variant in VARIANTS}
-    assert levels == {"mpi": "single", "threads": "funneled", "tpod": "single"}
+    assert levels == {
+        **{"mpi": "single", "overlap": "single", "threads": "funneled"},
+        **{"mate": "multiple", "tarragon": "single", "tpod": "single"},
+        "cab": "single",
+    }
+    wide = ["--variant", "tarragon", "--workers", "2", "--threads", "service"]
+    assert thread_level(wide) == "multiple"
+    assert thread_level([*wide, "--thread-level", "serialized"]) == "serialized"
     assert "--prepost" in build_parser().format_help()
 
 
@@ -50,7 +57,8 @@ def test_options_of_a_named_input() -> None:
         ("--grid 2", "--grid 2: expected 3 whole numbers"),
         ("--steps 0", "argument --steps: expected a whole number above 0"),
         ("--variables none", "argument --variables: expected a whole number above 0"),
-        ("--variables 5462", "--variables 5462: expected at most 5461"),
+        ("--variables 5462 --messages variable", "--variables 5462: expected at most 5461"),
+        ("--variables 5462 --variant mate", "--variables 5462: expected at most 5461 with --var"),
         ("--order RS", "argument --order: invalid choice: 'RS'"),
         ("--messages all", "argument --messages: invalid choice: 'all'"),
         ("--variant tpot", "argument --variant: invalid choice: 'tpot'"),
@@ -59,6 +67,24 @@ def test_options_of_a_named_input() -> None:
         ("--workers 2", "--workers means nothing to --variant mpi: leave it out, or choose"),
         ("--affinity none", "--affinity means nothing to --variant mpi"),
         ("7", "unrecognized arguments: 7"),
+        ("--variant overlap --order SR", "--order SR sends and receives in turn, so no message"),
+        ("--variant overlap --workers 2", "choose --variant threads or mate or tarragon or tpod"),
+        ("--ranks-per-process 2", "leave it out, or choose --variant overlap or mate or tarragon"),
+        ("--variant threads --local-grid 1x1x1", "--local-grid means nothing to --variant threads"),
+        ("--variant mate --order SIR", "choose --variant mpi or overlap or threads or tpod"),
+        ("--variant mate --prepost", "--prepost means nothing to --variant mate"),
+        ("--variant mate --block-size 8", "--block-size means nothing to this program: leave it"),
+        ("--variant mate --in-process", "--in-process means nothing to this program"),
+        ("--variant mate --steal node", "--steal means nothing to this program"),
+        ("--variant mate --local-grid 1x2x2 --ranks-per-process 3", "the product must be"),
+        ("--variant mate --workers 4 --ranks-per-process 2", "use fewer workers"),
+        ("--variant mate --task-queue stealing", "--task-queue means nothing to --variant mate"),
+        ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
+        ("--variant tarragon --messages variable", "carries one message in a step, with all var"),
+        ("--variant tarragon --aggregation", "--aggregation means nothing to compiled tasks"),
+        ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
+        ("--variant tarragon --block-edge 4", "--block-edge means nothing to --variant tarragon"),
+        ("--variant tpod --thread-level two", "--thread-level two: expected one of multiple"),
     ],
 )
 def test_wrong_options_are_named(options: str, words: str) -> None:
@@ -66,6 +92,13 @@ def test_wrong_options_are_named(options: str, words: str) -> None:
         parse(options.split())
     assert words in str(caught.value)
     assert thread_level(options.split()) == "single"
+
+
+def test_a_rank_map_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "map.json"
+    path.write_text("[[0], [1, 2]]")
+    with pytest.raises(AppUsageError, match="--rank-map: miniGhost cuts its grid in equal shares"):
+        parse(["--variant", "mate", "--rank-map", str(path)])
 
 
 def test_configuration_names_the_inputs_of_the_program() -> None:

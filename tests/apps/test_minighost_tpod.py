@@ -21,6 +21,8 @@ FORMS = (
     "--block-edge 0x5x5 --prepost --barrier neighbours --polls 20 --block-order comm_last",
     "--block-edge 5 --block-messages face --barrier neighbours --block-order tdag",
     "--block-edge 5 --block-messages face --order SR --workers 2 --thread-level serialized",
+    "--block-edge 5 --workers 2 --thread-level funneled --task-queue stealing --prepost",
+    "--block-edge 4 --order SR --workers 3 --thread-level funneled --barrier neighbours",
 )
 
 

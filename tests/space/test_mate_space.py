@@ -16,7 +16,7 @@ from runner.mate.config import Config
 from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD
 
-APPS = ("cannon", "cloverleaf3d", "flowcart", "jacobi3d")
+APPS = ("cannon", "cloverleaf3d", "flowcart", "jacobi3d", "minighost")
 LAYOUT = {"variant", "workers", "odf", "local_x", "local_y"}
 WORKERS = "--workers {workers}"
 RANKS = "--ranks-per-process {ranks_per_process} --local-grid {local_x}x{local_y}x{local_z}"
@@ -47,12 +47,13 @@ def test_what_cannot_act_on_a_program_is_not_in_its_space() -> None:
     assert "in_process" in load_space("mate", None, facts).names
     assert not [name for name, space in spaces.items() if "in_process" in space.names]
     assert [name for name, space in spaces.items() if "block_size" in space.names] == ["jacobi3d"]
-    assert "cache blocks" in spaces["cloverleaf3d"].absent["block_size"]
+    for name in ("cloverleaf3d", "minighost"):
+        assert "cache blocks" in spaces[name].absent["block_size"]
 
 
 @pytest.mark.parametrize(("workers", "allowed"), [(1, True), (2, False)])
 def test_one_process_has_no_messages_to_cut(workers: int, allowed: bool) -> None:
-    for name in ("mate", "mate-jacobi3d", "mate-cloverleaf3d"):
+    for name in ("mate", "mate-jacobi3d", "mate-cloverleaf3d", "mate-minighost"):
         space = load_space(name, None, {"ranks": 2, "cores": 2, "nodes": 1})
         cut = Setting.parse(f"variant=mate,workers={workers},odf=4,split=2")
         assert space.is_valid(cut) is allowed

@@ -18,6 +18,7 @@ SHIPPED = (
     "mate-cloverleaf3d",
     "mate-flowcart",
     "mate-jacobi3d",
+    "mate-minighost",
     "minighost",
     "null",
     "openmpi",
@@ -27,6 +28,7 @@ SHIPPED = (
     "openmpi-thesis",
     "tarragon",
     "tarragon-lu",
+    "tarragon-minighost",
     "tarragon-nw",
     "tarragon-ring",
 )

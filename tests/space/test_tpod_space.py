@@ -47,6 +47,8 @@ def test_drawn_settings_become_words_of_the_program(name: str) -> None:
         ("variant=tpod,task_queue=stealing", False),  # One worker.
         ("variant=tpod,workers=3", False),
         ("variant=threads,workers=2", True),
+        ("variant=overlap,order=SIR,prepost=1", True),
+        ("variant=overlap,order=SR", False),  # Sends and receives take turns.
     ],
 )
 def test_what_fits(text: str, allowed: bool) -> None:

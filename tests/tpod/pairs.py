@@ -90,7 +90,7 @@ def main() -> int:
             barrier=dice.choice(("global", "process", "neighbours")),
             queue=dice.choice(("shared", "private", "stealing")),
             polls=dice.choice((0, 3, 100)),
-            thread_level=dice.choice(("multiple", "serialized")),
+            thread_level=dice.choice(("multiple", "serialized", "funneled")),
             schedule_seed=seed,
         )
         # Seven has no common factor with these.

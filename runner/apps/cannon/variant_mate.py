@@ -12,13 +12,11 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from runner import mate
 from runner.apps.cannon import regions
 from runner.apps.cannon.matrices import Layout, Matrix
 from runner.apps.cannon.part import Blocks, Part
-from runner.apps.common_meter import Timed, meter_of
+from runner.apps.common_meter import Timed, timed_job
 
 GRAPH = mate.Graph("cannon")
 
@@ -71,16 +69,7 @@ class OnMate:
         """Compute the product and add it up this number of times, after a barrier."""
         count = iterations * self._layout.blocks // self._group
         report = mate.run(self._main, self._config, count, comm=self._comm)
-        totals = report.totals()
-        kernels_s = np.array([part.kernels_s for part in self._parts])
-        _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
-        return Timed(
-            self._end - self._begin,
-            [meter_of(times, sampled_s, sampled_cpu_s) for times in report.workers],
-            kernels_s[:, 0].tolist(),
-            int(totals["messages"]),
-            int(totals["bytes"]),
-        )
+        return timed_job(self._end - self._begin, report, self._parts)
 
     async def _main(self, ctx: mate.Context, count: int) -> None:
         part = self._parts[ctx.local_rank]

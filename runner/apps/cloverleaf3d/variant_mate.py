@@ -15,14 +15,12 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-import numpy as np
-
 from runner import mate
 from runner.apps.cloverleaf3d import regions
 from runner.apps.cloverleaf3d.part import BODIES, Part
 from runner.apps.cloverleaf3d.regions import PHASES
 from runner.apps.common_layout import Layout
-from runner.apps.common_meter import Timed, meter_of
+from runner.apps.common_meter import Timed, timed_job
 
 
 def compute(part: Part, i: int) -> None:
@@ -82,16 +80,7 @@ class OnMate:
     def solve(self, steps: int) -> Timed:
         """Make this number of time steps, after one that is not timed and a barrier."""
         report = mate.run(self._main, self._config, steps, comm=self._comm)
-        totals = report.totals()
-        kernels_s = np.array([part.kernels_s for part in self._parts])
-        _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
-        return Timed(
-            self._end - self._begin,
-            [meter_of(times, sampled_s, sampled_cpu_s) for times in report.workers],
-            kernels_s[:, 0].tolist(),
-            int(totals["messages"]),
-            int(totals["bytes"]),
-        )
+        return timed_job(self._end - self._begin, report, self._parts)
 
     async def _main(self, ctx: mate.Context, steps: int) -> None:
         part = self._parts[ctx.local_rank]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from runner import mate
-from runner.apps.common_meter import SAMPLE, Meter, Timed, meter_of
+from runner.apps.common_meter import SAMPLE, Timed, timed_job
 from runner.apps.common_mpi import agree
 from runner.apps.flowcart import cycle, regions
 from runner.apps.flowcart.domain import Domain, Place, as_it_is
@@ -181,18 +181,8 @@ class OnMate:
     def solve(self, cycles: int) -> Timed:
         """Run this number of cycles from the domain's values, after a barrier."""
         report = self._run(cycles)
-        totals = report.totals()
-        kernels_s = np.array([part.kernels_s for part in self._parts])
-        self.stolen = int(totals["stolen"])
-        _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
-        meters: list[Meter] = [meter_of(t, sampled_s, sampled_cpu_s) for t in report.workers]
-        return Timed(
-            self._end - self._begin,
-            meters,
-            kernels_s[:, 0].tolist(),
-            int(totals["messages"]),
-            int(totals["bytes"]),
-        )
+        self.stolen = int(report.totals()["stolen"])
+        return timed_job(self._end - self._begin, report, self._parts)
 
     def _run(self, cycles: int) -> mate.Report:
         return mate.run(self._main, self._config, cycles, comm=self._comm, arena=self._arena)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from runner.apps import common_box, common_faces
-from runner.apps.common_box import Box, bounds_of, box_cells, box_within
+from runner.apps.common_box import Box
 from runner.apps.jacobi3d.block import Block
 from runner.apps.jacobi3d.problem import DEPTH
 
@@ -13,22 +13,6 @@ from runner.apps.jacobi3d.problem import DEPTH
 def face_of(box: Box, axis: int, side: int, ghost: bool) -> Box:
     """The two layers of cells at a face (``side`` 0 low, 1 high) of a box, or just outside it."""
     return common_box.face_of(box, axis, side, ghost, DEPTH)
-
-
-def split_phase(box: Box, faces: Sequence[tuple[int, int]]) -> tuple[Box, list[Box]]:
-    """The cells that need no ghosts behind these faces (axis, side), and the other cells as slabs.
-
-    The inner box may be empty; the slabs do not overlap.
-    """
-    bounds = bounds_of(box)
-    slabs = []
-    for axis, side in faces:
-        low, high = bounds[axis]
-        edge = min(low + DEPTH, high) if side == 0 else max(high - DEPTH, low)
-        near, far = ((low, edge), (edge, high))
-        slab, bounds[axis] = (near, far) if side == 0 else (far, near)
-        slabs.append(box_within([*bounds[:axis], slab, *bounds[axis + 1 :]]))
-    return box_within(bounds), [slab for slab in slabs if box_cells(slab)]
 
 
 class Faces(common_faces.Faces):

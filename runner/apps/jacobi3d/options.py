@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
-from argparse import Namespace
 from dataclasses import dataclass
 
 from runner import mate, tarragon, tpod
-from runner.apps import common_tarragon, common_tpod
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape, parse_size
-from runner.apps.common_mated import MatedOptions, add_common, chosen_input, config_of, level_of
-from runner.apps.common_options import OptionParser, meaningless, positive
+from runner.apps.common_mated import add_common, chosen_input, level_of
+from runner.apps.common_models import ModelOptions, models_of
+from runner.apps.common_options import OptionParser, positive
 from runner.apps.jacobi3d.inputs import INPUTS
-
-MATED = ("over", "barrier", "mate")
-"""The variants that run on the MATE runtime."""
-
-GRAPHS = ("tarragon",)
-"""The variants that are graphs of tasks."""
-
-SHARED = ("threads", "openmp")
-"""The variants whose threads share the update of a process's block."""
 
 VARIANTS = ("mpi", "over", "overlap", "barrier", "threads", "openmp", "mate", "tarragon", "tpod")
 DEFAULT_ITERATIONS = 100
@@ -40,7 +29,7 @@ _USED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options(MatedOptions):
+class Options(ModelOptions):
     """The options of one run."""
 
     size: Shape
@@ -49,19 +38,6 @@ class Options(MatedOptions):
     block: int
     padding: int
     verify: str
-    tarragon: tarragon.Config
-    tpod: tpod.Config
-
-    @property
-    def thread_level(self) -> str:
-        """The thread level that MPI must be started with, as mpi4py names it."""
-        if self.variant in MATED:
-            return self.config.thread_level
-        if self.variant in GRAPHS:
-            return common_tarragon.level(self.variant, GRAPHS, self.tarragon)
-        if self.variant == "tpod":
-            return tpod.thread_level(self.tpod)
-        return "funneled" if self.variant in SHARED else "single"
 
 
 def thread_level(arguments: list[str]) -> str:
@@ -96,7 +72,8 @@ def parse(arguments: list[str]) -> Options:
     parser = build_parser()
     given = parser.parse_args(arguments)
     name, size, iterations = _problem(given.input, given.size)
-    config = _config(given)
+    config, graph, tasks = models_of(given, "Jacobi3D", VARIANTS, _USED, own_calls=True)
+    _check_parts(given.variant, config)
     return Options(
         input=name,
         size=size,
@@ -104,22 +81,8 @@ def parse(arguments: list[str]) -> Options:
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         block=given.block or config.block_size,
         padding=given.padding,
-        tarragon=common_tarragon.config_of(
-            *(given, VARIANTS, GRAPHS, GRAPHS),
-            shared=("--task-queue",) if given.variant == "tpod" else (),
-            mate=True,
-        ),
-        tpod=common_tpod.config_of(
-            given,
-            ("tpod",),
-            own_calls=True,
-            workers=config.workers,
-            queue=given.task_queue,
-            calls=given.order,
-            prepost=given.prepost,
-            pinning=config.affinity,
-            thread_level=config.thread_level,
-        ),
+        tarragon=graph,
+        tpod=tasks,
         verify=given.verify,
         repetitions=given.repetitions,
         variant=given.variant,
@@ -137,29 +100,10 @@ def _problem(name: str | None, size: str | None) -> tuple[str | None, Shape, int
     return None, parse_size(size, "--size"), DEFAULT_ITERATIONS
 
 
-def _config(given: Namespace) -> mate.Config:
-    """The runtime's configuration, checked for the variant; raises :class:`AppUsageError`."""
-    config = config_of(given)
-    if config.rank_map is not None:
-        raise AppUsageError(
-            "--rank-map: Jacobi3D cuts its grid in equal shares, rank by rank; leave it out"
-        )
-    if given.variant in _USED:
-        _refuse_unused(given.variant, config)
-    if given.variant == "threads" and config.ranks_per_process != config.workers:
+def _check_parts(variant: str, config: mate.Config) -> None:
+    """Refuse threads that have no part, or several; raises :class:`AppUsageError`."""
+    if variant == "threads" and config.ranks_per_process != config.workers:
         raise AppUsageError(
             f"--variant threads: {config.workers} workers share {config.ranks_per_process} parts "
             "(--ranks-per-process, or the product of --local-grid): expected one part for each"
         )
-    return config
-
-
-def _refuse_unused(variant: str, config: mate.Config) -> None:
-    plain = mate.Config(workers=config.workers if "workers" in _USED[variant] else 1)
-    for field in dataclasses.fields(config):
-        if field.name in _USED[variant]:
-            continue
-        if getattr(config, field.name) != getattr(plain, field.name):
-            switch = "--idle" if "idle" in field.name else f"--{field.name.replace('_', '-')}"
-            able = [v for v in VARIANTS if v in MATED or field.name in _USED[v]]
-            raise meaningless(switch, variant, able)

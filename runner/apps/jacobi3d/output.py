@@ -8,8 +8,9 @@ from typing import Any
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Solved
+from runner.apps.common_models import GRAPHS, MATED, SHARED
 from runner.apps.common_report import json_line
-from runner.apps.jacobi3d.options import GRAPHS, MATED, SHARED, Options
+from runner.apps.jacobi3d.options import Options
 from runner.apps.jacobi3d.problem import FLOPS_PER_CELL
 from runner.apps.jacobi3d.verify import Verdict
 

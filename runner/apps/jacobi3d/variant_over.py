@@ -6,9 +6,11 @@ Every rank has its own block and sends all its faces, also to ranks of its own p
 from __future__ import annotations
 
 from runner import mate
+from runner.apps import common_regions
+from runner.apps.common_ranks import Scheduled
 from runner.apps.jacobi3d import regions
 from runner.apps.jacobi3d.block import Block
-from runner.apps.jacobi3d.mated import Part, Scheduled
+from runner.apps.jacobi3d.mated import Mated, Part
 
 GRAPH = mate.Graph("jacobi3d-over")
 
@@ -20,17 +22,17 @@ def compute(part: Part, i: int) -> None:
 
 @GRAPH.region(depends=["compute"], compiled=True)
 def exchange(part: Part, i: int) -> None:
-    regions.receive(part)
-    regions.pack(part, (i + 1) % 2)
-    regions.send(part)
+    common_regions.receive(part, i)
+    common_regions.pack(part, i)
+    common_regions.send(part, i)
 
 
 @GRAPH.region(depends=["exchange"], compiled=True)
 def unpack(part: Part, i: int) -> None:
-    regions.unpack(part, (i + 1) % 2)
+    common_regions.unpack(part, i)
 
 
-class OverDecomposed(Scheduled):
+class OverDecomposed(Scheduled, Mated):
     """Ranks that share nothing; while one waits for messages, another computes."""
 
     graph = GRAPH

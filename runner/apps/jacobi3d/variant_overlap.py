@@ -12,10 +12,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.apps.common_box import cut
+from runner.apps.common_box import cut, split_phase
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Meter
-from runner.apps.jacobi3d.faces import split_phase
+from runner.apps.jacobi3d.problem import DEPTH
 from runner.apps.jacobi3d.variant_mpi import BasicMPI
 
 
@@ -27,7 +27,7 @@ class Overlapped(BasicMPI):
         super().__init__(comm, dataclasses.replace(layout, local=(1, 1, 1)), cache_block)
         # z first: its slabs have whole rows, and the rest for x is smallest.
         faces = [(axis, side) for axis, side, _ in reversed(self._halo.cut)]
-        inner, slabs = split_phase(self._block.whole, faces)
+        inner, slabs = split_phase(self._block.whole, faces, DEPTH)
         self._inner = [self._block.stencil(box) for box in cut(inner, tiles)]
         self._edges = [self._block.stencil(box) for box in slabs]
 

@@ -9,9 +9,10 @@ from typing import Any, Protocol
 from runner import mate
 from runner.apps.common_layout import Layout, make_layout
 from runner.apps.common_meter import Timed
+from runner.apps.common_models import MATED
 from runner.apps.common_mpi import require_funneled
 from runner.apps.jacobi3d.block import Block
-from runner.apps.jacobi3d.options import MATED, Options
+from runner.apps.jacobi3d.options import Options
 from runner.apps.jacobi3d.problem import DEPTH
 from runner.apps.jacobi3d.variant_barrier import WithBarrier
 from runner.apps.jacobi3d.variant_mate import WithDependencies

@@ -5,9 +5,11 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
+from runner.apps.common_intranode import ending_if_lost
 from runner.apps.common_layout import Layout
-from runner.apps.common_mated import helped, largest, typical
+from runner.apps.common_mated import helped, largest, told, typical
 from runner.apps.common_meter import Solved, Timed, breakdown
+from runner.apps.common_models import GRAPHS, MATED
 from runner.apps.common_mpi import agree
 from runner.apps.common_serial import compare_with_serial
 from runner.apps.minighost.domain import serial_domain
@@ -36,13 +38,16 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         return layout, make_solver(comm, options, layout, masks, number)
 
     layout, solver = agree(comm, set_up)
-    solved = _solve(comm, options, solver, begin)
+    with ending_if_lost(comm, "minighost"):
+        solved = _solve(comm, options, layout, solver, begin)
     if comm.rank == 0:
         print_result(comm.size, options, layout, solved)
     return 1 if solved.verdict.verified is False else 0
 
 
-def _solve(comm: Any, options: Options, solver: Solver, begin: float) -> Solved[Verdict]:
+def _solve(
+    comm: Any, options: Options, layout: Layout, solver: Solver, begin: float
+) -> Solved[Verdict]:
     """Run all repetitions; the first one that is not verified decides the verdict."""
     repetitions: list[Timed] = []
     verdicts: list[Verdict] = []
@@ -51,11 +56,14 @@ def _solve(comm: Any, options: Options, solver: Solver, begin: float) -> Solved[
         solver.domain.reset()
         put_in = total(comm, solver.domain.heat())
         startup_s = startup_s or largest(comm, perf_counter() - begin)
-        repetitions.append(solver.solve(options.steps))
+        with told():
+            repetitions.append(solver.solve(options.steps))
         verdicts.append(_verify(comm, options, solver, put_in))
     verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
     solver_s, middle, seconds = typical(comm, repetitions)
-    return Solved(seconds, solver_s, breakdown(comm, middle, solver_s, 1.0), verdict, startup_s)
+    parts = options.variant in (*MATED, *GRAPHS)
+    odf = layout.local_count / options.config.workers if parts else 1.0
+    return Solved(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
 
 
 def _verify(comm: Any, options: Options, solver: Solver, put_in: list[float]) -> Verdict:

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.apps.common_box import Box, bounds_of, box_of, face_of
-from runner.apps.common_faces import Faces
+from runner.apps.common_faces import Copies, Faces, Field
 from runner.apps.common_grid import Shape
 from runner.apps.minighost.problem import DEPTH, initial_field
 from runner.native.kernels import load, scalars
 
-Call = Callable[[], None]
+Tables = tuple[NDArray[np.uint64], NDArray[np.uint64], Field]
+"""``geometry``, ``walls`` and ``lost`` of a box, as :mod:`.stencil` takes them."""
 
 
 class Domain:
@@ -25,19 +26,29 @@ class Domain:
     that is the boundary condition.
 
     A box (:data:`runner.apps.common_box.Box`) is the whole domain or any block of it, in indices of
-    a variable's array; ``variables`` are the numbers of variables that follow each other. Raises
-    :class:`runner.errors.RunnerError` if there are no kernels.
+    a variable's array; ``variables`` are the numbers of variables that follow each other. ``make``
+    makes the fields: an array of doubles of a shape. Raises :class:`runner.errors.RunnerError` if
+    there are no kernels.
     """
 
-    def __init__(self, size: Shape, start: Shape, stop: Shape, variables: int) -> None:
+    def __init__(
+        self,
+        size: Shape,
+        start: Shape,
+        stop: Shape,
+        variables: int,
+        make: Callable[[tuple[int, ...]], Field] = np.empty,
+    ) -> None:
         self.size, self.start, self.stop, self.variables = size, start, stop, variables
         self.cells = tuple(b - a for a, b in zip(start, stop, strict=True))
         self._kernels = load("runner.apps.minighost.kernels")
         shape = (variables, *(n + 2 * DEPTH for n in reversed(self.cells)))
         # Written, not only reserved, so that the timed part touches no page for the first time.
-        self.fields = (np.full(shape, 0.0), np.full(shape, 0.0))
+        self.fields = (make(shape), make(shape))
+        for field in self.fields:
+            field.fill(0.0)
         self.current = 0
-        self._lost: list[tuple[range, NDArray[np.float64]]] = []
+        self._lost: list[tuple[range, Field]] = []
 
     @property
     def whole(self) -> Box:
@@ -49,7 +60,18 @@ class Domain:
         return box_of(start, stop, self.start, DEPTH)
 
     @property
-    def interior(self) -> NDArray[np.float64]:
+    def stacked(self) -> tuple[Field, Field]:
+        """The fields as arrays [plane][y][x]: the variables follow each other along z."""
+        _, _, rows, row = self.fields[0].shape
+        a, b = self.fields
+        return a.reshape(-1, rows, row), b.reshape(-1, rows, row)
+
+    def planes_of(self, variables: range) -> list[int]:
+        """The first plane of each of these variables in :attr:`stacked`."""
+        return [variable * self.fields[0].shape[1] for variable in variables]
+
+    @property
+    def interior(self) -> Field:
         """The newest values without the ghosts, a view [variable][z][y][x]."""
         z0, z1, y0, y1, x0, x1 = self.whole
         return self.fields[self.current][:, z0:z1, y0:y1, x0:x1]
@@ -64,23 +86,24 @@ class Domain:
         for _, lost in self._lost:
             lost.fill(0.0)
 
-    def advance(self, box: Box, variables: range) -> tuple[Call, Call]:
+    def advance(self, box: Box, variables: range) -> Copies:
         """A step of a box: from field 0 to 1, and from field 1 to 0.
 
         The ghosts that the box reads must be new. Calls of different boxes or variables may run at
         the same time.
         """
-        geometry, table, lost = self.tables(box, variables)
+        return self.calls(*self.tables(box, variables))
+
+    def calls(self, geometry: NDArray[np.uint64], table: NDArray[np.uint64], lost: Field) -> Copies:
+        """As :meth:`advance`, with the tables of a box."""
         a, b = self.fields
         return (
             self._kernels.bind("advance", a, b, geometry, table, lost),
             self._kernels.bind("advance", b, a, geometry, table, lost),
         )
 
-    def tables(
-        self, box: Box, variables: range
-    ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.float64]]:
-        """``geometry``, ``walls`` and ``lost`` of a box as :mod:`.stencil` takes them.
+    def tables(self, box: Box, variables: range) -> Tables:
+        """What the kernels need of a box.
 
         ``lost`` is counted by :meth:`lost` from now on.
         """
@@ -114,10 +137,7 @@ class Domain:
         A message holds its face of each variable, variable after variable. Tags are ``tag`` to
         ``tag + 5``.
         """
-        _, planes, rows, row = self.fields[0].shape
-        a, b = (field.reshape(-1, rows, row) for field in self.fields)
-        begins = [variable * planes for variable in variables]
-        return Faces((a, b), box, remote, DEPTH, planes=begins, tag=tag)
+        return Faces(self.stacked, box, remote, DEPTH, planes=self.planes_of(variables), tag=tag)
 
     def heat(self) -> list[float]:
         """The sum of the newest values of each variable."""

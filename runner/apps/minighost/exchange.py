@@ -38,7 +38,9 @@ class Exchange:
         from mpi4py import MPI
 
         self._comm, self._faces, self._prepost = comm, faces, prepost
-        self._wait = MPI.Request.Waitall
+        self._wait, self._test = MPI.Request.Waitall, MPI.Request.Testall
+        self.remote = faces.remote
+        """Axis and side of each message."""
         self._posts = order in POSTING
         self._starts = order in ("ISR", "ISIR")
         self._turns = _turns(comm, faces, place) if order == "SR" else None
@@ -51,12 +53,36 @@ class Exchange:
 
         A call that sends counts as ``mpi``, one that receives or waits as ``waiting``.
         """
+        if self._turns is None:
+            self.finish(field, self.start(field, meter), meter, more)
+            return
+        meter.copy(self._faces.pack[field])
+        self._take(self._turns, meter)
+        meter.copy(self._faces.unpack[field])
+
+    def start(self, field: int, meter: Meter) -> list[Any]:
+        """Send the faces of a field; returns the requests for :meth:`finish`.
+
+        Only for an order in which nobody waits for a message before it sends: not ``SR``.
+        """
         receives = self._posted or self._post(meter)
         meter.copy(self._faces.pack[field])
-        if self._turns is None:
-            self._transfer(receives, meter)
-        else:
-            self._take(self._turns, meter)
+        return receives + self._send(meter)
+
+    def progress(self, requests: list[Any], meter: Meter) -> None:
+        """Let the MPI library make progress: most libraries do so only inside calls."""
+        begin = perf_counter()
+        self._test(requests)
+        meter.mpi += perf_counter() - begin
+
+    def finish(self, field: int, requests: list[Any], meter: Meter, more: bool) -> None:
+        """Wait for the messages and fill the ghosts of the field; ``more`` as in :meth:`run`."""
+        begin = perf_counter()
+        if not self._posts:
+            for message in self._faces.receives:
+                self._comm.Recv(*message)
+        self._wait(requests)
+        meter.waiting += perf_counter() - begin
         meter.copy(self._faces.unpack[field])
         self._posted = self._post(meter) if self._prepost and more else []
 
@@ -78,8 +104,8 @@ class Exchange:
             else:
                 meter.waiting += perf_counter() - begin
 
-    def _transfer(self, receives: list[Any], meter: Meter) -> None:
-        """Send all and receive all; ``receives`` are the receives that are posted."""
+    def _send(self, meter: Meter) -> list[Any]:
+        """Send all, or start to; returns the requests."""
         comm, faces = self._comm, self._faces
         begin = perf_counter()
         sends = []
@@ -88,13 +114,8 @@ class Exchange:
         else:
             for message in faces.sends:
                 comm.Send(*message)
-        sent = perf_counter()
-        if not self._posts:
-            for message in faces.receives:
-                comm.Recv(*message)
-        self._wait(receives + sends)
-        meter.mpi += sent - begin
-        meter.waiting += perf_counter() - sent
+        meter.mpi += perf_counter() - begin
+        return sends
 
 
 def _turns(comm: Any, faces: Faces, place: Shape) -> list[Turn]:

@@ -2,59 +2,70 @@
 
 from __future__ import annotations
 
+import dataclasses
 from argparse import Namespace
 from dataclasses import dataclass
 
-from runner import tpod
-from runner.apps import common_tpod
+from runner import intranode, tarragon, tpod
+from runner.apps import common_intranode
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import Shape, parse_shape, parse_size
-from runner.apps.common_mated import chosen_input, level_of
+from runner.apps.common_mated import add_common, chosen_input, level_of
+from runner.apps.common_models import GRAPHS, ModelOptions, models_of
 from runner.apps.common_options import OptionParser, meaningless, positive
 from runner.apps.minighost.inputs import INPUTS, Input
-from runner.mate.config import AFFINITIES, THREAD_LEVELS
-from runner.tpod.config import CALLS, POSTING, QUEUES
+from runner.mate.config import Config
+from runner.tpod.config import CALLS, POSTING
 
 VARIANTS = {
     "mpi": "each process sweeps its cells by itself",
+    "overlap": "it sweeps the inner ones while messages travel",
     "threads": "--workers threads share the sweep of a process",
+    "mate": "ranks of a process share its cells and wait for their neighbours",
+    "tarragon": "parts of a process's cells are tasks of a graph",
     "tpod": "blocks are tasks that --workers threads run",
+    "cab": "processes of a node copy faces in chunks that others steal",
 }
-CUT = ("threads", "tpod")
-"""Variants with several threads in a process."""
+CALLING = ("mpi", "overlap", "threads", "tpod")
+"""Variants with a choice of the calls of an exchange."""
+CHUNKED = ("cab",)
+"""Variants whose messages are stolen in chunks."""
+_TILES = {"ranks_per_process", "local_grid"}
+_UNUSED = {"block_size", "in_process", "steal"}
+"""The kernels have no cache blocks, and ranks of a process exchange no messages and no arrays."""
+_USED = {
+    "mpi": set[str](),
+    "overlap": _TILES,
+    "threads": {"workers", "affinity"},
+    "mate": {field.name for field in dataclasses.fields(Config)} - _UNUSED,
+    "tarragon": _TILES | {"workers", "affinity", "thread_level"},
+    "tpod": {"workers", "affinity", "thread_level"},
+    "cab": set[str](),
+}
+"""Switches of MATE that mean something to a variant."""
 MESSAGES = ("aggregated", "variable")
 DEFAULT_STEPS, DEFAULT_VARIABLES = 20, 1
 MOST_VARIABLES = 5461
 """Each variable may have six tags, and MPI promises tags up to 32767."""
+_ANY_NUMBER = ("mpi", "overlap", "threads", "cab")
+"""Variants that need six tags in all where messages are aggregated."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
-    """The options of one run; ``input`` is None for a size in numbers."""
+class Options(ModelOptions):
+    """The options of one run."""
 
-    input: str | None
     size: Shape
     steps: int
     variables: int
-    variant: str
-    workers: int
-    affinity: str
     messages: str
     order: str
     prepost: bool
     grid: Shape | None
     verify: str
-    repetitions: int
-    tpod: tpod.Config
-    help: str | None = None
-    """The text to print instead of running."""
-
-    @property
-    def thread_level(self) -> str:
-        """The thread level that MPI must be started with, as mpi4py names it."""
-        if self.variant == "tpod":
-            return tpod.thread_level(self.tpod)
-        return "funneled" if self.variant == "threads" else "single"
+    intranode: intranode.Config
+    configured: str
+    """Where the configuration of ``cab`` came from (:func:`runner.intranode.configured`)."""
 
     @property
     def groups(self) -> list[range]:
@@ -82,16 +93,6 @@ def build_parser() -> OptionParser:
         help=f"time steps (default: the input's, or {DEFAULT_STEPS})")  # fmt: skip
     add("--variables", type=positive, metavar="V",
         help=f"grids of this size (default: the input's, or {DEFAULT_VARIABLES})")  # fmt: skip
-    add("--variant", choices=VARIANTS, default="mpi", help=variants)
-    add("--workers", type=positive, metavar="T",
-        help="threads of a process with --variant threads or tpod; default 1")  # fmt: skip
-    add("--affinity", choices=AFFINITIES,
-        help="how these threads are pinned to CPUs; default compact")  # fmt: skip
-    add("--task-queue", choices=QUEUES,
-        help="where ready tasks wait: shared, private, stealing; default shared")  # fmt: skip
-    add("--thread-level", choices=THREAD_LEVELS,
-        help="who takes the lock round MPI calls of several workers: the MPI library "
-        "(multiple), or the runtime (serialized)")  # fmt: skip
     add("--messages", choices=MESSAGES, default="aggregated",
         help="one message for each face, or for each face and variable")  # fmt: skip
     add("--order", choices=CALLS, default="ISIR",
@@ -101,8 +102,10 @@ def build_parser() -> OptionParser:
     add("--grid", metavar="PXxPYxPZ", help="process grid (default: the least surface)")
     add("--verify", choices=("heat", "full", "none"), default="heat",
         help="full: also every bit against a serial run")  # fmt: skip
-    add("--repetitions", type=positive, default=1, metavar="K", help="solve K times")
+    add_common(parser, tuple(VARIANTS), variants)
+    tarragon.add_arguments(parser, mate=True)
     tpod.add_arguments(parser)
+    intranode.add_arguments(parser, mate=True)
     return parser
 
 
@@ -112,8 +115,14 @@ def parse(arguments: list[str]) -> Options:
     given = parser.parse_args(arguments)
     name, problem = _problem(given.input, given.size)
     variables = given.variables or problem.variables
-    if variables > MOST_VARIABLES:
-        raise AppUsageError(f"--variables {variables}: expected at most {MOST_VARIABLES}")
+    tagged = given.messages != "aggregated" or given.variant not in _ANY_NUMBER
+    if tagged and variables > MOST_VARIABLES:
+        raise AppUsageError(
+            f"--variables {variables}: expected at most {MOST_VARIABLES} with --variant "
+            f"{given.variant} and --messages {given.messages}: their messages need so many tags"
+        )
+    given, stolen, source = common_intranode.config_of(given, CHUNKED)
+    config, graph, tasks = models_of(given, "miniGhost", tuple(VARIANTS), _USED, own_calls=False)
     _check(given)
     return Options(
         input=name,
@@ -121,15 +130,17 @@ def parse(arguments: list[str]) -> Options:
         steps=given.steps or problem.steps,
         variables=variables,
         variant=given.variant,
-        workers=given.workers or 1,
-        affinity=given.affinity or AFFINITIES[0],
         messages=given.messages,
         order=given.order,
         prepost=given.prepost,
         grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
         verify=given.verify,
         repetitions=given.repetitions,
-        tpod=_tasks(given),
+        config=config,
+        tarragon=graph,
+        tpod=tasks,
+        intranode=stolen,
+        configured=source,
         help=parser.format_help() if given.help else None,
     )
 
@@ -150,23 +161,17 @@ def _check(given: Namespace) -> None:
             f"--prepost needs receives that do not block, and those of --order {given.order} do: "
             f"leave it out, or choose --order {' or '.join(POSTING)}"
         )
-    for switch, able in (
-        *(("workers", CUT), ("affinity", CUT)),
-        *(("task_queue", ("tpod",)), ("thread_level", ("tpod",))),
-    ):
-        if given.variant not in able and getattr(given, switch) is not None:
-            raise meaningless(f"--{switch.replace('_', '-')}", given.variant, able)
-
-
-def _tasks(given: Namespace) -> tpod.Config:
-    """The configuration of the tasks; the default for a variant without any."""
-    return common_tpod.config_of(
-        given,
-        ("tpod",),
-        workers=given.workers or 1,
-        queue=given.task_queue or QUEUES[0],
-        calls=given.order,
-        prepost=given.prepost,
-        pinning=given.affinity or AFFINITIES[0],
-        thread_level=given.thread_level or THREAD_LEVELS[0],
-    )
+    if given.variant not in CALLING:
+        for switch, chosen in (("--order", given.order != "ISIR"), ("--prepost", given.prepost)):
+            if chosen:
+                raise meaningless(switch, given.variant, CALLING)
+    if given.variant == "overlap" and given.order == "SR":
+        raise AppUsageError(
+            "--order SR sends and receives in turn, so no message travels while cells are swept: "
+            "leave it out, or choose another order or another variant"
+        )
+    if given.variant in GRAPHS and given.messages != "aggregated":
+        raise AppUsageError(
+            f"--messages {given.messages}: an edge between two tasks of --variant {given.variant} "
+            "carries one message in a step, with all variables; leave it out"
+        )

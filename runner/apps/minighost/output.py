@@ -8,9 +8,10 @@ from typing import Any
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import Layout
 from runner.apps.common_meter import Solved
+from runner.apps.common_models import GRAPHS, MATED
 from runner.apps.common_report import json_line
 from runner.apps.minighost.heat import Verdict
-from runner.apps.minighost.options import Options
+from runner.apps.minighost.options import CHUNKED, Options
 
 
 def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
@@ -26,6 +27,8 @@ def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
 def print_result(processes: int, options: Options, layout: Layout, solved: Solved[Verdict]) -> None:
     """Print the result; called by rank 0."""
     grind = grind_ns(options, layout, solved.solver_s)
+    parts = layout.local_count if options.variant in (*MATED, *GRAPHS) else 1
+    ranks = processes * parts
     result: dict[str, Any] = {
         "app": "minighost",
         "variant": options.variant,
@@ -37,10 +40,10 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
         "order": options.order,
         "prepost": options.prepost,
         "grid": list(layout.processes),
-        "ranks": processes,
+        "ranks": ranks,
         "processes": processes,
-        "workers": options.workers,
-        "threads": options.workers,
+        "workers": options.config.workers,
+        "threads": options.config.workers,
         "local_grid": list(layout.local),
         "solver_s": solved.solver_s,
         "grind_ns": grind,
@@ -51,6 +54,8 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
         **solved.breakdown.figures,
         "startup_s": solved.startup_s,
     }
+    if options.variant in CHUNKED:
+        result["configured"] = options.configured
     if options.repetitions > 1:
         result["repetitions_s"] = solved.seconds
     cut = show_shape(layout.processes)
@@ -58,7 +63,7 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
         cut += f", each process {show_shape(layout.local)}"
     print(
         f"minighost {options.variant}: {show_shape(options.size)} cells, {options.variables} "
-        f"variables, {options.steps} steps, {processes} ranks as {cut}"
+        f"variables, {options.steps} steps, {ranks} ranks as {cut}"
     )
     print(
         f"solver {solved.solver_s:.4f} s, grind time {grind:.3f} ns, "

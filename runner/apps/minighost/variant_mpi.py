@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from runner.apps.common_grid import coordinates
@@ -22,20 +22,30 @@ class Bulk:
 
     def __init__(self, comm: Any, options: Options, layout: Layout) -> None:
         self._comm, self._groups = comm, options.groups
-        self.domain = Domain(layout.size, *layout.block(comm.rank), options.variables)
-        place = coordinates(comm.rank, layout.processes)
+        self.domain = self._domain(layout, comm.rank, options.variables)
         remote = [(f.axis, f.side, f.process) for f in layout.faces(comm.rank, 0)]
-        self._exchanges = [
+        self._exchanges = self._exchanges_of(remote, layout, options)
+        self._prepare()
+
+    def _domain(self, layout: Layout, rank: int, variables: int) -> Domain:
+        return Domain(layout.size, *layout.block(rank), variables)
+
+    def _exchanges_of(
+        self, remote: Sequence[tuple[int, int, int]], layout: Layout, options: Options
+    ) -> Sequence[Any]:
+        """The exchange of each group of variables over these faces (axis, side, process)."""
+        comm, whole = self._comm, self.domain.whole
+        place = coordinates(comm.rank, layout.processes)
+        return [
             Exchange(
                 comm,
-                self.domain.faces(self.domain.whole, remote, group, 6 * group.start),
+                self.domain.faces(whole, remote, group, 6 * group.start),
                 place,
                 options.order,
                 options.prepost,
             )
             for group in self._groups
         ]
-        self._prepare()
 
     def _prepare(self) -> None:
         """Make the calls of :meth:`_run`."""

@@ -7,25 +7,21 @@ from typing import Any
 
 from runner.apps.common_box import Box
 from runner.apps.common_layout import Layout
-from runner.apps.common_meter import SAMPLE, Timed
+from runner.apps.common_meter import Timed
 from runner.apps.common_tpod import Decomposed, Faces, Grids, Meeting, exchange
-from runner.apps.minighost import stencil
 from runner.apps.minighost.domain import Domain
 from runner.apps.minighost.options import Options
 from runner.apps.minighost.problem import DEPTH
+from runner.apps.minighost.regions import CellTables, advance
 
 
-class BlockTask(Faces):
+class BlockTask(Faces, CellTables):
     """A block: its boundary and its stencil."""
 
     def __init__(self, solver: AsBlocks, box: Box, meetings: Sequence[Meeting]) -> None:
         super().__init__(solver, box, meetings)
         domain = solver.domain
-        self.fields = tuple(field.reshape(-1) for field in domain.fields)
-        tables = [domain.tables(box, group) for group in solver.grids.groups]
-        self.geometry = [geometry for geometry, _, _ in tables]
-        self.walls = tables[0][1]
-        self.lost = [lost for _, _, lost in tables]
+        self.give_cells(domain, [domain.tables(box, group) for group in solver.grids.groups])
 
 
 class InnerTask(BlockTask):
@@ -51,29 +47,12 @@ class OuterTask(BlockTask):
             advance(self, step, field, group)
 
 
-def advance(task: BlockTask, step: int, field: int, group: int) -> None:
-    """The boundary's account and the stencil of a group of variables."""
-    sampled = step % SAMPLE == 0
-    cpu = task.ctx.cpu_seconds() if sampled else 0.0
-    begin = task.ctx.seconds()
-    old, new = task.fields[field], task.fields[1 - field]
-    stencil.outflow(old, task.geometry[group], task.walls, task.lost[group])
-    stencil.sweep(old, new, task.geometry[group])
-    spent = task.ctx.seconds() - begin
-    task.kernels_s[0] += spent
-    if sampled:
-        task.kernels_s[1] += spent
-        task.kernels_s[2] += task.ctx.cpu_seconds() - cpu
-
-
 class AsBlocks(Decomposed):
     """The solver of one process; :meth:`solve` may be called again after the domain is reset."""
 
     def __init__(self, comm: Any, options: Options, layout: Layout) -> None:
         self.domain = domain = Domain(layout.size, *layout.block(comm.rank), options.variables)
-        _, planes, rows, row = domain.fields[0].shape
-        a, b = (field.reshape(-1, rows, row) for field in domain.fields)
-        grids = Grids((a, b), DEPTH, options.groups, planes)
+        grids = Grids(domain.stacked, DEPTH, options.groups, domain.fields[0].shape[1])
         super().__init__(comm, layout, options.tpod, grids, domain.whole)
 
     def task(self, box: Box, meetings: list[Meeting]) -> Faces:

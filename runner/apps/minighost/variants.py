@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Protocol
 
+from runner import mate
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import Layout, local_grid, make_layout
 from runner.apps.common_meter import Timed
+from runner.apps.common_models import MATED
 from runner.apps.common_mpi import require_funneled
 from runner.apps.minighost.domain import Domain
 from runner.apps.minighost.options import Options
 from runner.apps.minighost.problem import DEPTH
+from runner.apps.minighost.variant_cab import Stolen
+from runner.apps.minighost.variant_mate import AsRanks
 from runner.apps.minighost.variant_mpi import Bulk
+from runner.apps.minighost.variant_overlap import Overlapped
+from runner.apps.minighost.variant_tarragon import AsGraph
 from runner.apps.minighost.variant_threads import Threaded
 from runner.apps.minighost.variant_tpod import AsBlocks
 from runner.workers import affinity
@@ -31,17 +38,30 @@ class Solver(Protocol):
 
 def layout_of(comm: Any, options: Options) -> Layout:
     """The layout; raises :class:`AppUsageError` if it does not fit."""
-    whole = make_layout(options.size, comm.size, options.grid, 1, None, DEPTH)
+    config = options.config
+    parts = 1 if options.variant in ("mpi", "threads", "tpod", "cab") else config.ranks_per_process
+    local = config.local_grid
+    found = make_layout(options.size, comm.size, options.grid, parts, local, DEPTH)
     if options.variant != "threads":
-        return whole
+        return found
     try:
-        local = local_grid(options.size, whole.processes, options.workers, DEPTH)
+        share = local_grid(options.size, found.processes, config.workers, DEPTH)
     except AppUsageError:
         raise AppUsageError(
-            f"--workers {options.workers} are too many for {show_shape(options.size)} cells in a "
-            f"process grid of {show_shape(whole.processes)}: every thread needs a cell; use fewer"
+            f"--workers {config.workers} are too many for {show_shape(options.size)} cells in a "
+            f"process grid of {show_shape(found.processes)}: every thread needs a cell; use fewer"
         ) from None
-    return dataclasses.replace(whole, local=local)
+    return dataclasses.replace(found, local=share)
+
+
+_SOLVERS: dict[str, Callable[[Any, Options, Layout], Solver]] = {
+    "mpi": Bulk,
+    "overlap": Overlapped,
+    "mate": AsRanks,
+    "tarragon": AsGraph,
+    "tpod": AsBlocks,
+    "cab": Stolen,
+}
 
 
 def make_solver(
@@ -52,12 +72,13 @@ def make_solver(
     ``masks`` are the CPUs of each process of the node; ``number`` is the index of this process. Not
     collective. Raises :class:`runner.errors.RunnerError`.
     """
-    if options.variant == "mpi":
-        return Bulk(comm, options, layout)
-    if options.variant == "tpod":
-        return AsBlocks(comm, options, layout)
-    require_funneled(options.variant)
-    threads, pinning = options.workers, options.affinity
-    affinity.check_affinity(threads, masks[number], pinning, AppUsageError, "--workers")
-    cpus = affinity.cpu_places(threads, pinning, masks, number)
+    variant, config = options.variant, options.config
+    if variant in MATED:
+        mate.world(config)  # MPI runs already; this checks whether it granted the thread level
+    if variant != "threads":
+        return _SOLVERS[variant](comm, options, layout)
+    require_funneled(variant)
+    pinning = config.affinity
+    affinity.check_affinity(config.workers, masks[number], pinning, AppUsageError, "--workers")
+    cpus = affinity.cpu_places(config.workers, pinning, masks, number)
     return Threaded(comm, options, layout, cpus)

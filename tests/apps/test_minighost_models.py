@@ -1,0 +1,209 @@
+"""Split phase, MATE and Tarragon in miniGhost: bits, the account of heat, messages, exit codes."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.apps.common_faces import FaceTables
+from runner.apps.minighost.domain import Domain
+from tests.apps.conftest import SERIES, Launch, results_of
+from tests.apps.test_minighost_mpi import APP, KEYS, check_breakdown
+
+OVERLAPS = [
+    *(
+        f"overlap --order {order} --messages {messages}"
+        for order in ("ISR", "SIR", "ISIR --prepost")
+        for messages in ("aggregated", "variable")
+    ),
+    "overlap --local-grid 2x1x3",
+]
+RANKED = [
+    "mate",
+    "mate --ranks-per-process 3 --messages variable",
+    "mate --local-grid 2x2x1 --split 3 --queue shared",
+    "mate --ranks-per-process 4 --messages variable --split 2 --thread-level serialized",
+    "mate --ranks-per-process 4 --workers 2 --affinity none",
+    "mate --ranks-per-process 3 --core python",
+    "mate --ranks-per-process 4 --core python --messages variable --workers 2 --affinity none",
+]
+SERVICE = "--workers 2 --threads service --affinity none"
+TASKED = [
+    "tarragon",
+    "tarragon --ranks-per-process 3 --priority edges",
+    "tarragon --local-grid 2x2x1",
+    f"tarragon --ranks-per-process 4 {SERVICE} --task-queue stealing",
+    f"tarragon --ranks-per-process 4 {SERVICE} --thread-level serialized",
+]
+MODELS = ["mpi", *OVERLAPS, *RANKED, *TASKED]
+THIN = ["mpi", *OVERLAPS[:-1], "mate --messages variable", "tarragon"]
+"""Those that do not cut the cells of a process, for processes of one plane."""
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("processes", "problems", "thin"),
+    [
+        (1, ["--size 9x7x5"], []),
+        (
+            2,
+            ["--size 11x6x7 --grid 2x1x1", "--size 6x5x8 --grid 1x1x2"],
+            ["--size 6x5x2 --grid 1x1x2"],
+        ),
+        (4, ["--size 9x11x7 --grid 2x1x2"], ["--size 6x4x5 --grid 1x4x1"]),
+    ],
+)
+def test_every_bit_as_in_a_serial_run(
+    launch: Launch, processes: int, problems: list[str], thin: list[str]
+) -> None:
+    common = "--variables 3 --steps 7 --verify full --variant"
+    lines = [
+        f"{problem} {common} {model}".split()
+        for some, models in ((problems, MODELS), (thin, THIN))
+        for problem in some
+        for model in models
+    ]
+    flat: dict[str, Any] = {}
+    for result in results_of(launch, processes, "minighost", lines):
+        assert result["verified"] is True
+        assert set(result) == KEYS
+        check_breakdown(result)
+        check_parts(result)
+        flat = result if result["variant"] == "mpi" else flat
+        if result["size"] == flat["size"]:
+            assert result["bytes"] == flat["bytes"]
+            if result["variant"] == "overlap":
+                many = 3 if result["grouping"] == "variable" else 1
+                assert result["messages"] == many * flat["messages"]
+
+
+def check_parts(result: dict[str, Any]) -> None:
+    """Ranks and tasks are counted as such; tiles and threads are not."""
+    parts = int(np.prod(result["local_grid"]))
+    ranked = result["variant"] in ("mate", "tarragon")
+    assert result["ranks"] == result["processes"] * (parts if ranked else 1)
+    assert result["odf"] == (parts / result["workers"] if ranked else 1)
+    assert 0 < result["compute_cpu_s"] <= result["compute_s"]
+
+
+@pytest.mark.mpi
+def test_messages_are_those_of_parts_and_variables(launch: Launch) -> None:
+    """Parts of 2 x 2 at the face between both processes, three variables, eight steps."""
+    common = "--size 8x8x8 --grid 2x1x1 --variables 3 --steps 8 --local-grid 1x2x2"
+    lines = [
+        f"{common} --variant {model}".split()
+        for model in ("mate", "mate --messages variable", "mate --split 2", "tarragon")
+    ]
+    found = results_of(launch, 2, "minighost", lines)[: len(lines)]
+    assert [r["messages"] // (2 * 4 * 8) for r in found] == [1, 3, 2, 1]
+    assert {r["bytes"] for r in found} == {2 * 8 * 8 * 64 * 3}
+
+
+@pytest.mark.mpi
+def test_messages_beyond_every_eager_limit_do_not_deadlock(launch: Launch) -> None:
+    """Faces of 1.2 MiB: a blocking send does not return before it is received."""
+    models = [*OVERLAPS[:-1], "mate --ranks-per-process 1", "tarragon"]
+    common = "--size 200x192x4 --grid 1x1x4 --variables 4 --steps 3 --variant"
+    found = results_of(launch, 4, "minighost", [f"{common} {model}".split() for model in models])
+    assert all(r["verified"] is True for r in found)
+
+
+@pytest.mark.mpi
+def test_repetitions_start_anew(launch: Launch) -> None:
+    common = "--input tiny --verify full --repetitions 3 --variant"
+    models = ("overlap", "mate --ranks-per-process 2", "tarragon --ranks-per-process 2")
+    lines = [f"{common} {model}".split() for model in models]
+    for result in results_of(launch, 2, "minighost", lines):
+        assert result["verified"] is True
+        assert sorted(result["repetitions_s"])[1] == result["solver_s"]
+
+
+BROKEN = textwrap.dedent(
+    """
+    from runner.apps import common_grid_tasks
+    from runner.apps.minighost import exchange, variant_mate
+    fill = common_grid_tasks.Cells.vinit
+    def forgetful(self):
+        fill(self)
+        self.ghosts = self.ghosts[:0]
+    common_grid_tasks.Cells.vinit = forgetful
+    make = variant_mate.Part.__init__
+    def deaf(self, *arguments):
+        make(self, *arguments)
+        self.received = []
+    variant_mate.Part.__init__ = deaf
+    exchange.Exchange.finish = lambda self, field, requests, meter, more: self._wait(requests)
+    """
+)
+
+
+@pytest.mark.mpi
+def test_ghosts_that_are_not_filled_break_the_account_of_heat(launch: Launch) -> None:
+    models = ["overlap", "mate", "mate --core python", "tarragon"]
+    parts = [m if m == "overlap" else f"{m} --ranks-per-process 2" for m in models]
+    lines = [f"--input tiny --variant {model}".split() for model in parts]
+    done = launch(2, "-c", BROKEN + SERIES, "minighost", json.dumps(lines))
+    assert done.code == 1
+    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
+    assert [r["verified"] for r in found] == [False] * len(models)
+    assert all(r["heat_error"] > r["heat_bound"] for r in found)
+
+
+@pytest.mark.mpi
+def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
+    """The stencil and the copies are plain Python too, and no index is negative."""
+    words = "--size 5x4x6 --variables 2 --steps 2 --verify full --ranks-per-process 2"
+    done = launch(2, *APP, "--variant", "mate", *words.split(), env={"MATE_CHECK": "1"})
+    assert done.code == 0, done.out + done.err
+    assert "every bit as in the serial run" in done.out
+
+
+@pytest.mark.mpi
+def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:
+    words = "--input tiny --variant mate --ranks-per-process 4 --local-grid 1x2x2"
+    done = launch(2, *APP, *words.split())
+    assert done.code == 0, done.err
+    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
+    assert "8 ranks as 2x1x1, each process 1x2x2" in done.out
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--variant mate --local-grid 1x1x16", "--local-grid 1x1x16 in a process grid of"),
+        ("--variant tarragon --ranks-per-process 4000", "4000 ranks per process are too many"),
+        ("--variant mate --workers 100", "--workers 100, but this process may use only"),
+        ("--variant tarragon --threads service --workers 100", "--workers 100, but this process"),
+    ],
+)
+def test_what_cannot_run_is_one_message(launch: Launch, options: str, words: str) -> None:
+    # Enough cells for 100 parts, too few for 16 parts of z.
+    done = launch(2, *APP, "--size", "12x12x14", "--grid", "2x1x1", *options.split())
+    assert done.code == 2, done.err
+    assert done.err.count("minighost: error:") == 1
+    assert words in done.err
+    assert "Traceback" not in done.err
+    assert done.out == ""
+
+
+def test_tables_of_faces_name_each_variable_once() -> None:
+    domain = Domain((6, 5, 4), (0, 0, 0), (3, 5, 4), 4)
+    domain.reset()
+    groups = [range(0, 2), range(2, 4)]
+    found = [domain.faces(domain.whole, [(0, 1, 1), (2, 0, 2)], group) for group in groups]
+    tables = FaceTables(found)
+    assert tables.own.shape == tables.ghosts.shape == (8, 6)
+    # Two faces of two variables: those of the first group come first.
+    assert [int(box[0]) // 6 for box in tables.own] == [0, 1, 0, 1, 2, 3, 2, 3]
+    for faces in found:
+        faces.pack[0]()
+    for (z0, z1, y0, y1, x0, x1), part in zip(tables.own.tolist(), tables.packed, strict=True):
+        cells = domain.stacked[0][z0:z1, y0:y1, x0:x1]
+        assert cells.ravel().tolist() == part.tolist()
+    assert [rank for _, rank, _ in tables.sends] == [1, 2, 1, 2]
+    assert sum(buffer.size for buffer, _, _ in tables.sends) == 4 * (20 + 15)
