@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
 TERMS, FORMER = TEXT.split("## Former names")
 NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TERMS)))
-EVERY_PROGRAM_HAS_ITS_OWN = ("runner/apps/", "runner/nas/", "runner/tarragon/", "runner/tpod/")
+EVERY_PROGRAM_HAS_ITS_OWN = (
+    *("runner/apps/", "runner/nas/"),
+    *("runner/tarragon/", "runner/tpod/", "runner/intranode/"),
+)
 
 
 @pytest.mark.parametrize("name", NAMED)
