@@ -101,12 +101,18 @@ def _make_room(home: int, rank: int, ring: int, mask: int, tail: int) -> int:
 @inner
 def _call_for(core: int, home: int) -> None:
     """Call the home if it sleeps; else any worker, if one may take the rank."""
-    if call_worker(core, home) != 0 or load(core + CORE.stealing) == 0:
-        return
-    if peek(core + CORE.idle) > peek(core + CORE.sleeping):
-        # A worker that is awake looks for ranks.
-        return
-    call_any(core)
+    if call_worker(core, home) == 0 and load(core + CORE.stealing) != 0:
+        call_if_none_looks(core)
+
+
+@inner
+def call_if_none_looks(core: int) -> None:
+    """Call one worker that sleeps unless one is awake and looks for ranks.
+
+    That one may take another rank: when it has one, it calls the next worker if more are ready.
+    """
+    if peek(core + CORE.idle) <= peek(core + CORE.sleeping):
+        call_any(core)
 
 
 @inner

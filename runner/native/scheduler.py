@@ -38,6 +38,7 @@ from runner.native.guest import host_of, visit
 from runner.native.message import calls_mpi, poll, poll_if_due, watch
 from runner.native.queue import (
     any_ready,
+    call_if_none_looks,
     sleep,
     stop,
     take,
@@ -322,13 +323,12 @@ def _idle(core: int, worker: int) -> int:
         add(core + CORE.idle, -1)
         # It may take a rank before it counts as idle again: see _check_deadlock.
         add(core + CORE.turns, 1)
-    if (
-        (rank != 0 or others != 0)
-        and peek(core + CORE.sleeping) != 0
-        and (peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0)
-    ):
-        # This worker may be away for long.
-        watch(core)
+    if (rank != 0 or others != 0) and peek(core + CORE.sleeping) != 0:
+        # This worker may be away for long. Who made more ranks ready has relied on it.
+        if load(core + CORE.stealing) != 0 and any_ready(core, worker, 1):
+            call_if_none_looks(core)
+        if peek(core + CORE.pending) != 0 or peek(core + CORE.outside) != 0:
+            watch(core)
     end = switch(core, worker, SCHEDULING)
     if cpu >= 0.0:
         spun += thread_seconds(core, worker) - cpu

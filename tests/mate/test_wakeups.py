@@ -75,7 +75,16 @@ def config(workers: int, ranks: int) -> mate.Config:
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_all_sleepers_are_called_when_a_busy_worker_finds_the_messages(waits: bool) -> None:
-    """One look of a worker that has a rank of its own makes three others ready: three sleep."""
+    """One look of a worker that has a rank of its own makes three others ready: three sleep.
+
+    Once in a hundred times a worker that has just woken takes the rank of another one, which goes
+    to sleep again: that one must be called for the rank that the first one has left.
+    """
+    for _ in range(100):
+        three_sleepers_are_called(waits)
+
+
+def three_sleepers_are_called(waits: bool) -> None:
     transport = Gated()
     together = threading.Barrier(4)
     graph = mate.Graph("news")

@@ -49,12 +49,16 @@ static void call_all(void)
     for (int n = 0; n < core.workers; n++) call_worker(&core.worker[n]);
 }
 
-/* queue._call_for 13efdfa1bb97 */
+/* queue.call_if_none_looks fa7fd2004a41 */
+static void call_if_none_looks(void)
+{
+    if (peek(&core.idle) <= peek(&core.sleeping)) call_any();
+}
+
+/* queue._call_for 4f49c3196a29 */
 static void _call_for(worker *home)
 {
-    if (call_worker(home) || !core.stealing) return;
-    if (peek(&core.idle) > peek(&core.sleeping)) return;
-    call_any();
+    if (!call_worker(home) && core.stealing) call_if_none_looks();
 }
 
 /* queue._make_room e5bbebf64f3c */

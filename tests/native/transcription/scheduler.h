@@ -110,7 +110,7 @@ static void _check_deadlock(void)
     }
 }
 
-/* scheduler._idle 46b6dc9ae1a2 */
+/* scheduler._idle 8d7e95aff9a0 */
 static rank *_idle(worker *self)
 {
     double begin = now(), waited = begin, length = 20e-6;
@@ -163,7 +163,10 @@ static rank *_idle(worker *self)
         add(&core.turns, 1);
 #endif
     }
-    if ((r || core.others) && peek(&core.sleeping) != 0 && peek(&core.pending) != 0) watch();
+    if ((r || core.others) && peek(&core.sleeping) != 0) {
+        if (core.stealing && any_ready(self, 1)) call_if_none_looks();
+        if (peek(&core.pending) != 0) watch();
+    }
     return r;
 }
 
