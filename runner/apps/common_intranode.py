@@ -25,7 +25,7 @@ def config_of(given: Namespace, chunked: Sequence[str]) -> tuple[Namespace, intr
         plain = mate.Config().steal
         own = None if given.steal == plain else given.steal
         try:
-            config, source = intranode.configured(_with(given, own))
+            config, source = intranode.CAB.configured(_with(given, own))
         except intranode.ConfigError as problem:
             raise AppUsageError(str(problem)) from None
         return _with(given, plain), config, source

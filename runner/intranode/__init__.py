@@ -9,19 +9,19 @@ from __future__ import annotations
 from runner.intranode.cab import Cab, Chunks, Request
 from runner.intranode.config import (
     ACCESSES,
+    CAB,
     STRATEGIES,
     WAITS,
     Config,
     add_arguments,
-    from_arguments,
 )
 from runner.intranode.errors import ConfigError, IntranodeError, RankLost, RegionError
-from runner.intranode.published import configured
 from runner.intranode.region import Region
 from runner.intranode.saturation import saturation_number
 
 __all__ = [
     "ACCESSES",
+    "CAB",
     "STRATEGIES",
     "WAITS",
     "Cab",
@@ -34,7 +34,5 @@ __all__ = [
     "RegionError",
     "Request",
     "add_arguments",
-    "configured",
-    "from_arguments",
     "saturation_number",
 ]

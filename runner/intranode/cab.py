@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.intranode.config import Config
+from runner.intranode.config import CAB, Config
 from runner.intranode.errors import IntranodeError, RankLost, RegionError
 from runner.intranode.node import Node
-from runner.intranode.published import published
 from runner.intranode.region import Region, elements
 from runner.intranode.words import (
     ADD_REALS,
@@ -95,7 +94,7 @@ class Cab:
     """
 
     def __init__(self, comm: Any, config: Config | None = None, arena: Arena | None = None) -> None:
-        self.config = config or published()[0]
+        self.config = config or CAB.published()[0]
         code = load("runner.intranode.progress").function
         self._wait, self._post = code("wait_all"), code("post")
         self._arrive, self._begin = code("arrive"), code("begin")

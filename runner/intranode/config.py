@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from runner.intranode import switches
 from runner.intranode.errors import ConfigError
+from runner.intranode.published import Library
+from runner.intranode.switches import OFF, ON
 
 STRATEGIES = ("localized", "mixed", "throughput")
 ACCESSES = ("random", "lo-to-hi", "hi-to-lo")
 WAITS = ("auto", "spin", "yield")
-_ON, _OFF = "on", "off"
 _BYTES, _CHUNK = (0, 1 << 40), (64, 1 << 30)
 _CHUNK_OF = 64
 """Chunks are a multiple of this."""
 
 SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
-    "steal": ("steal", (_ON, _OFF), "whether messages are cut, and others are helped"),
+    "steal": ("steal", (ON, OFF), "whether messages are cut, and others are helped"),
     "steal-strategy": ("strategy", STRATEGIES, "from whom a waiting rank steals"),
     "saturation": ("saturation", (1, 4096), "ranks that saturate the memory of a domain"),
     "steal-threshold": ("threshold", _BYTES, "bytes from which a message is cut"),
@@ -28,7 +28,7 @@ SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
     "chunk-medium": ("chunk_medium", _CHUNK, "bytes of a chunk of a medium message"),
     "chunk-large": ("chunk_large", _CHUNK, "bytes of a chunk of a large message"),
     "access": ("access", ACCESSES, "how a message is read afterwards"),
-    "bundle": ("bundle", (_ON, _OFF), "pack and unpack a chunk as one task"),
+    "bundle": ("bundle", (ON, OFF), "pack and unpack a chunk as one task"),
     "stealers": ("stealers", (-1, 4096), "ranks that may work for one rank at once; -1: all"),
     "domains": ("domains", (0, 1024), "memory domains to assume; 0: those of the machine"),
     "waiting": ("waiting", WAITS, "what a rank does that finds nothing"),
@@ -68,19 +68,12 @@ class Config:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        switches.check(SWITCHES, self)
         for switch, (field, known, _) in SWITCHES.items():
-            value = getattr(self, field)
-            if isinstance(value, str):
-                if value not in known:
-                    raise ConfigError(
-                        f"--{switch} {value}: expected one of {', '.join(map(str, known))}"
-                    )
-            elif not isinstance(value, bool):
-                least, most = known
-                if not int(least) <= value <= int(most):
-                    raise ConfigError(f"--{switch} {value}: expected {least} to {most}")
-                if known is _CHUNK and value % _CHUNK_OF:
-                    raise ConfigError(f"--{switch} {value}: expected a multiple of {_CHUNK_OF}")
+            if known is _CHUNK and getattr(self, field) % _CHUNK_OF:
+                raise ConfigError(
+                    f"--{switch} {getattr(self, field)}: expected a multiple of {_CHUNK_OF}"
+                )
         if self.medium_from > self.large_from:
             raise ConfigError(
                 f"--medium-from {self.medium_from} is above --large-from {self.large_from}: "
@@ -97,59 +90,14 @@ class Config:
         return size if size < self.threshold or size <= chunk or not self.steal else chunk
 
 
+CAB = Library("cab", Config, SWITCHES, "steal-config")
+"""What is published for it, and its command line."""
+
+
 def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
     """Add the library's switches, in a group of their own; one that is not given is None.
 
     ``mate``: the parser has those of :mod:`runner.mate`, whose ``--steal`` takes on and off, too.
     """
     group = parser.add_argument_group("stealing of chunks", "--steal on or off, and:" * mate)
-    for switch, (field, known, text) in SWITCHES.items():
-        if mate and switch == "steal":
-            continue
-        value = getattr(Config, field)
-        if isinstance(value, int) and not isinstance(value, bool):
-            text += f"; default {value}"
-            group.add_argument(f"--{switch}", type=int, metavar="N", help=text)
-            continue
-        value = value if isinstance(value, str) else _ON if value else _OFF
-        text += f": {', '.join(map(str, known))}; default {value}"
-        group.add_argument(f"--{switch}", metavar="WORD", help=text)
-    group.add_argument(
-        "--steal-config",
-        metavar="FILE",
-        help="published settings to take instead of the defaults; none: none; default: "
-        "$CAB_CONFIG, or autotune/cab.json in the user's configuration",
-    )
-
-
-def given_switches(given: argparse.Namespace) -> dict[str, Any]:
-    """The switches that a command line has, with their values."""
-    values = {switch: getattr(given, switch.replace("-", "_"), None) for switch in SWITCHES}
-    return {switch: value for switch, value in values.items() if value is not None}
-
-
-def fields_of(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that switches set; raises :class:`ConfigError` for what they do not take."""
-    fields = {}
-    for switch, value in values.items():
-        if switch not in SWITCHES:
-            raise ConfigError(f"--{switch} is unknown; expected one of {', '.join(SWITCHES)}")
-        field, known, _ = SWITCHES[switch]
-        number = isinstance(known[0], int)
-        if type(value) is not (int if number else str):
-            kind = "a whole number" if number else "a word"
-            raise ConfigError(f"--{switch} {value!r}: expected {kind}")
-        if known == (_ON, _OFF):
-            if value not in known:
-                raise ConfigError(f"--{switch} {value}: expected {_ON} or {_OFF}")
-            value = value == _ON
-        fields[field] = value
-    return fields
-
-
-def from_arguments(given: argparse.Namespace, base: Mapping[str, Any] | None = None) -> Config:
-    """The configuration; ``base``: fields for which no switch is given.
-
-    Raises :class:`ConfigError` naming the switch that is wrong.
-    """
-    return Config(**{**(base or {}), **fields_of(given_switches(given))})
+    CAB.add_arguments(group, leave="steal" if mate else "")

@@ -1,7 +1,7 @@
-"""Write the settings of a machine, which the library reads at start.
+"""Write the settings of a machine, which a library reads at start.
 
     python -m runner.intranode.publish --from chunk_large=131072,bundle=off [-o FILE]
-    python -m runner.intranode.publish --from @result.json
+    python -m runner.intranode.publish --library cab --from @result.json
 
 The second takes what ``autotune search --json result.json`` recommends.  ``--from`` may be repeated
 for searches with messages of several sizes: each finds the chunks of one range.
@@ -16,29 +16,32 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from runner.intranode.config import SWITCHES
+from runner.intranode.config import CAB
 from runner.intranode.errors import ConfigError
-from runner.intranode.published import usual_place, write
+from runner.intranode.published import Library
+from runner.intranode.switches import typed
+
+LIBRARIES = {library.name: library for library in (CAB,)}
 
 
-def setting(text: str) -> dict[str, Any]:
+def setting(library: Library, text: str) -> dict[str, Any]:
     """Switches and values from ``name=value,...``, or from ``@FILE``, the JSON of a search.
 
     Of the file only the recommended values of this library are taken.  Raises
     :class:`ConfigError`.
     """
     if text.startswith("@"):
-        return _recommended(Path(text[1:]))
+        return _recommended(library, Path(text[1:]))
     found: dict[str, Any] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals:
             raise ConfigError(f"{part!r}: expected name=value")
         found[name.strip().replace("_", "-")] = value.strip()
-    return {name: _typed(name, value) for name, value in found.items()}
+    return {name: typed(library.table, name, value) for name, value in found.items()}
 
 
-def _recommended(path: Path) -> dict[str, Any]:
+def _recommended(library: Library, path: Path) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
         status, values = found["status"], found["recommended"]["setting"]
@@ -49,21 +52,11 @@ def _recommended(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: expected the file of autotune search --json") from None
     if status != "recommended":
         raise ConfigError(f"{path}: the search ended as {status!r} and recommends nothing")
-    own = {name: _typed(name, value) for name, value in named.items() if name in SWITCHES}
+    table = library.table
+    own = {name: typed(table, name, value) for name, value in named.items() if name in table}
     if not own:
         raise ConfigError(f"{path}: the search recommends no value of this library: keep it so")
     return own
-
-
-def _typed(name: str, value: str) -> int | str:
-    """A number where the switch takes one; on and off may be 1 and 0."""
-    known = SWITCHES[name][1] if name in SWITCHES else ("",)
-    if isinstance(known[0], str):
-        return {"1": "on", "0": "off"}.get(value, value) if "on" in known else value
-    try:
-        return int(value)
-    except ValueError:
-        raise ConfigError(f"{name} {value}: expected a whole number") from None
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -74,20 +67,23 @@ def main(arguments: Sequence[str]) -> int:
     add = parser.add_argument
     add("--from", dest="settings", action="append", required=True, metavar="SETTING",
         help="name=value,... or @FILE of autotune search --json; may be repeated")  # fmt: skip
-    add("-o", "--output", type=Path, default=usual_place(), metavar="FILE",
-        help=f"default {usual_place()}")  # fmt: skip
+    add("--library", choices=LIBRARIES, default=CAB.name, help=f"default {CAB.name}")
+    add("-o", "--output", type=Path, metavar="FILE",
+        help="default: autotune/LIBRARY.json in the user's configuration")  # fmt: skip
     given = parser.parse_args(arguments)
+    library = LIBRARIES[given.library]
+    output = given.output or library.usual_place()
     settings: dict[str, Any] = {}
     try:
         for text in given.settings:
-            for name, value in setting(text).items():
+            for name, value in setting(library, text).items():
                 if settings.setdefault(name, value) != value:
                     raise ConfigError(f"{name}: both {settings[name]} and {value}; choose one")
-        write(given.output, settings, given.settings)
+        library.write(output, settings, given.settings)
     except (ConfigError, OSError) as error:
         print(f"publish: error: {error}", file=sys.stderr)
         return 2 if isinstance(error, ConfigError) else 1
-    print(f"wrote {given.output}")
+    print(f"wrote {output}")
     return 0
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner import intranode
-from runner.intranode import Config, published
+from runner.intranode import CAB, Config
 from runner.intranode.config import SWITCHES
 from runner.intranode.publish import main
 
@@ -20,15 +20,15 @@ from runner.intranode.publish import main
 def fresh(monkeypatch: pytest.MonkeyPatch, home: Path, file: Path | None = None) -> None:
     """A user's configuration of its own; ``file``: the one that CAB_CONFIG names."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home))
-    monkeypatch.delenv(published.VARIABLE, raising=False)
+    monkeypatch.delenv(CAB.variable, raising=False)
     if file is not None:
-        monkeypatch.setenv(published.VARIABLE, str(file))
+        monkeypatch.setenv(CAB.variable, str(file))
 
 
 def configured(*words: str) -> tuple[Config, str]:
     parser = argparse.ArgumentParser()
     intranode.add_arguments(parser)
-    return intranode.configured(parser.parse_args(words))
+    return CAB.configured(parser.parse_args(words))
 
 
 def test_switches_come_before_the_file_and_the_file_before_defaults(
@@ -38,20 +38,20 @@ def test_switches_come_before_the_file_and_the_file_before_defaults(
     assert configured() == (Config(), "defaults")
     assert configured("--stealers", "2") == (Config(stealers=2), "switches")
     usual = tmp_path / "autotune" / "cab.json"
-    published.write(usual, {"stealers": 3, "bundle": "off"})
+    CAB.write(usual, {"stealers": 3, "bundle": "off"})
     assert configured() == (Config(stealers=3, bundle=False), str(usual))
-    assert published.published() == configured()
+    assert CAB.published() == configured()
     assert configured("--stealers", "2") == (
         Config(stealers=2, bundle=False),
         f"{usual}, switches",
     )
     assert configured("--steal-config", "none") == (Config(), "defaults")
     other = tmp_path / "other.json"
-    published.write(other, {"access": "lo-to-hi"})
+    CAB.write(other, {"access": "lo-to-hi"})
     assert configured("--steal-config", str(other)) == (Config(access="lo-to-hi"), str(other))
     fresh(monkeypatch, tmp_path, other)
     assert configured() == (Config(access="lo-to-hi"), str(other))
-    monkeypatch.setenv(published.VARIABLE, "")
+    monkeypatch.setenv(CAB.variable, "")
     assert configured() == (Config(), "defaults")
 
 
@@ -75,10 +75,10 @@ def test_what_is_written_is_read(
     path = tmp_path_factory.getbasetemp() / "cab.json"
     if ends[0] > ends[1]:
         with pytest.raises(intranode.ConfigError, match="above --large-from"):
-            published.write(path, settings)
+            CAB.write(path, settings)
         return
-    published.write(path, settings)
-    fields = published.read(path)
+    CAB.write(path, settings)
+    fields = CAB.read(path)
     assert len(fields) == len(settings)
     for switch, value in settings.items():
         field = SWITCHES[switch][0]
@@ -135,7 +135,7 @@ def test_a_file_that_is_named_must_be_there(
 ) -> None:
     fresh(monkeypatch, tmp_path, tmp_path / "none.json")
     with pytest.raises(intranode.ConfigError, match=r"none\.json: No such file"):
-        published.published()
+        CAB.published()
 
 
 def test_settings_become_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -146,9 +146,9 @@ def test_settings_become_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[st
     words = ["--from", f"@{result}", "--from", "chunk_small=8192,bundle=0", "-o", str(path)]
     assert main(words) == 0
     expected = {"bundle": False, "chunk_large": 131072, "chunk_small": 8192}
-    assert published.read(path) == expected
+    assert CAB.read(path) == expected
     assert main(["--from", "stealers=-1,steal_strategy=mixed", "-o", str(path)]) == 0
-    assert published.read(path) == {"stealers": -1, "strategy": "mixed"}
+    assert CAB.read(path) == {"stealers": -1, "strategy": "mixed"}
     before = path.read_text()
     capsys.readouterr()
     result.write_text(json.dumps({"status": "keep_default", "recommended": {"setting": {}}}))

@@ -53,7 +53,7 @@ class Options:
     face is ``rows`` rows of an array in which a row of the face comes after ``spread`` - 1 others;
     ``times``: operations in a batch; ``rounds``: batches of each cell; ``share``: the copying ranks
     share one buffer; ``configured``: where the configuration came from
-    (:func:`runner.intranode.configured`).
+    (:meth:`runner.intranode.published.Library.configured`).
     """
 
     program: str
@@ -113,7 +113,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
     intranode.add_arguments(parser)
     given = parser.parse_args(arguments)
     try:
-        config, configured = intranode.configured(given)
+        config, configured = intranode.CAB.configured(given)
         cells = _cells(given, ranks)
         for cell in cells:
             cell.config(config)

@@ -65,7 +65,7 @@ class Options(ModelOptions):
     verify: str
     intranode: intranode.Config
     configured: str
-    """Where the configuration of ``cab`` came from (:func:`runner.intranode.configured`)."""
+    """Where the configuration of ``cab`` came from (see ``Library.configured``)."""
 
     @property
     def groups(self) -> list[range]:
