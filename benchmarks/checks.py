@@ -31,6 +31,7 @@ METRICS = {
     "jacobi3d": "json:solver_s",
     "minighost": "json:solver_s",
     "ring": "json:latency_us",
+    "cab": "json:us",
 }
 """What a command line is measured by, where that is not its ``seconds``."""
 T = TypeVar("T")

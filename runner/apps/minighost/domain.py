@@ -18,6 +18,10 @@ Tables = tuple[NDArray[np.uint64], NDArray[np.uint64], Field]
 """``geometry``, ``walls`` and ``lost`` of a box, as :mod:`.stencil` takes them."""
 
 
+_CELLS = 1 << 18
+"""Cells whose start values are made at once."""
+
+
 class Domain:
     """Cells ``start`` to ``stop`` (x, y, z; stop excluded) of a grid of ``size`` cells.
 
@@ -81,8 +85,11 @@ class Domain:
         for field in self.fields:
             field.fill(0.0)
         self.current = 0
-        for variable, values in enumerate(self.interior):
-            values[...] = initial_field(self.size, self.start, self.stop, variable)
+        many = max(1, _CELLS // math.prod(self.cells))
+        for first in range(0, self.variables, many):
+            group = range(first, min(first + many, self.variables))
+            values = initial_field(self.size, self.start, self.stop, group)
+            self.interior[group.start : group.stop] = values
         for _, lost in self._lost:
             lost.fill(0.0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,30 +26,37 @@ SPIKES, SPIKE = 8, 512.0
 _SEED = 20150801
 
 
-def spikes(size: Shape, variable: int) -> list[Shape]:
-    """The cells (x, y, z) of a variable's spikes; a cell may have several."""
-    draw = random.Random(_SEED + variable)
-    return [tuple(draw.randrange(n) for n in size) for _ in range(SPIKES)]
+def spikes(size: Shape, variables: range) -> NDArray[np.int64]:
+    """The cells of the variables' spikes, array [variable][spike][x, y, z]; some may be equal.
+
+    The numbers are SplitMix64's (Steele et al., 2014), so each has its place without those before.
+    """
+    number = np.arange(variables.start, variables.stop, dtype=np.uint64)[:, None, None]
+    place = np.arange(3 * SPIKES, dtype=np.uint64).reshape(SPIKES, 3)
+    x = (number * np.uint64(3 * SPIKES) + place + np.uint64(_SEED)) * np.uint64(0x9E3779B97F4A7C15)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return ((x >> np.uint64(33)) % np.array(size, np.uint64)).astype(np.int64)
 
 
-def initial_field(size: Shape, start: Shape, stop: Shape, variable: int) -> NDArray[np.float64]:
-    """Start values of the cells ``start`` to ``stop`` (stop excluded), array [z][y][x].
+def initial_field(size: Shape, start: Shape, stop: Shape, variables: range) -> NDArray[np.float64]:
+    """Start values of the cells ``start`` to ``stop`` (stop excluded), array [variable][z][y][x].
 
     A value depends only on the variable and the global cell. It is a multiple of 1/256, so sums
     are exact. The ground is between 0 and 1 and without any symmetry, so that a swapped face shows;
     spikes are added to it.
     """
     x, y, z = (np.arange(a, b, dtype=np.uint32) for a, b in zip(start, stop, strict=True))
+    number = np.arange(variables.start, variables.stop, dtype=np.uint32)
     across = (x * np.uint32(2654435761))[None, :] + (y * np.uint32(2246822519))[:, None]
-    field = np.empty((len(z), len(y), len(x)))
-    for k, plane in enumerate(z.tolist()):
-        mixed = across + np.uint32((plane * 3266489917 + variable * 668265263) % 2**32)
-        mixed = (mixed ^ (mixed >> np.uint32(15))) * np.uint32(2246822519)
-        field[k] = ((mixed >> np.uint32(24)) + 1) / 256.0
-    for cell in spikes(size, variable):
-        if all(a <= n < b for a, n, b in zip(start, cell, stop, strict=True)):
-            i, j, k = (n - a for n, a in zip(cell, start, strict=True))
-            field[k, j, i] += SPIKE
+    planes = (z * np.uint32(3266489917))[None, :] + (number * np.uint32(668265263))[:, None]
+    mixed = across + planes[:, :, None, None]
+    mixed = (mixed ^ (mixed >> np.uint32(15))) * np.uint32(2246822519)
+    field: NDArray[np.float64] = ((mixed >> np.uint32(24)) + 1) / 256.0
+    cells = spikes(size, variables) - np.array(start)
+    inside = ((cells >= 0) & (cells < np.subtract(stop, start))).all(axis=-1)
+    i, j, k = cells[inside].T
+    np.add.at(field, (np.nonzero(inside)[0], k, j, i), SPIKE)
     return field
 
 
