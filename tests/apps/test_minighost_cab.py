@@ -93,6 +93,36 @@ def test_an_omitted_ghost_is_noticed(launch: Launch) -> None:
     assert "verification failed: heat of variable" in done.out
 
 
+@pytest.mark.mpi
+def test_a_killed_process_ends_the_run(launch: Launch) -> None:
+    """Nobody waits for ever for a face."""
+    code = textwrap.dedent(
+        """
+        import os, signal, sys
+        from time import perf_counter
+        from mpi4py import MPI
+        from runner.apps.common_mpi import run
+        from runner.apps.minighost import variant_cab
+        from runner.apps.minighost.application import main
+        plain, steps = variant_cab.Direct.run, 0
+        def mortal(self, field, meter, more):
+            global steps
+            steps += 1
+            if steps == 5 and MPI.COMM_WORLD.rank == 1:
+                os.kill(os.getpid(), signal.SIGKILL)
+            plain(self, field, meter, more)
+        variant_cab.Direct.run = mortal
+        words = ["--input", "tiny", "--steps", "1000", "--variant", "cab"]
+        words += ["--steal-threshold", "0", "--chunk-small", "64"]
+        run("minighost", "single", lambda comm: main(comm, words, perf_counter()))
+        """
+    )
+    done = launch(2, "-c", code)
+    assert done.code != 0
+    assert "solver" not in done.out
+    assert "Traceback" not in done.err
+
+
 def test_the_switches_of_both_libraries(tmp_path: Path) -> None:
     none = ("--steal-config", "none")
     found = parse(["--variant", "cab", "--steal", "off", "--chunk-large", "640", *none])
