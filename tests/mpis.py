@@ -58,6 +58,12 @@ def library_named(name: str) -> Library:
         return on_path(name) if own is None else find_library(str(environment(own)))
 
 
+def put_on_path(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands find this library, behind those that they find already."""
+    path = os.environ.get("PATH", os.defpath)
+    monkeypatch.setenv("PATH", os.pathsep.join([path, library.bin]))
+
+
 def _without_own(name: str, missing: NotThereError) -> Library:
     try:
         return find_library(name)

@@ -14,7 +14,7 @@ from autotune.targets.target import TargetRequest
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter
 from tests.cli.conftest import Cli
-from tests.mpis import built, library_named
+from tests.mpis import built, library_named, put_on_path
 
 pytestmark = pytest.mark.mpi
 
@@ -60,8 +60,11 @@ def test_what_the_line_says_of_placement_is_not_searched(
     assert not any("bind_to" in start for start in space.starts)
 
 
-def test_a_program_of_another_mpi_is_told(cli: Cli, work: Path) -> None:
+def test_a_program_of_another_mpi_is_told(
+    cli: Cli, work: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     library, other = library_named("openmpi-4.1"), library_named("openmpi-5")
+    put_on_path(library, monkeypatch)
     program = built(library, work)
     # Nothing is started: the setting is refused.
     done = cli("run", "-n", "2", "--mpi", other.launcher, "--setting", "x=", "--", program)

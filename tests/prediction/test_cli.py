@@ -18,7 +18,7 @@ from runner.mpi.discover import find_library
 from runner.trace import load_features
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
-from tests.mpis import library_named
+from tests.mpis import library_named, put_on_path
 from tests.prediction.conftest import Recorded
 from tests.prediction.family import LIMIT, traced
 
@@ -207,9 +207,12 @@ def test_features_of_another_mpi_are_said_in_one_line(
 
 
 @pytest.mark.mpi
-def test_names_are_those_of_the_mpi_that_was_traced(cli: Cli, recorded: Recorded) -> None:
+def test_names_are_those_of_the_mpi_that_was_traced(
+    cli: Cli, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """btl_sm_* of Open MPI 5 is btl_vader_* in 4.1, which is asked where it is installed."""
     library = library_named("openmpi-4.1")
+    put_on_path(library, monkeypatch)
     data = json.loads(recorded.features.read_text())
     traced_with = {"mpi": {"name": library.family, "version": library.version}}
     recorded.features.write_text(json.dumps(data | traced_with))
