@@ -30,8 +30,8 @@ RANKS = 2
 METRICS = {
     "jacobi3d": "json:solver_s",
     "minighost": "json:solver_s",
-    "ring": "json:latency_us",
-    "cab": "json:us",
+    "ring": "json:latency_s",
+    "cab": "json:seconds",
 }
 """What a command line is measured by, where that is not its ``seconds``."""
 T = TypeVar("T")
@@ -124,7 +124,7 @@ def rows_of(check: Check, seconds: Sequence[Sequence[float]]) -> list[dict[str, 
     """The median time of each line and its speed-up over the first one."""
     rows = []
     for line, own in zip(check.lines, seconds, strict=True):
-        row: dict[str, Any] = {"line": line.name, "median": f"{statistics.median(own):.4f}"}
+        row: dict[str, Any] = {"line": line.name, "median": f"{statistics.median(own):.4g}"}
         gain = compare(seconds[0], own) if own is not seconds[0] else None
         row["speed-up"] = f"{1 + gain.gain:.3f}" if gain else ""
         row["95 %"] = f"{1 + gain.lo:.3f} .. {1 + gain.hi:.3f}" if gain else ""

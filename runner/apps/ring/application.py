@@ -46,6 +46,7 @@ def _print(options: Options, everyone: list[tuple[float, bool]]) -> int:
         "places": places,
         "ranks": len(everyone),
         "seconds": seconds,
+        "latency_s": latency_us / 1e6,
         "latency_us": latency_us,
         "mb_per_s": options.size / latency_us,
         "verified": right,
