@@ -295,3 +295,17 @@ def test_over_decomposition_is_tried_first(library: Library) -> None:
     assert [str(start) for start in both.starts[:2]] == first
     others = both.without({"odf": "not here"}).starts
     assert others == both.starts[2:] == load_space("openmpi", library, facts).starts
+
+
+@pytest.mark.parametrize(
+    ("variables", "messages", "allowed"),
+    [(1, "aggregated", False), (40, "aggregated", True), (40, "variable", False)],
+)
+def test_a_face_has_the_variables_of_its_message(
+    variables: int, messages: str, allowed: bool
+) -> None:
+    """More than two workers only where a face is above the eager limit: here 32 x 32 cells."""
+    told = {"cells_x": 32, "cells_y": 32, "cells_z": 32, "variables": variables}
+    space = load_space("mate-minighost", None, {"ranks": 8, "cores": 8, "nodes": 1}, told)
+    setting = Setting.parse(f"variant=mate,workers=4,odf=1,messages={messages}")
+    assert space.is_valid(setting) is allowed
