@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import socket
 import struct
 import threading
 from array import array as Words
@@ -285,13 +286,15 @@ class Daps:
         own, distance = members.index(self.rank), 1
         for number in range(ROUNDS):
             if distance >= len(members):
-                return
+                break
             beat = group * ROUNDS + number
             words = [BEAT, 0, self.rank, 0, 0, beat]
             self._send(members[(own + distance) % len(members)], words)
             place = self._owners.beats.ctypes.data + 8 * beat
             self._wait([(place, self._epochs[group])])
             distance *= 2
+        # Outside of the library this rank may send nothing for long.
+        self._wait([(self._owners.record.ctypes.data + OWNER.unsent, 0)])
 
     # The rest.
 
@@ -308,6 +311,11 @@ class Daps:
     @steals.setter
     def steals(self, value: bool) -> None:
         self._put(self._me, ME.steals, int(value))
+
+    @property
+    def connections(self) -> list[socket.socket]:
+        """The connections of this rank, in the order of the ranks of other nodes."""
+        return self._owners.connections
 
     @property
     def counts(self) -> Counts:

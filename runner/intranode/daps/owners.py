@@ -83,8 +83,8 @@ class Owners:
         fields = stat_fields(os.getpid())
         self._processes = self.node.allgather((os.getpid(), int(fields[1][19]) if fields else 0))
         self._checked = 0.0
-        self._connections = sockets.join(comm, self.nodes)
-        own = [one.fileno() for one in self._connections.values()]
+        self.connections = list(sockets.join(comm, self.nodes).values())
+        own = [one.fileno() for one in self.connections]
         self.descriptors = sockets.share(comm, self.node, own)
         """The connections of each rank of the node, in the order of ``remotes``."""
         self.record = self._words(OWNER.size)
@@ -219,7 +219,7 @@ class Owners:
         for number, one in enumerate(self.descriptors):
             for descriptor in one if number != self.node.rank else ():
                 os.close(descriptor)
-        for connection in self._connections.values():
+        for connection in self.connections:
             connection.close()
         self.arena.close()
 

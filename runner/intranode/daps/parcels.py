@@ -62,7 +62,7 @@ def queue_parcel(me: int, owner: int, rank: int, message: int) -> None:
     end = load(link + LINK.end)
     copy(load(link + LINK.ring) + MESSAGE.size * (end % RING), message, MESSAGE.size)
     store(link + LINK.end, end + 1)
-    add(owner + OWNER.queued, 1)
+    add(owner + OWNER.unsent, -1)
 
 
 @inner
@@ -80,7 +80,7 @@ def queue_short(
     store(message + MESSAGE.request, request)
     store(message + MESSAGE.value, value)
     store(link + LINK.end, end + 1)
-    add(owner + OWNER.queued, 1)
+    add(owner + OWNER.unsent, -1)
     return message
 
 

@@ -140,7 +140,7 @@ def help_other(me: int) -> int:
     net, shm = 1, 1
     if load(me + ME.filter) != 0:
         # Rule 2: only where a message is likely, or something is left to be sent.
-        net = int(peek(owner + OWNER.net_avail) > 0 or peek(owner + OWNER.queued) > 0)
+        net = int(peek(owner + OWNER.net_avail) > 0 or peek(owner + OWNER.unsent) < 0)
         shm = int(peek(owner + OWNER.shm_avail) > 0)
     if net == 0 and shm == 0 or try_hold(me, owner) == 0:
         return 0

@@ -12,7 +12,7 @@ from runner.native.words import record
 OWNER = record(
     """rank local done seen links inboxes slots beats
     | in_progress
-    | net_avail | shm_avail | queued
+    | net_avail | shm_avail | unsent
     | own given lost first last sequence""",
     "Owner",
 )
@@ -20,7 +20,7 @@ OWNER = record(
 
 ``in_progress``: who makes its progress now, the number on the node + 1, or 0; the words behind it
 belong to that one.  ``net_avail``, ``shm_avail``: reasons to expect a message from another node or
-from this one.  ``queued``: parcels that are not sent.  ``own``, ``given``: steps of progress that
+from this one.  ``unsent``: minus the parcels that are queued and not sent.  ``own``, ``given``: steps of progress that
 it made, and that others made for it.  ``lost``: whether a connection was closed.  ``first``,
 ``last``: its receives that have no message.  ``sequence``: messages that came before their receive.
 
