@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import statistics
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from runner.apps.common_intranode import ending_if_lost
@@ -15,7 +17,11 @@ from runner.apps.daps.programs import Capability, Program, Seconds
 from runner.apps.daps.stencil import Stencil
 from runner.intranode.daps import Counts, Daps
 
-PROGRAMS = {"capability": Capability, "product": Product, "stencil": Stencil}
+PROGRAMS: dict[str, Callable[[Daps, Options], Program]] = {
+    "capability": Capability,
+    "product": Product,
+    "stencil": Stencil,
+}
 
 
 class Measured:
@@ -45,26 +51,35 @@ def main(comm: Any, arguments: list[str]) -> int:
 
 def _run(comm: Any, options: Options) -> int:
     first = next(iter(options.modes.values()))
-    daps = agree(comm, lambda: Daps(comm, first, options.nodes))
+    assumed = options.nodes if _one_node(comm) else 0
+    daps = agree(comm, lambda: Daps(comm, first, assumed))
     program: Program = agree(comm, lambda: PROGRAMS[options.program](daps, options))
     measured = {name: Measured() for name in options.modes}
     right = _sweep(daps, options, program, measured)
     nodes = len(set(daps.nodes))
     daps.close()
     if comm.rank == 0:
-        _print(options, comm.size, nodes, measured, right, program)
+        places = {"ranks": comm.size, "nodes": nodes, "assumed_nodes": assumed}
+        _print(options, places, measured, right, program)
     return 0 if right else 1
 
 
-def _sweep(
-    daps: Daps, options: Options, program: Program, measured: dict[str, Measured]
-) -> bool:
+def _one_node(comm: Any) -> bool:
+    """Whether all ranks share memory."""
+    from mpi4py import MPI
+
+    node = comm.Split_type(MPI.COMM_TYPE_SHARED)
+    alone: bool = node.size == comm.size
+    node.Free()
+    return alone
+
+
+def _sweep(daps: Daps, options: Options, program: Program, measured: dict[str, Measured]) -> bool:
     """Run all modes in all rounds; whether all data were right.  The first round warms up."""
     order, right = random.Random(options.seed), True
     for number in range(options.rounds + 1):
         for name in order.sample(sorted(measured), len(measured)):
-            config = options.modes[name]
-            agree(daps.comm, lambda config=config: daps.configure(config))
+            agree(daps.comm, partial(daps.configure, options.modes[name]))
             before = daps.counts
             seconds = agree(daps.comm, program.run)
             own, given = _more(daps, before)
@@ -85,19 +100,20 @@ def _more(daps: Daps, before: Counts) -> tuple[int, int]:
 
 def _print(
     options: Options,
-    ranks: int,
-    nodes: int,
+    places: dict[str, int],
     measured: dict[str, Measured],
     right: bool,
     program: Program,
 ) -> None:
     parts = list(next(iter(measured.values())).runs[0])
-    print(f"{options.program}: {ranks} ranks on {nodes} nodes, {options.rounds} rounds")
-    simulated = isinstance(program, Product) and program.dgemm_seconds > 0
-    if simulated:
+    print(
+        f"{options.program}: {places['ranks']} ranks on {places['nodes']} nodes, "
+        f"{options.rounds} rounds"
+    )
+    if isinstance(program, Product) and program.dgemm_seconds > 0:
         print(f"simulated computing: {1e3 * program.dgemm_seconds:.3f} ms of sleep for a DGEMM")
     print(" ".join([f"{'mode':<16}", *(f"{part:>13}" for part in parts), "  by others"]))
-    cells = []
+    cells: list[dict[str, Any]] = []
     for name, one in measured.items():
         medians = {part: one.median(part) for part in parts}
         share = one.given / (one.own + one.given) if one.own + one.given else 0.0
@@ -107,12 +123,10 @@ def _print(
     result: dict[str, Any] = {
         "app": "daps",
         "program": options.program,
-        "ranks": ranks,
-        "nodes": nodes,
-        "assumed_nodes": options.nodes,
+        **places,
         "rounds": options.rounds,
         **{part: cells[-1][part] for part in parts},
-        "us": 1e6 * measured[cells[-1]["mode"]].median("seconds"),
+        "us": 1e6 * cells[-1]["seconds"],
         "cells": cells,
         "configured": options.configured,
         "verified": right,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
+from typing import Any
 
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_options import OptionParser, positive
@@ -18,7 +19,7 @@ PROGRAMS = {
 OPERATIONS = ("put", "get", "accumulate", "send")
 COMPUTES = ("dgemm", "sleep")
 DEALS = ("counter", "dealt")
-_OWN = {
+_OWN: dict[str, tuple[str, Any]] = {
     "size": ("capability", 16 << 20),
     "strided_size": ("capability", 2 << 20),
     "sleep_ms": ("capability", 200),
@@ -43,7 +44,7 @@ class Options:
     64 apart; ``dgemms``, ``messages``: products of matrices with ``width`` rows, and pairs of a get
     and an accumulate of ``edge``^3 doubles, in each stage; ``cells``: along a side of the square;
     ``modes``: the configurations that are compared, by name; ``rounds``: runs of each;
-    ``configured``: where the configuration came from; ``nodes``: nodes to assume.
+    ``configured``: where the configuration came from; ``nodes``: nodes to assume if there is one.
     """
 
     program: str
@@ -76,11 +77,12 @@ def parse(arguments: list[str], ranks: int) -> Options:
     add = parser.add_argument
     text = "; ".join(f"{name}: {words}" for name, words in PROGRAMS.items())
     add("--program", default="capability", metavar="NAME", help=f"default capability. {text}")
-    add("--modes", metavar="MODE,...", help="ways of progress to compare, in random order in each "
-        "round: none, thread, thread:dedicated, ghosts:N, dynamic; default: as configured")  # fmt: skip
+    add("--modes", metavar="MODE,...", help="ways of progress to compare, in random order "
+        "in each round: none, thread, thread:dedicated, ghosts:N, dynamic; default: as "
+        "configured")  # fmt: skip
     add("--rounds", type=positive, default=3, metavar="N", help="runs of each mode; default 3")
     add("--nodes", type=_count, default=0, metavar="N",
-        help="nodes to assume, groups of ranks of one machine; default 0: those there are")  # fmt: skip
+        help="nodes to assume if there is one, groups of ranks; default 0: none")  # fmt: skip
     add("--size", type=positive, metavar="BYTES",
         help="capability: bytes of an operation; default 16777216")  # fmt: skip
     add("--strided-size", type=positive, metavar="BYTES",

@@ -118,4 +118,3 @@ def duration(daps: Daps, seconds: float) -> float:
     """The longest of all ranks' seconds."""
     longest: float = max(daps.comm.allgather(seconds))
     return longest
-

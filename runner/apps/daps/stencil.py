@@ -36,6 +36,7 @@ def start_values(cells: int) -> Field:
 
 def step(new: Field, old: Field, rows: slice, columns: slice) -> None:
     """Compute these rows and columns of cells; the first cell is number 1."""
+
     def near(row: int, column: int) -> Field:
         return old[
             rows.start + row : rows.stop + row, columns.start + column : columns.stop + column

@@ -185,5 +185,3 @@ def end_parcel(owner: int, link: int, parcel: int) -> None:
     store(link + LINK.packed, 0)
     store(link + LINK.first, load(link + LINK.first) + 1)
     add(owner + OWNER.unsent, 1)
-
-

@@ -140,9 +140,9 @@ def handle_parcel(me: int, owner: int, link: int) -> None:
     message = link + LINK.message
     kind, rank = load(message + MESSAGE.kind), load(message + MESSAGE.source)
     request = load(message + MESSAGE.request)
-    if kind == PUT or kind == ADD_REALS or kind == ADD_WORDS:
+    if kind == PUT or kind == ADD_REALS or kind == ADD_WORDS:  # noqa: SIM109
         queue_short(me, owner, rank, DONE, 0, 0, 0, 0)
-    elif kind == REPLY or kind == DONE or kind == ANSWER:
+    elif kind == REPLY or kind == DONE or kind == ANSWER:  # noqa: SIM109
         if kind == ANSWER:
             answer_cell(request, load(message + MESSAGE.value))
         add(load(owner + OWNER.done) + 8 * rank, 1)

@@ -147,9 +147,9 @@ def oldest_slot(owner: int, rank: int, tag: int) -> int:
     while number < SLOTS:
         slot = slots_of(owner, rank) + SLOT_SIZE * number
         waits = load(slot + SLOT.state) != FREE and load(slot + SLOT.claim) == 0
-        if waits and load(slot + SLOT.message + MESSAGE.tag) == tag:
-            if found == 0 or load(slot + SLOT.sequence) < load(found + SLOT.sequence):
-                found = slot
+        waits = waits and load(slot + SLOT.message + MESSAGE.tag) == tag
+        if waits and (found == 0 or load(slot + SLOT.sequence) < load(found + SLOT.sequence)):
+            found = slot
         number += 1
     return found
 
@@ -258,5 +258,3 @@ def ready(me: int, owner: int, message: int) -> None:
     data = queue_short(me, owner, rank, DATA, size, 0, receiver, sender)
     copy_region(data + MESSAGE.address, message + MESSAGE.address)
     copy_region(data + MESSAGE.o_address, sender + REQUEST.address)
-
-

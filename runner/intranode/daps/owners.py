@@ -228,5 +228,3 @@ def _alive(pid: int, born: int) -> bool:
     """Whether the process that had started then still runs."""
     fields = stat_fields(pid)
     return fields is not None and fields[1][0] not in _GONE and int(fields[1][19]) == born
-
-

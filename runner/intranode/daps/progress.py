@@ -142,7 +142,7 @@ def help_other(me: int) -> int:
         # Rule 2: only where a message is likely, or something is left to be sent.
         net = int(peek(owner + OWNER.net_avail) > 0 or peek(owner + OWNER.unsent) < 0)
         shm = int(peek(owner + OWNER.shm_avail) > 0)
-    if net == 0 and shm == 0 or try_hold(me, owner) == 0:
+    if (net == 0 and shm == 0) or try_hold(me, owner) == 0:
         return 0
     moved, shm_first = 0, load(me + ME.order)
     if shm_first != 0 and shm != 0:

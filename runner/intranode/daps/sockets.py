@@ -144,16 +144,12 @@ def join(comm: Any, nodes: Sequence[int]) -> dict[int, socket.socket]:
     host = this_host()
     alone = len(set(comm.allgather(host))) == 1
     listener = Listener(alone)
-    places: list[Place] = comm.allgather(
-        Place(host, own_addresses(), listener.port, listener.key)
-    )
+    places: list[Place] = comm.allgather(Place(host, own_addresses(), listener.port, listener.key))
     expected = {other: places[other].key for other in remotes if other < rank}
     thread = threading.Thread(target=listener.accept, args=(expected,))
     thread.start()
     found: dict[int, socket.socket | None] = {
-        other: connect(places[other], host, rank, listener.key)
-        for other in remotes
-        if other > rank
+        other: connect(places[other], host, rank, listener.key) for other in remotes if other > rank
     }
     thread.join()
     listener.close()

@@ -20,9 +20,10 @@ OWNER = record(
 
 ``in_progress``: who makes its progress now, the number on the node + 1, or 0; the words behind it
 belong to that one.  ``net_avail``, ``shm_avail``: reasons to expect a message from another node or
-from this one.  ``unsent``: minus the parcels that are queued and not sent.  ``own``, ``given``: steps of progress that
-it made, and that others made for it.  ``lost``: whether a connection was closed.  ``first``,
-``last``: its receives that have no message.  ``sequence``: messages that came before their receive.
+from this one.  ``unsent``: minus the parcels that are queued and not sent.  ``own``, ``given``:
+steps of progress that it made, and that others made for it.  ``lost``: whether a connection was
+closed.  ``first``, ``last``: its receives that have no message.  ``sequence``: messages that came
+before their receive.
 
 Tables: ``done``, ``seen``: operations and messages that each rank of the job has answered;
 ``links``: connections, one for each rank of other nodes; ``inboxes``: letters from each rank of
