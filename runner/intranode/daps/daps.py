@@ -317,6 +317,11 @@ class Daps:
         """The connections of this rank, in the order of the ranks of other nodes."""
         return self._owners.connections
 
+    def record_of(self, rank: int) -> NDArray[np.int64]:
+        """The record (``OWNER``) of a rank of this node."""
+        place = self._owners.addresses[self._owners.locals.index(rank)]
+        return self.arena.view(place, OWNER.size >> 3, np.int64)
+
     @property
     def counts(self) -> Counts:
         """Steps so far."""

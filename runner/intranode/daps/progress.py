@@ -244,10 +244,10 @@ def wait_for(me: int, table: int, count: int, looks: int) -> int:
     while left != 0 and looks > 0:
         if held == 0:
             held = try_hold(me, owner)
+        looks -= 1
         if (held != 0 and own_progress(me) != 0) or help_other(me) != 0:
             spins = 0
         else:
-            looks -= 1
             spins += 1
             rest(me, spins)
         left = unmet(table, count)
