@@ -58,6 +58,7 @@ def main(nodes: int) -> None:
         daps.wait(sent)
     many_sends = [daps.isend(short, other, 3) for _ in range(64)]
     refused("64 messages to rank . have no receive", lambda: daps.isend(short, other, 3))
+    comm.Barrier()
     daps.waitall([*many_sends, *(daps.irecv(short, other, 3) for _ in range(64))])
     daps.close()
 
