@@ -51,8 +51,9 @@ def main(how: str, after_s: float, place: Path) -> None:
 
 
 def work(daps: Daps, how: str, window: Any, other: Any) -> None:
-    """Work together for ever."""
-    while True:
+    """Work together until one is missing, or for long."""
+    until = time.monotonic() + _MOST_S
+    while time.monotonic() < until:
         if how == "barrier":
             daps.barrier()
         elif how == "message":
