@@ -47,11 +47,13 @@ class Request:
 
     def __init__(self, words: NDArray[np.int64], array: Array, text: str) -> None:
         self.words, self.array, self.text = words, array, text
+        self.waited = False
+        """Whether it was waited for: another one may have its record since."""
 
     @property
     def over(self) -> bool:
         """Whether it is over."""
-        return int(self.words[REQUEST.stage >> 3]) == OVER
+        return self.waited or int(self.words[REQUEST.stage >> 3]) == OVER
 
 
 @dataclass(frozen=True)
@@ -239,12 +241,12 @@ class Daps:
         self.waitall((request,))
 
     def waitall(self, requests: Iterable[Request]) -> None:
-        """Wait for requests, each once; this rank makes its own progress, then that of others.
+        """Wait for requests; this rank makes its own progress, then that of others.
 
         Raises :class:`RankLost` if a rank that may be waited for dies, and :class:`RegionError`
         for a message of another size than that of the array.
         """
-        every = list(requests)
+        every = [one for one in requests if not one.waited]
         self._wait([(one.words.ctypes.data + REQUEST.stage, OVER) for one in every])
         problem = ""
         for one in every:
@@ -254,8 +256,9 @@ class Daps:
                     f"{one.text} has {failed - 1} bytes, the array "
                     f"{int(one.words[REQUEST.bytes >> 3])}: expected the same size"
                 )
-            self._free.append(one.words)
-            one.words = one.words.copy()
+            if not one.waited:
+                self._free.append(one.words)
+                one.waited = True
         if problem:
             raise RegionError(problem)
 

@@ -28,9 +28,9 @@ from runner.intranode.daps.words import (
     SLOTS,
     STAGE,
 )
-from runner.intranode.errors import ConfigError, IntranodeError
+from runner.intranode.errors import ConfigError
 from runner.intranode.words import REGION
-from runner.native.arena import Arena
+from runner.native.arena import Arena, ArenaError
 from runner.native.machine_code import address_of
 from runner.native.memory import Memory
 from runner.workers.affinity import CpuSet, cpu_mask, crowded
@@ -48,23 +48,26 @@ class Owners:
     """The ranks of this node; made by all ranks of ``comm``.
 
     ``nodes``: assume so many nodes, contiguous groups of ranks, on one machine; 0: those there
-    are.  Raises :class:`IntranodeError` and :class:`runner.native.arena.ArenaError` in all ranks.
+    are.  Raises :class:`IntranodeError` in all ranks.
     """
 
     def __init__(self, comm: Any, config: Config, nodes: int) -> None:
         if not 0 <= nodes <= comm.size:
             raise ConfigError(f"--nodes {nodes}: expected 0 to {comm.size}, the number of ranks")
         self.comm = comm
-        group = comm.Split(comm.rank * nodes // comm.size)
-        self.arena = Arena(group)
-        self.node = self.arena.node
-        fit = self.node.size == group.size or not nodes
+        group, problem = comm.Split(comm.rank * nodes // comm.size), ""
+        try:
+            self.arena = Arena(group)
+            if nodes and self.arena.count != group.size:
+                problem = (
+                    f"--nodes {nodes}: the ranks of an assumed node are on several machines; "
+                    "leave it out"
+                )
+        except ArenaError as error:
+            problem = str(error)
+        sockets.agree(comm, problem)
         group.Free()
-        if not all(comm.allgather(fit)):
-            raise IntranodeError(
-                f"--nodes {nodes}: the ranks of an assumed node are on several machines; leave it "
-                "out"
-            )
+        self.node = self.arena.node
         first = self.node.bcast(comm.rank)
         firsts = comm.allgather(first)
         order = sorted(set(firsts))

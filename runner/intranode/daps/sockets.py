@@ -158,7 +158,7 @@ def join(comm: Any, nodes: Sequence[int]) -> dict[int, socket.socket]:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setblocking(False)
     missing = [str(other) for other in remotes if other not in made]
-    _agree(comm, f"rank {rank} has no connection to rank {', '.join(missing)}" * bool(missing))
+    agree(comm, f"rank {rank} has no connection to rank {', '.join(missing)}" * bool(missing))
     return {other: made[other] for other in remotes}
 
 
@@ -181,7 +181,7 @@ def share(comm: Any, node: Any, own: Sequence[int]) -> list[list[int]]:
                 _take(listener, found)
             except OSError as error:
                 problem = f"rank {comm.rank} cannot share its connections: {error.strerror}"
-    _agree(comm, problem)
+    agree(comm, problem)
     return found
 
 
@@ -207,6 +207,8 @@ def _take(listener: socket.socket, found: list[list[int]]) -> None:
                 text, descriptors, _, _ = socket.recv_fds(connection, _GIVEN.size, _PER_MESSAGE)
                 if len(text) < _GIVEN.size:
                     break
+                for descriptor in descriptors:
+                    os.set_inheritable(descriptor, False)
                 found[_GIVEN.unpack(text)[0]] += descriptors
 
 
@@ -232,7 +234,7 @@ def shut_down(descriptors: Iterable[int]) -> None:
                 one.detach()
 
 
-def _agree(comm: Any, problem: str) -> None:
-    """Raise in all ranks if one of them has a problem."""
+def agree(comm: Any, problem: str) -> None:
+    """Raise :class:`IntranodeError` in all ranks if one of them has a problem; collective."""
     if found := next(filter(None, comm.allgather(problem)), ""):
         raise IntranodeError(found)

@@ -55,6 +55,7 @@ def main(nodes: int) -> None:
         sent = daps.isend(big, other, 2)
         text = f"a message from rank {other} has {8 * size} bytes, the array {8 * size + 8}"
         refused(text, lambda wrong=wrong: daps.recv(wrong, other, 2))
+        daps.waitall([sent, sent])
         daps.wait(sent)
     many_sends = [daps.isend(short, other, 3) for _ in range(64)]
     refused("64 messages to rank . have no receive", lambda: daps.isend(short, other, 3))

@@ -17,7 +17,9 @@ pytestmark = pytest.mark.mpi
     ("ranks", "nodes", "seeds"),
     [(1, 1, 10), (2, 1, 15), (3, 1, 15), (2, 2, 15), (4, 2, 15), (6, 2, 8), (3, 3, 15), (6, 3, 8)],
 )
-def test_data_are_right_under_any_schedule(start: Start, ranks: int, nodes: int, seeds: int) -> None:
+def test_data_are_right_under_any_schedule(
+    start: Start, ranks: int, nodes: int, seeds: int
+) -> None:
     done = start(ranks, "-m", "tests.intranode.daps.schedules", str(nodes), "0", str(seeds))
     assert done.returncode == 0, done.stdout + done.stderr
 
