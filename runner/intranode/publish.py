@@ -17,11 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from runner.intranode.config import CAB
+from runner.intranode.daps.config import DAPS
 from runner.intranode.errors import ConfigError
 from runner.intranode.published import Library
 from runner.intranode.switches import typed
 
-LIBRARIES = {library.name: library for library in (CAB,)}
+LIBRARIES = {library.name: library for library in (CAB, DAPS)}
 
 
 def setting(library: Library, text: str) -> dict[str, Any]:

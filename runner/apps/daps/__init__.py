@@ -1,0 +1,1 @@
+"""Programs that show what ranks gain whose progress others make (docs/reference/daps.md)."""

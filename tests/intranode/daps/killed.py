@@ -1,0 +1,75 @@
+"""A program one of whose ranks is killed while the others work with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from runner.intranode import RankLost
+from runner.intranode.daps import Config, Daps
+from runner.intranode.daps.words import OWNER
+
+VICTIM = 1
+_MOST_S = 20.0
+
+
+def main(how: str, after_s: float, place: Path) -> None:
+    """Rank 1 is killed some time after the start; the others note in files what they saw of it."""
+    from mpi4py import MPI
+
+    # Others would go on to work on the memory of a rank that has died.
+    progress = "none" if how == "window" else "dynamic"
+    daps = Daps(MPI.COMM_WORLD, Config(progress=progress), 2)
+    array, other = daps.zeros(1 << 16), daps.zeros(1 << 16)
+    window = daps.window(array)
+    daps.barrier()
+    if daps.rank == VICTIM:
+        if how == "holder":
+            # It dies while it makes the progress of rank 0, of its node.
+            record = daps.record_of(0)
+            while record[OWNER.in_progress >> 3]:
+                time.sleep(0.001)
+            record[OWNER.in_progress >> 3] = VICTIM + 1
+        threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
+    elif how == "holder":
+        time.sleep(0.05)
+    try:
+        work(daps, how, window, other)
+    except RankLost as error:
+        (place / f"{daps.rank}").write_text(str(error))
+    # The launcher ends the job when the first of them ends.
+    until = time.monotonic() + _MOST_S
+    while len(list(place.iterdir())) < daps.size - 1 and time.monotonic() < until:
+        time.sleep(0.02)
+    # MPI would wait for the rank that has died.
+    os._exit(0)
+
+
+def work(daps: Daps, how: str, window: Any, other: Any) -> None:
+    """Work together until one is missing, or for long."""
+    until = time.monotonic() + _MOST_S
+    while time.monotonic() < until:
+        if how == "barrier":
+            daps.barrier()
+        elif how == "message":
+            daps.waitall([daps.irecv(other, VICTIM), *_sent(daps, other)])
+        elif daps.rank == VICTIM:
+            time.sleep(_MOST_S)
+        else:
+            window.put(VICTIM, other)
+            daps.flush()
+
+
+def _sent(daps: Daps, array: Any) -> list[Any]:
+    if daps.rank != VICTIM:
+        return []
+    return [daps.isend(array, rank) for rank in range(daps.size)]
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], float(sys.argv[2]), Path(sys.argv[3]))

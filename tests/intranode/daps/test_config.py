@@ -1,0 +1,81 @@
+"""The configuration, its switches, and the file of published settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.intranode import ConfigError
+from runner.intranode.daps import DAPS, Config, add_arguments
+from runner.intranode.publish import main
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"progress": "magic"}, "--progress magic: expected one of none, thread, ghosts, dynamic"),
+        ({"order": "none"}, "--order none: expected one of network-first, shm-first"),
+        ({"waiting": "none"}, "--waiting none"),
+        ({"eager": -1}, "--eager -1: expected 0 to 1048576"),
+        ({"ghosts": 1}, "--ghosts 1 with --progress dynamic: expected --progress ghosts"),
+        (
+            {"thread_place": "dedicated", "progress": "none"},
+            "--thread-place dedicated with --progress none",
+        ),
+    ],
+)
+def test_a_wrong_configuration_is_refused(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        Config(**wrong)
+
+
+def configured(*words: str) -> tuple[Config, str]:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    return DAPS.configured(parser.parse_args(words))
+
+
+def test_one_rank_is_set_apart_unless_said_otherwise() -> None:
+    assert Config().set_apart == 0
+    assert Config(progress="ghosts").set_apart == 1
+    assert Config(progress="ghosts", ghosts=3).set_apart == 3
+
+
+def test_switches_come_before_the_file_and_the_file_before_defaults(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    monkeypatch.delenv("DAPS_CONFIG", raising=False)
+    assert configured() == (Config(), "defaults")
+    assert main(["--library", "daps", "--from", "progress=thread,filter=off,eager=0"]) == 0
+    usual = tmp_path / "autotune" / "daps.json"
+    published = Config(progress="thread", filter=False, eager=0)
+    assert configured() == (published, str(usual))
+    assert DAPS.published() == configured()
+    found, source = configured("--poll-gap-us", "4", "--thread-place", "dedicated")
+    assert found == Config(
+        progress="thread", filter=False, eager=0, poll_gap_us=4, thread_place="dedicated"
+    )
+    assert source == f"{usual}, switches"
+    assert configured("--daps-config", "none") == (Config(), "defaults")
+    monkeypatch.setenv("DAPS_CONFIG", "")
+    assert configured() == (Config(), "defaults")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('{"schema": "cab/1", "settings": {}}', 'expected an object with "schema": "daps/1"'),
+        ('{"schema": "daps/1", "settings": {"stealers": 1}}', "stealers is unknown"),
+        ('{"schema": "daps/1", "settings": {"ghosts": 1}}', "ghosts 1 with --progress dynamic"),
+    ],
+)
+def test_a_file_of_another_library_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "daps.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words) as caught:
+        configured("--daps-config", str(path))
+    assert str(path) in str(caught.value)
