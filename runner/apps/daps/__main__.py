@@ -9,4 +9,4 @@ single_threaded_blas()
 from runner.apps.daps.application import main  # noqa: E402
 
 if __name__ == "__main__":
-    run("daps", "single", lambda comm: main(comm, sys.argv[1:]))
+    run("daps", "funneled", lambda comm: main(comm, sys.argv[1:]))

@@ -192,7 +192,9 @@ def _check(given: argparse.Namespace, ranks: int, modes: dict[str, Config]) -> N
         if value is not None and value not in known:
             raise AppUsageError(f"--{name} {value}: expected one of {', '.join(known)}")
     if program == "capability" and ranks < 2:
-        raise AppUsageError("--program capability needs at least 2 ranks; start more")
+        raise AppUsageError(
+            "--program capability needs at least 2 ranks; start it with mpirun -n 2"
+        )
     if given.size is not None and given.size % 8:
         raise AppUsageError(f"--size {given.size}: expected a multiple of 8 bytes")
     if given.nodes > ranks:

@@ -36,8 +36,8 @@ class Config:
 
     ``progress``: a rank that computes gets none; it has a thread for it; the last ``ghosts`` ranks
     of each node make it for the others and do nothing else (as Casper); ranks that wait make it
-    (dynamic, Ouyang 3.2).  ``thread_place``: the progress thread yields the core that it shares
-    with its rank, or spins on a core of its own.  ``filter``: Rule 2 of Ouyang 3.3.  ``waiting``:
+    (dynamic, Ouyang 3.2).  ``thread_place``: the progress thread has no core of its own
+    and yields, or it spins on one.  ``filter``: Rule 2 of Ouyang 3.3.  ``waiting``:
     spin, or yield after ``spins`` looks; ``auto`` yields if there are more threads than cores.
     :data:`SWITCHES` explains the others.
     """

@@ -15,7 +15,17 @@ pytestmark = pytest.mark.mpi
 
 @pytest.mark.parametrize(
     ("ranks", "nodes", "seeds"),
-    [(1, 1, 10), (2, 1, 15), (3, 1, 15), (2, 2, 15), (4, 2, 15), (6, 2, 8), (3, 3, 15), (6, 3, 8)],
+    [
+        (1, 1, 5),
+        (2, 1, 8),
+        (3, 1, 8),
+        (2, 2, 8),
+        (4, 2, 8),
+        (6, 2, 5),
+        (3, 3, 8),
+        (6, 3, 5),
+        (9, 3, 3),
+    ],
 )
 def test_data_are_right_under_any_schedule(
     start: Start, ranks: int, nodes: int, seeds: int

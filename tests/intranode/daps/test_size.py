@@ -13,6 +13,6 @@ def test_the_page_says_the_lines_of_the_library() -> None:
     files = sorted((ROOT / "runner" / "intranode" / "daps").glob("*.py"))
     code, _ = code_of([str(path) for path in files])
     lines = sum(len(path.read_text().splitlines()) for path in files)
-    assert code <= 1200
+    assert code <= 1700
     page = (ROOT / "docs" / "reference" / "daps.md").read_text()
     assert f"It has {code:,} lines of code, {lines:,} with blank lines" in page
