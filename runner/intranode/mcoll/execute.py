@@ -56,7 +56,7 @@ def _give_way(me: int, counter: int, target: int) -> None:
             me + ME.flag,
             load(me + ME.statuses),
         )
-    if load(me + ME.sleeps) == 0 or load(me + ME.active_count) != 0:  # noqa: SIM109
+    if load(me + ME.sleeps) == 0 or load(me + ME.active_count) != 0:
         call_0(load(me + ME.yield_))
         return
     # Whoever changes the counter after this sees that somebody sleeps.

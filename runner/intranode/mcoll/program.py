@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.intranode.mcoll.plan import Message, Plan, Place
+from runner.intranode.mcoll.plan import Message, Place, Plan
 from runner.intranode.mcoll.words import (
     ARRIVE,
     AWAIT,

@@ -22,7 +22,7 @@ SHAPES = [
 
 
 def topologies(nodes: int, locals_: int) -> list[Topology]:
-    """Ranks of a node side by side, and dealt out to nodes in turn; the latter if there are many."""
+    """Ranks of a node side by side, and dealt out to nodes in turn; of many the latter alone."""
     count = nodes * locals_
     turns = Topology.of([rank % nodes for rank in range(count)])
     return [turns] if count > 20 else [Topology.assumed(count, nodes), turns]
@@ -48,10 +48,8 @@ def test_allgather_of_any_shape(nodes: int, locals_: int) -> None:
         send = [np.random.default_rng(r).integers(0, 256, size, np.uint8) for r in range(count)]
         forms: dict[str, Callable[[Plan], None]] = {
             "bruck": lambda plan, size=size: allgather.bruck(plan, size),  # type: ignore[misc]
-            "ring": lambda plan, size=size: allgather.ring(  # type: ignore[misc]
-                plan,
-                size,
-                DICE.random() < 2,  # Alike on all ranks.
+            "ring": lambda plan, size=size, o=overlap: allgather.ring(  # type: ignore[misc]
+                plan, size, o
             ),
         }
         if power(nodes):
