@@ -83,7 +83,7 @@ def parse(arguments: list[str]) -> Options:
     add("--compare-radix", type=_numbers, default=(None,), metavar="N,...",
         help="radixes to compare; 0: objects + 1; default: as configured")  # fmt: skip
     add("--nodes", type=int, default=0, metavar="N",
-        help="split one machine into N assumed nodes; several machines stay; default 0")  # fmt: skip
+        help="assumed nodes that one machine is split into; default 0")  # fmt: skip
     add("--times", type=positive, default=_TIMES, metavar="N",
         help="operations of a batch up to 1 KiB, a tenth up to 8 KiB, a hundredth below 128 KiB; "
         f"default {_TIMES}")  # fmt: skip
