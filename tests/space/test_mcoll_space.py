@@ -54,7 +54,7 @@ def test_drawn_settings_are_what_the_program_does(name: str, collective: str) ->
     rng = np.random.default_rng(1)
     made = space(name, collective=collective)
     other = 0
-    for _ in range(60):
+    for _ in range(100):
         setting = made.sample(rng)
         launched = made.launched(setting)
         words = [word for words in launched.get("arg", {}).values() for word in words.split()]
@@ -70,7 +70,7 @@ def test_drawn_settings_are_what_the_program_does(name: str, collective: str) ->
         # Four ranks on each node.
         assert 2 <= config.radix_of(4) <= config.objects_of(4) + 1
         other += config != Config()
-    assert other > 10
+    assert other > 5
 
 
 def expected(setting: Setting) -> Config:
@@ -100,9 +100,9 @@ def test_defaults_are_those_of_the_library(collective: str) -> None:
     ("text", "allowed"),
     [
         ("objects=4", True),
-        ("objects=6", False),  # Four ranks on each of two assumed nodes.
+        ("objects=8", False),  # Four ranks on each of two assumed nodes.
         ("radix=5", True),
-        ("radix=7", False),
+        ("radix=9", False),
         ("objects=2,radix=3", True),
         ("objects=2,radix=4", False),
         ("allgather=rd", True),
@@ -129,7 +129,7 @@ def test_what_depends_on_the_place() -> None:
     # Of several machines the assumption means nothing.
     assert space(nodes=4, assumed=3).is_valid(Setting.parse("allgather=rd"))
     assert not space(nodes=3, ranks=9, assumed=2).is_valid(Setting.parse("allgather=rd"))
-    assert not space(nodes=4).is_valid(Setting.parse("objects=3"))
+    assert not space(nodes=4).is_valid(Setting.parse("objects=4"))
     assert space(nodes=4).is_valid(Setting.parse("objects=2"))
     assert not space(cores=4).is_valid(Setting.parse("waiting=spin"))
 
