@@ -89,7 +89,7 @@ def test_defaults_are_those_of_the_library(collective: str) -> None:
     for switch, (field, _, _) in SWITCHES.items():
         name = switch.replace("-", "_")
         if name not in made.names:
-            assert name in LEFT_OUT
+            assert name in LEFT_OUT or collective[:-1] not in name
             continue
         default = getattr(Config(), field)
         value = ("off", "on")[default] if isinstance(default, bool) else default

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from runner.intranode.errors import IntranodeError
+from runner.intranode.errors import ConfigError
 
 Run = tuple[int, int, int]
 
@@ -21,14 +21,14 @@ class Topology:
     def of(cls, keys: Sequence[Hashable]) -> Topology:
         """From a key of the node of each rank; nodes are in the order of their first ranks.
 
-        Raises :class:`IntranodeError` if the nodes have different numbers of ranks.
+        Raises :class:`ConfigError` if the nodes have different numbers of ranks.
         """
         found: dict[Hashable, list[int]] = {}
         for rank, key in enumerate(keys):
             found.setdefault(key, []).append(rank)
         counts = sorted({len(ranks) for ranks in found.values()})
         if len(counts) > 1:
-            raise IntranodeError(
+            raise ConfigError(
                 f"nodes have {counts[0]} to {counts[-1]} ranks: expected the same number on each; "
                 "start as many on all, as with mpirun --map-by ppr:N:node"
             )
@@ -36,9 +36,9 @@ class Topology:
 
     @classmethod
     def assumed(cls, size: int, nodes: int) -> Topology:
-        """``size`` ranks in so many nodes of neighbours; raises :class:`IntranodeError`."""
+        """``size`` ranks in so many nodes of neighbours; raises :class:`ConfigError`."""
         if nodes < 1 or size % nodes:
-            raise IntranodeError(
+            raise ConfigError(
                 f"--nodes {nodes}: {size} ranks cannot be split into so many equal nodes; take a "
                 f"divisor of {size}"
             )
