@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.intranode.mcoll import Collective, MultiObject, theory
+from runner.apps.mcoll import theory
+from runner.intranode.mcoll import Collective, MultiObject
 
 Array = NDArray[Any]
 

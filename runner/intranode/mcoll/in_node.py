@@ -25,7 +25,12 @@ def gather(plan: Plan, size: int, root: int) -> None:
         plan.copy(RECV, buffer, size * plan.seat.locals)
 
 
-def reduce(plan: Plan, count: int, root: int, chunks: str) -> None:
+def reduce_binomial(plan: Plan, count: int, root: int) -> None:
+    """:func:`reduce` by a tree of ranks."""
+    reduce(plan, count, root, "binomial")
+
+
+def reduce(plan: Plan, count: int, root: int, chunks: str = "p-way") -> None:
     """All ranks reduce, and the root copies the result."""
     result = plan.room(count * plan.item)
     allreduce.in_node(plan, result, count, chunks)

@@ -14,16 +14,19 @@ OPERATIONS = ("sum", "min", "max")
 
 def operation_of(op: Any) -> str:
     """The name of an operation: ``"sum"``, ``MPI.SUM`` and so on; raises IntranodeError."""
-    if isinstance(op, str):
-        name = op.lower()
-    else:
-        from mpi4py import MPI
+    from mpi4py import MPI
 
-        known = {"sum": MPI.SUM, "min": MPI.MIN, "max": MPI.MAX}
-        name = next((word for word, known_op in known.items() if op == known_op), "")
-    if name not in OPERATIONS:
-        raise IntranodeError(f"operation {op!r}: expected one of {', '.join(OPERATIONS)}")
-    return name
+    for name in OPERATIONS:
+        if op in (name, name.upper(), getattr(MPI, name.upper())):
+            return name
+    raise IntranodeError(f"operation {op!r}: expected one of {', '.join(OPERATIONS)}")
+
+
+def mpi_operation(comm: Any, send: Any, recv: Any, name: str) -> None:
+    """MPI's own allreduce; ``send`` may be ``recv``."""
+    from mpi4py import MPI
+
+    comm.Allreduce(MPI.IN_PLACE if send is recv else send, recv, getattr(MPI, name.upper()))
 
 
 def code_of(dtype: np.dtype[Any], operation: str) -> int:

@@ -4,44 +4,21 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.intranode.mcoll.plan import Message, Place, Plan
-from runner.intranode.mcoll.words import (
-    ARRIVE,
-    AWAIT,
-    BASES,
-    CLEAR,
-    COMBINE,
-    COPY,
-    END,
-    SIGNAL,
-    START,
-    STEP,
-    WAIT,
-)
+from runner.intranode.mcoll import words
+from runner.intranode.mcoll.plan import Message, Plan
+from runner.intranode.mcoll.words import BASES, STEP
 
-_KINDS = {
-    "copy": COPY,
-    "combine": COMBINE,
-    "arrive": ARRIVE,
-    "await": AWAIT,
-    "signal": SIGNAL,
-    "clear": CLEAR,
-    "start": START,
-    "wait": WAIT,
-}
 _TAG = 1
 View = Callable[[int, int], NDArray[Any]]
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Messages and bytes that this rank has sent to other nodes."""
+class Counts(NamedTuple):
+    """Messages and bytes that a rank has sent to other nodes."""
 
     messages: int
     bytes: int
@@ -57,60 +34,49 @@ class Program:
     def __init__(
         self, plan: Plan, work: int, barrier: int, code: int, view: View, comm: Any
     ) -> None:
-        words = STEP.size >> 3
-        self._table = np.zeros((len(plan.steps) + 1, words), np.int64)
+        # Behind the last step is an END, which is 0.
+        self._table = np.zeros((len(plan.steps) + 1, STEP.size >> 3), np.int64)
+        self.address: int = self._table.ctypes.data
+        self._work, self._view, self._comm = work, view, comm
         self._requests: list[Any] = []
         self._handles: dict[tuple[Message, ...], NDArray[Any]] = {}
-        self.address: int = self._table.ctypes.data
         self.most = 0
         """Requests that are under way at once."""
         for row, step in zip(self._table, plan.steps, strict=False):
-            row[STEP.kind >> 3] = _KINDS[step.kind]
-            row[STEP.code >> 3] = code
-            places = {"to": step.to, "a": step.a, "b": step.b}
-            for name, (base, offset) in places.items():
-                row[getattr(STEP, f"{name}_base") >> 3] = BASES[base]
-                row[getattr(STEP, name) >> 3] = offset + (work if base == "work" else 0)
-            row[STEP.count >> 3] = step.count
-            if step.kind == "arrive" or (step.kind == "await" and step.count == 0):
-                self._set(row, BASES["work"], barrier)
+            fields = {"kind": getattr(words, step.kind.upper()), "code": code, "count": step.count}
+            for name, (base, offset) in (("to", step.to), ("a", step.a), ("b", step.b)):
+                fields[f"{name}_base"] = BASES[base]
+                fields[name] = offset + (work if base == "work" else 0)
+            if step.kind == "arrive" or (step.kind == "await" and not step.count):
+                fields |= {"to_base": BASES["work"], "to": barrier}
             if step.messages:
-                self._message_step(row, step.messages, work, view, comm)
-        self._table[-1, STEP.kind >> 3] = END
+                fields |= self._message_step(step.messages)
+            for name, value in fields.items():
+                row[getattr(STEP, name) >> 3] = value
 
-    @staticmethod
-    def _set(row: NDArray[Any], base: int, address: int) -> None:
-        row[STEP.to_base >> 3], row[STEP.to >> 3] = base, address
-
-    def _message_step(
-        self, row: NDArray[Any], messages: tuple[Message, ...], work: int, view: View, comm: Any
-    ) -> None:
-        """Fill the row of START or WAIT, which name the same handles."""
+    def _message_step(self, messages: tuple[Message, ...]) -> dict[str, int]:
+        """The fields of START or WAIT, which name the same handles."""
         if messages not in self._handles:
-            self._handles[messages] = self._made(messages, work, view, comm)
+            self._handles[messages] = self._made(messages)
+            self.most = max(self.most, len(messages))
         sent = [message.size for message in messages if message.sends]
-        self._set(row, BASES["work"], self._handles[messages].ctypes.data)
-        row[STEP.count >> 3] = len(messages)
-        row[STEP.a >> 3], row[STEP.b >> 3] = len(sent), sum(sent)
-        self.most = max(self.most, len(messages))
+        return {
+            **{"to_base": BASES["work"], "to": self._handles[messages].ctypes.data},
+            **{"count": len(messages), "a": len(sent), "b": sum(sent)},
+        }
 
-    def _made(
-        self, messages: tuple[Message, ...], work: int, view: View, comm: Any
-    ) -> NDArray[Any]:
+    def _made(self, messages: tuple[Message, ...]) -> NDArray[Any]:
         """The handles of persistent requests, one behind the other."""
         from mpi4py import MPI
 
-        size = MPI._sizeof(MPI.Request)
-        handles = np.zeros(len(messages) * size, np.uint8)
-        for n, message in enumerate(messages):
-            place: Place = message.place
-            data = view(work + place.offset, message.size)
-            make = comm.Send_init if message.sends else comm.Recv_init
-            request = make([data, MPI.BYTE], message.peer, _TAG)
-            self._requests.append(request)
-            handle = ctypes.string_at(MPI._addressof(request), size)
-            handles[n * size : (n + 1) * size] = np.frombuffer(handle, np.uint8)
-        return handles
+        handles = b""
+        for message in messages:
+            data = self._view(self._work + message.place.offset, message.size)
+            make = self._comm.Send_init if message.sends else self._comm.Recv_init
+            self._requests.append(make([data, MPI.BYTE], message.peer, _TAG))
+            address = MPI._addressof(self._requests[-1])
+            handles += ctypes.string_at(address, MPI._sizeof(MPI.Request))
+        return np.frombuffer(bytearray(handles), np.uint8)
 
     def free(self) -> None:
         """Give the requests back; nothing of it is under way."""

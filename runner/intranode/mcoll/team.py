@@ -17,6 +17,8 @@ from runner.workers.affinity import cpu_mask, crowded
 
 _CHECK_S = 0.05
 """Seconds between two looks at the processes of the other ranks."""
+_LEAST = 1 << 16
+"""Bytes of a buffer."""
 _GONE = "ZX"
 """States of a process that has ended."""
 
@@ -44,6 +46,8 @@ class Team:
     """
 
     def __init__(self, comm: Any, topology: Topology) -> None:
+        from mpi4py import MPI
+
         self.node, self.local = topology.places[comm.rank]
         part = comm.Split(self.node, self.local)
         self.arena = Arena(part)
@@ -55,7 +59,7 @@ class Team:
         born = int(fields[1][19]) if fields else 0
         self._processes = self.arena.node.allgather((os.getpid(), born))
         # The ranks of all assumed nodes share the cores.
-        everyone = comm.Split_type(_shared())
+        everyone = comm.Split_type(MPI.COMM_TYPE_SHARED)
         self.crowded = crowded(1, everyone.allgather(cpu_mask()))
         """Whether the machine has more ranks than cores."""
         everyone.Free()
@@ -64,16 +68,23 @@ class Team:
                 f"{topology.locals} ranks of a node do not share memory; start them on one machine"
             )
         self._checked = 0.0
+        self._sizes, self._places = [0, 0], [0, 0]
 
     def share(self, array: NDArray[Any]) -> int:
         """The address of the array of local rank 0; collective in the node."""
         address: int = self.arena.node.bcast(array.ctypes.data)
         return address
 
-    def memory(self, size: int) -> int:
-        """The address of new memory of the node, its pages in the part of local rank 0."""
-        array = self.arena.zeros(size if self.local == 0 else 1, "uint8")
-        return self.share(array)
+    def buffer(self, turn: int, size: int) -> int:
+        """The address of a buffer of the node of this many bytes or more; collective in it.
+
+        Buffers grow; their pages are in the part of local rank 0.
+        """
+        if size > self._sizes[turn]:
+            self._sizes[turn] = max(size, 2 * self._sizes[turn], _LEAST)
+            array = self.arena.zeros(0 if self.local else self._sizes[turn], "uint8")
+            self._places[turn] = self.share(array)
+        return self._places[turn]
 
     def view(self, address: int, size: int) -> NDArray[Any]:
         """Bytes of the node's memory."""
@@ -91,12 +102,6 @@ class Team:
     def close(self) -> None:
         """Give the communicator back; collective."""
         self.arena.close()
-
-
-def _shared() -> int:
-    from mpi4py import MPI
-
-    return int(MPI.COMM_TYPE_SHARED)
 
 
 def _alive(pid: int, born: int) -> bool:

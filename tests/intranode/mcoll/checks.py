@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from runner.intranode.mcoll import Config, MultiObject, theory
+from runner.apps.mcoll import theory
+from runner.intranode.mcoll import Config, MultiObject
 
 COMM = MPI.COMM_WORLD
 SIZES = (0, 1, 3, 8, 1000, 4099, 100_003)

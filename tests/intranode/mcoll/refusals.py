@@ -43,7 +43,7 @@ def main() -> None:
     refused("cannot be reduced", lambda: made.allreduce(swapped, swapped))
     refused("root 2: expected a rank from 0 to 1", lambda: made.scatter(None, one, 2))
     if COMM.rank == 0:
-        refused("has nothing to send", lambda: made.scatter(None, one))
+        refused("send: expected an array of numpy", lambda: made.scatter(None, one))
         refused("send has 8 bytes: expected 16", lambda: made.scatter(one, one))
     refused("root 1: expected a local rank from 0 to 0", lambda: made.node_bcast(one, 1))
     refused("expected 0 (all) to 1", lambda: made.configure(Config(objects=2)))

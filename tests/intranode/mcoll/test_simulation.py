@@ -9,7 +9,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from runner.intranode.mcoll import allgather, allreduce, scatter, theory
+from runner.apps.mcoll import theory
+from runner.intranode.mcoll import allgather, allreduce, scatter
 from runner.intranode.mcoll.plan import Plan
 from runner.intranode.mcoll.topology import Topology
 from tests.intranode.mcoll.simulation import Deadlock, Simulation
