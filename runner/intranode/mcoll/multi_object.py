@@ -26,8 +26,9 @@ from runner.native.mpi_table import function_address
 
 Array = NDArray[Any]
 Write = Callable[[Plan], None]
-_LOOKS = 2000
-"""Turns given away before Python code sees whether all ranks are alive."""
+_LOOKS = {True: 20, False: 2000}
+"""Turns given away, by whether a rank sleeps then, before Python code lets MPI go on and sees
+whether all ranks are alive."""
 _SLEEP_NS = 2_000_000
 _FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98
 """The number of the system call."""
@@ -94,6 +95,7 @@ class MultiObject:
         wait = crowded if config.waiting == "auto" else config.waiting
         self._put(ME.spins, -1 if wait == "spin" else config.spins)
         self._put(ME.sleeps, wait == "sleep")
+        self._looks = _LOOKS[wait == "sleep"]
 
     # Collectives of all ranks.
 
@@ -248,11 +250,12 @@ class MultiObject:
         if key not in self._programs:
             plan = Plan(seat, item)
             write(plan)
-            turns = 2 if config.copy == "temporary" else 1
-            if turns == 1:
-                # The buffer is free again when all have left it.
+            turns: tuple[int, ...] = (0, 1)
+            if config.copy == "publish":
+                # The buffer, which no other call has, is free again when all have left it.
+                turns = (2,)
                 plan.barrier()
-            places = [team.buffer(turn, plan.size) for turn in range(turns)]
+            places = [team.buffer(turn, plan.size) for turn in turns]
             self._programs[key] = made = [
                 Program(plan, place, team.barrier, code, team.view, self.comm) for place in places
             ]
@@ -269,7 +272,7 @@ class MultiObject:
         put(me + ME.send, send)
         put(me + ME.recv, recv)
         step = programs[turn % len(programs)].address
-        while step := self._execute(me, step, _LOOKS):
+        while step := self._execute(me, step, self._looks):
             if lost := self._team.lost():
                 raise RankLost(
                     f"rank {self.rank} waits, but these of its node have died: {lost}; look at "

@@ -68,7 +68,7 @@ class Team:
                 f"{topology.locals} ranks of a node do not share memory; start them on one machine"
             )
         self._checked = 0.0
-        self._sizes, self._places = [0, 0], [0, 0]
+        self._sizes, self._places = [0] * 3, [0] * 3
 
     def share(self, array: NDArray[Any]) -> int:
         """The address of the array of local rank 0; collective in the node."""
