@@ -181,7 +181,29 @@ class Checks:
         made.barrier()
         self.done += 1
 
+    def mixed(self, times: int) -> None:
+        """Prepared collectives with both kinds of copies in turn; nothing else keeps ranks in step.
+
+        A rank that is late reads its data late.
+        """
+        made, size = self.made, 20_000
+        jobs = []
+        for copy in ("temporary", "publish"):
+            for form in ("bruck", "ring"):
+                made.configure(Config(copy=copy, allgather=form, waiting="sleep", spins=0))
+                send, recv = np.zeros(size, np.int32), np.zeros((COMM.size, size), np.int32)
+                jobs.append((made.allgather_init(send, recv), send, recv))
+        for n in range(times):
+            job, send, recv = self.dice.choice(jobs)
+            send[:] = 100 * n + COMM.rank
+            if self.own.random() < 0.3:
+                time.sleep(self.own.random() * 1e-3)
+            job.run()
+            assert (recv == 100 * n + np.arange(COMM.size)[:, None]).all(), (n, job.form)
+        self.done += 1
+
     def run(self) -> None:
+        self.mixed(150)
         for config in settings(self.made, self.dice):
             jobs: list[Any] = []
             for form in forms(self.made):
