@@ -38,13 +38,12 @@ _FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98
 class Collective:
     """A prepared collective: ``run()`` does it once; all ranks do the same in the same order.
 
-    ``form``: its algorithm; ``arrays``: what it keeps alive.  ``run`` raises :class:`RankLost` if a
-    rank of the node has died.
+    ``form``: its algorithm.  ``run`` keeps the arrays alive, and raises :class:`RankLost` if a rank
+    of the node has died.
     """
 
     form: str
     run: Callable[[], Any]
-    arrays: tuple[Any, ...]
 
 
 class MultiObject:
@@ -236,8 +235,8 @@ class MultiObject:
         run = own
         if form != "library":
             made = self._made((name, form, size, *key), write[form], code, item)
-            run = partial(self._run, made, _address(send), _address(recv))
-        return Collective(form, run, (send, recv))
+            run = partial(self._run, made, _address(send), _address(recv), (send, recv))
+        return Collective(form, run)
 
     def _made(
         self, key: tuple[Any, ...], write: Write, code: int = 0, item: int = 1
@@ -265,8 +264,8 @@ class MultiObject:
                 self._put(ME.statuses, self._statuses.ctypes.data)
         return self._programs[key]
 
-    def _run(self, programs: list[Program], send: int, recv: int) -> None:
-        """Run the program of the buffer whose turn it is."""
+    def _run(self, programs: list[Program], send: int, recv: int, arrays: Any = ()) -> None:
+        """Run the program of the buffer whose turn it is; ``arrays`` are those at the addresses."""
         turn = self._turn = (self._turn + 1) % 2
         put, me = self._memory.put, self._me
         put(me + ME.send, send)

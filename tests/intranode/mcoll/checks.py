@@ -12,6 +12,7 @@ import random
 import sys
 import time
 import traceback
+import weakref
 from dataclasses import replace
 from typing import Any
 
@@ -181,6 +182,22 @@ class Checks:
         made.barrier()
         self.done += 1
 
+    def keeps_arrays(self) -> None:
+        """Who has ``run`` needs neither the collective nor its arrays."""
+        for form in ("bruck", "library"):
+            self.made.configure(Config(allgather=form, allreduce=form))
+            runs, arrays = [], []
+            for _ in range(2):
+                send, recv = np.zeros(9), np.zeros(9)
+                runs.append(self.made.allreduce_init(send, recv).run)
+                whole = np.zeros(9 * COMM.size)
+                runs.append(self.made.allgather_init(send, whole).run)
+                arrays += [weakref.ref(send), weakref.ref(recv), weakref.ref(whole)]
+            del send, recv, whole
+            assert all(array() is not None for array in arrays), form
+            for run in runs:
+                run()
+
     def mixed(self, times: int) -> None:
         """Prepared collectives with both kinds of copies in turn; nothing else keeps ranks in step.
 
@@ -203,6 +220,7 @@ class Checks:
         self.done += 1
 
     def run(self) -> None:
+        self.keeps_arrays()
         self.mixed(150)
         for config in settings(self.made, self.dice):
             jobs: list[Any] = []
