@@ -102,11 +102,12 @@ def compare_rivals(
     evaluator.budget = budget
     proven = [table] if table != DEFAULT else []
     forms = rival_settings(ranks)
-    try:
-        evaluator.run(DEFAULT, WARMUP)
-    except BudgetSpent:
-        return None
     choosing = Blocks(evaluator, f"{SEARCH}:rivals", forms, seed, limit_s)
+    if not choosing.complete(CHOICE - 1, forms):
+        try:
+            evaluator.run(DEFAULT, WARMUP)
+        except BudgetSpent:
+            return None
     if measure_blocks(choosing, CHOICE, forms, budget, reach=False) < CHOICE:
         return None
     chosen = {size: _fastest(choosing, size) for size in sizes}

@@ -53,6 +53,7 @@ def test_a_comparison_survives_its_file(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert told[0].id != told[1].id
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_command_compares_the_library_with_several_senders(
     cli: Cli,  # noqa: F811
