@@ -19,7 +19,7 @@ from autotune.wording import (
 )
 
 if TYPE_CHECKING:
-    from autotune.collectives.result import CollectiveResult
+    from autotune.collectives.result import CollectiveResult, TablePart
 
 
 USUAL = "bcast,allreduce,reduce,allgather,alltoall"
@@ -61,6 +61,14 @@ def collectives(
             max=50,
         ),
     ] = 5.0,
+    multi_object: Annotated[
+        bool,
+        opt(
+            "--mcoll",
+            "Also compare collectives in which every rank of a node sends to other nodes "
+            "(PiP-MColl; allgather, allreduce). No table names them: a program calls them.",
+        ),
+    ] = False,
     budget: o.Budget = None,
     seed: Annotated[
         int, opt("--seed N", "Seed of the random generator (order of runs).", min=0)
@@ -100,6 +108,7 @@ def collectives(
             watch=progress,
             say=lambda said: error_console().print(said, markup=False),
             budget_s=None if budget is None else parse_duration(budget),
+            multi_object=multi_object,
         )
         try:
             result = find_tables(targets, chosen, terms)
@@ -131,6 +140,68 @@ def _sizes(text: str) -> tuple[int, ...]:
     return found
 
 
+def _print_table(result: CollectiveResult, part: TablePart) -> None:
+    out = console()
+    if not part.proven:
+        out.print("no table is proven; the library's own choice stands", markup=False)
+        return
+    rows = [
+        [
+            str(row.size) + (" *" if row.between else ""),
+            result.algorithm(part, row.size),
+            percent(row.gain),
+            interval((row.lo, row.hi)),
+            verdict_words(row.verdict, guarded=result.guarded),
+        ]
+        for row in part.evidence
+    ]
+    columns = [
+        ">bytes",
+        "proven" if result.guarded else "found",
+        ">gain",
+        ">interval",
+        "verdict",
+    ]
+    out.print(table("", columns, rows))
+
+
+def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
+    """The comparison with several objects on each node, if there is one."""
+    found = part.multi_object
+    if found is None:
+        return
+    out = console()
+    out.print(
+        f"{part.operation} on {part.ranks} ranks, the library and several senders on each node "
+        f"(mcoll), in {found.blocks} blocks",
+        markup=False,
+        style="bold",
+    )
+    rows = [
+        [
+            str(row.size),
+            f"{row.default_us:.1f}",
+            f"{row.library_us:.1f} {result.algorithm(part, row.size)}",
+            "failed" if row.mcoll_us is None else f"{row.mcoll_us:.1f} {row.form}",
+            f"{row.ratio:.2f}",
+            "" if row.lo is None or row.hi is None else f"{row.lo:.2f} .. {row.hi:.2f}",
+            row.winner,
+        ]
+        for row in found.rows
+    ]
+    columns = [
+        ">bytes",
+        ">default us",
+        "library us",
+        "mcoll us",
+        ">ratio",
+        ">interval",
+        "winner",
+    ]
+    out.print(table("", columns, rows))
+    out.print("ratio: the library's time / that of mcoll; no winner: not decided", markup=False)
+
+
 def _print(result: CollectiveResult) -> None:
     out = console()
     for part in result.parts:
@@ -142,27 +213,8 @@ def _print(result: CollectiveResult) -> None:
             markup=False,
             style="bold",
         )
-        if not part.proven:
-            out.print("no table is proven; the library's own choice stands", markup=False)
-            continue
-        rows = [
-            [
-                str(row.size) + (" *" if row.between else ""),
-                result.algorithm(part, row.size),
-                percent(row.gain),
-                interval((row.lo, row.hi)),
-                verdict_words(row.verdict, guarded=result.guarded),
-            ]
-            for row in part.evidence
-        ]
-        columns = [
-            ">bytes",
-            "proven" if result.guarded else "found",
-            ">gain",
-            ">interval",
-            "verdict",
-        ]
-        out.print(table("", columns, rows))
+        _print_table(result, part)
+        _print_rivals(result, part)
     if result.left_out:
         out.print(
             f"\nThe budget was spent before {', '.join(result.left_out)}. The same command "

@@ -9,6 +9,7 @@ from typing import Any
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.collective_rules import Rule
+from autotune.collectives.multi_object import Rivalry, RivalSize
 from autotune.collectives.proof import SizeEvidence
 from autotune.dialects import dialect
 from autotune.dialects.base import LIBRARY_DECIDES
@@ -33,6 +34,8 @@ class TablePart:
     grid: int
     launches: int
     check: tuple[str, ...]
+    multi_object: Rivalry | None = None
+    """The comparison with collectives of several objects on each node, if it was asked for."""
 
     @property
     def proven(self) -> bool:
@@ -106,6 +109,9 @@ class CollectiveResult:
             del plain["left_out"]
         if self.guarded:
             del plain["guarded"]
+        for part in plain["parts"]:
+            if part["multi_object"] is None:
+                del part["multi_object"]
         return {"schema": SCHEMA, **json.loads(json.dumps(plain))}
 
     def to_json(self) -> dict[str, Any]:
@@ -121,12 +127,19 @@ def _parse(data: dict[str, Any]) -> CollectiveResult:
                 "rules": tuple(Rule(**rule) for rule in part["rules"]),
                 "evidence": tuple(SizeEvidence(**row) for row in part["evidence"]),
                 "check": tuple(part["check"]),
+                "multi_object": _rivalry(part.get("multi_object")),
             }
         )
         for part in data["parts"]
     )
     rest = {k: v for k, v in data.items() if k not in ("parts", "left_out")}
     return CollectiveResult(**rest, parts=parts, left_out=tuple(data.get("left_out", ())))
+
+
+def _rivalry(data: dict[str, Any] | None) -> Rivalry | None:
+    if data is None:
+        return None
+    return Rivalry(data["blocks"], tuple(RivalSize(**row) for row in data["rows"]))
 
 
 TABLES = ArtifactStore("collectives", "table of collectives", SCHEMA, _parse)

@@ -14,6 +14,14 @@ from autotune.collectives.measurement import (
     search_space,
     target_for,
 )
+from autotune.collectives.multi_object import (
+    OPERATIONS as RIVAL_OPERATIONS,
+)
+from autotune.collectives.multi_object import (
+    Rivalry,
+    compare_rivals,
+    rival_parameters,
+)
 from autotune.collectives.proof import (
     ProvenTable,
     between,
@@ -66,6 +74,8 @@ class TableTerms:
     say: Callable[[str], None] = lambda words: None
     budget_s: float | None = None
     """Machine seconds for all tables together."""
+    multi_object: bool = False
+    """Whether the collectives with several objects on each node are compared, too."""
 
 
 def find_tables(
@@ -174,13 +184,52 @@ def _part(
     )
     for warning in found.warnings:
         terms.say(f"  {warning}")
+    rivalry = None
+    if terms.multi_object and operation in RIVAL_OPERATIONS:
+        rivalry, left_s, more = _rivals(operation, target, terms, found.entries, left_s, limit_s)
+        launches += more
     program = [sys.executable, "-m", "runner.micro", *micro_program(operation, sizes)]
     rules = as_rules(words, space, operation, target.ranks, found.entries)
     part = TablePart(
         operation, target.ranks, tuple(rules), found.evidence, search.points, search.grid, launches,
-        tuple(program),
+        tuple(program), rivalry,
     )  # fmt: skip
     return part, left_s
+
+
+def _rivals(
+    operation: str,
+    target: Target,
+    terms: TableTerms,
+    entries: Sequence[TableEntry],
+    left_s: float | None,
+    limit_s: float,
+) -> tuple[Rivalry | None, float | None, int]:
+    """The comparison with several objects, the seconds that are left, and its launches."""
+    words = dialect(target.library.family)
+    space = words.space(target.library, operation, {**target.facts, "nodes": 1})
+    table, loads = DEFAULT, Space(STRATEGY, ())
+    if any(entry.setting != DEFAULT for entry in entries):
+        rules = as_rules(words, space, operation, target.ranks, entries)
+        stem = f"{operation}-{target.ranks}-proven"
+        loads, table = loading_space(words.loading(rules, target.library, folder(), stem))
+    both = dataclasses.replace(loads, parameters=(*loads.parameters, *rival_parameters()))
+    options = {"sizes": list(terms.sizes), "pairs": terms.pairs, "compared": "multi-object"}
+    with _session(target_for(target, operation, terms.sizes), both, options, terms) as on:
+        budget = _budget(on.evaluator, left_s)
+        rivalry = compare_rivals(
+            *(on.evaluator, budget, entries, table, terms.sizes, target.ranks, terms.pairs),
+            *(terms.seed, limit_s, terms.watch),
+        )
+        left_s, launches = budget.left_s, len(on.evaluator.history.entries)
+    if rivalry is None:
+        terms.say("  the budget was spent before several objects were compared")
+    else:
+        won = sum(row.winner == "mcoll" for row in rivalry.rows)
+        terms.say(
+            f"  several objects: faster than the library at {won} of {len(terms.sizes)} sizes"
+        )
+    return rivalry, left_s, launches
 
 
 def _session(

@@ -259,6 +259,8 @@ class RaceEvidence:
             and (other := seen.get(setting.without(*values))) is not None
             and max(one.gain, other.gain) > -math.inf
         ]
+        if not pairs:
+            return 0.0, math.inf  # Both failed, so nothing is known.
         effects = [one.gain - other.gain for one, other in pairs]
         spread = sum(1 / one.runs + 1 / other.runs for one, other in pairs)
         return median(effects), self.noise * math.sqrt(spread) / len(pairs)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from runner import intranode, mate
+from runner import intranode
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_options import changed, meaningless
 
@@ -22,6 +22,8 @@ def config_of(given: Namespace, chunked: Sequence[str]) -> tuple[Namespace, intr
     that cannot be.
     """
     if given.variant in chunked:
+        from runner import mate  # Only some programs have it.
+
         plain = mate.Config().steal
         own = None if given.steal == plain else given.steal
         try:

@@ -19,10 +19,11 @@ from typing import Any
 from runner.intranode.config import CAB
 from runner.intranode.daps.config import DAPS
 from runner.intranode.errors import ConfigError
+from runner.intranode.mcoll.config import MCOLL
 from runner.intranode.published import Library
 from runner.intranode.switches import typed
 
-LIBRARIES = {library.name: library for library in (CAB, DAPS)}
+LIBRARIES = {library.name: library for library in (CAB, DAPS, MCOLL)}
 
 
 def setting(library: Library, text: str) -> dict[str, Any]:

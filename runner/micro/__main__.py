@@ -54,6 +54,11 @@ def build_parser() -> OptionParser:
         help="pingpong: number of buffers used in turn; default 1")  # fmt: skip
     parser.add_argument(THREAD_LEVEL, choices=LEVELS, default=LEVELS[0], metavar="LEVEL",
         help=f"with which MPI starts: {', '.join(LEVELS)}; default single")  # fmt: skip
+    parser.add_argument("--mcoll", metavar="FORM",
+        help="time this algorithm of runner.intranode.mcoll instead of MPI's own: auto, bruck, "
+        "ring, rd; for allgather and allreduce")  # fmt: skip
+    parser.add_argument("--mcoll-objects", type=positive, default=None, metavar="K",
+        help="senders on each node with --mcoll; default all ranks")  # fmt: skip
     return parser
 
 
@@ -77,10 +82,17 @@ def main(comm: Any, words: list[str]) -> int:
         if comm.rank == 0:
             print(help_text())
         return 0
-    points = [_measure(comm, given, size) for size in given.size]
+    rival = agree(comm, lambda: _rival(comm, given)) if given.mcoll else None
+    points = [_measure(comm, given, size, rival) for size in given.size]
     if comm.rank == 0:
         _print(given, comm.size, points, _provided())
     return 0
+
+
+def _rival(comm: Any, given: Any) -> Any:
+    from runner.micro.multi_object import Rival
+
+    return Rival(comm, given.operation, given.mcoll, given.mcoll_objects or 0)
 
 
 def _provided() -> str:
@@ -119,6 +131,8 @@ def _parse(words: list[str], ranks: int) -> Any:
         raise AppUsageError(
             f"{given.operation} needs at least {kind.ranks} ranks; start it with mpirun -n 2"
         )
+    if given.mcoll_objects and not given.mcoll:
+        raise AppUsageError("--mcoll-objects needs --mcoll")
     if given.buffers > 1 and given.operation != "pingpong":
         raise AppUsageError(f"--buffers is for pingpong only, not for {given.operation}")
     if not kind.sized:
@@ -127,7 +141,7 @@ def _parse(words: list[str], ranks: int) -> Any:
     return given
 
 
-def _measure(comm: Any, given: Any, size: int) -> dict[str, Any]:
+def _measure(comm: Any, given: Any, size: int, rival: Any = None) -> dict[str, Any]:
     """Times of one size: ``us`` per operation, ``best_us`` and ``seconds``.
 
     ``us`` is the median of the batches, each timed by its slowest rank; ``best_us`` is that of the
@@ -138,7 +152,7 @@ def _measure(comm: Any, given: Any, size: int) -> dict[str, Any]:
 
     kind = OPERATIONS[given.operation]
     buffered = given.buffers > 1
-    work = pingpong(comm, size, given.buffers) if buffered else kind.build(comm, size)
+    work = pingpong(comm, size, given.buffers) if buffered else (rival or kind).build(comm, size)
     each = max((given.count or calls(size)) // BATCHES, 1)
     times = _timed(comm, work, each)
     us = statistics.median(times) / each * 1e6

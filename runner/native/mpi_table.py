@@ -56,9 +56,9 @@ def addresses(mpi: Any, comm: Any) -> dict[str, Any]:
     return {
         "kinds": kinds,
         "communicator": _handle(mpi, comm),
-        "isend": _function("MPI_Isend"),
-        "irecv": _function("MPI_Irecv"),
-        "testsome": _function("MPI_Testsome"),
+        "isend": function_address("MPI_Isend"),
+        "irecv": function_address("MPI_Irecv"),
+        "testsome": function_address("MPI_Testsome"),
         "handle_size": mpi._sizeof(mpi.Request),
         "status_size": mpi._sizeof(mpi.Status),
         "undefined": mpi.UNDEFINED,
@@ -77,8 +77,11 @@ def _handle(mpi: Any, thing: Any) -> int:
     return int(kind.from_address(mpi._addressof(thing)).value)
 
 
-def _function(name: str) -> int:
-    """The address of a function: that of a profiling library that was preloaded, else MPI's."""
+def function_address(name: str) -> int:
+    """The address of a function: that of a profiling library that was preloaded, else MPI's.
+
+    Raises :class:`RunnerError` if this process has none.
+    """
     for library in [ctypes.CDLL(None), *map(_loaded, _paths())]:
         function = getattr(library, name, None)
         if function is not None:

@@ -113,3 +113,30 @@ def test_a_single_size_stands_at_the_top(launch: Launch) -> None:
 def test_options_are_not_abbreviated() -> None:
     with pytest.raises(AppUsageError, match="unrecognized arguments: --siz"):
         _parse(["bcast", "--siz", "8"], 2)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("operation", ["allgather", "allreduce"])
+@pytest.mark.parametrize("more", [[], ["--mcoll-objects", "1"]])
+def test_several_objects_are_timed_alike(launch: Launch, operation: str, more: list[str]) -> None:
+    words = ("--size", "1,4k", "--count", "40", "--mcoll", "ring", *more)
+    done = launch(3, "-m", "runner.micro", operation, *words, env=YIELD)
+    assert done.code == 0, done.err
+    assert [point["count"] for point in done.result["sizes"]] == [40, 40]
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["bcast", "--mcoll", "ring"], "--mcoll is for allgather and allreduce, not for bcast"),
+        (["allgather", "--mcoll", "tree"], "--mcoll tree: expected one of auto, bruck, ring, rd"),
+        (["allgather", "--mcoll-objects", "2"], "--mcoll-objects needs --mcoll"),
+    ],
+)
+def test_several_objects_are_refused_where_they_cannot_be(
+    launch: Launch, words: list[str], text: str
+) -> None:
+    done = launch(3, "-m", "runner.micro", *words, "--size", "8", "--count", "20", env=YIELD)
+    assert done.code == 2
+    assert text in done.err

@@ -125,6 +125,8 @@ def test_a_part_of_the_leader_that_looks_as_fast_stands_for_it() -> None:
     assert half.simplest_like(both, 0.02) == both
     failed = RaceEvidence([both, acting], [[0.80, 0.79], [math.inf]], 0.02)
     assert failed.simplest_like(both, 0.02) == both
+    nothing = RaceEvidence([both, acting], [[math.inf], [math.inf]], 0.02)
+    assert nothing.simplest_like(both, 0.02) == both
 
 
 def test_pairs_elsewhere_tell_what_a_lucky_leader_hides() -> None:

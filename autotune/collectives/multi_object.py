@@ -1,0 +1,187 @@
+"""The library against collectives with several senders on each node (runner.intranode.mcoll).
+
+No table can name these, because a program must call them.  The same micro-benchmark times the
+default, the library's proven table and the forms of mcoll, interleaved, at all sizes.  Some blocks
+choose a form for each size, further ones compare it with the library's best there.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from autotune.collectives.measurement import at_size
+from autotune.collectives.proof import at, proof_plan
+from autotune.collectives.tournament import TableEntry
+from autotune.space import DEFAULT, Setting
+from autotune.space.parameter import Parameter
+from autotune.stats import Decision, NoBlocks
+from autotune.study.budget import Budget, BudgetSpent
+from autotune.study.confirmation import Blocks, decide_pairs, measure_blocks
+from autotune.study.evaluator import Evaluator
+from autotune.study.events import PhaseStarted, Watcher, silent
+from autotune.study.run_history import CONFIRM, SEARCH, WARMUP
+
+OPERATIONS = ("allgather", "allreduce")
+"""Collectives that the micro-benchmark has in this form."""
+FORM, OBJECTS = "mcoll", "mcoll_objects"
+"""Parameters of the micro-benchmark."""
+FORMS = ("bruck", "ring", "rd")
+CHOICE = 4
+"""Blocks that choose a form for each size."""
+
+
+@dataclass(frozen=True)
+class RivalSize:
+    """One size: medians in microseconds, and the library's best against the chosen form.
+
+    ``ratio``: time of the library's best / time of mcoll, with an interval ``lo``, ``hi`` that
+    holds at all sizes together with 95 %.  ``winner``: ``"mcoll"``, ``"library"``, or ``""`` if
+    that is not decided.  ``mcoll_us`` is None if no run of the form was valid.
+    """
+
+    size: int
+    default_us: float
+    library_us: float
+    form: str
+    mcoll_us: float | None
+    ratio: float
+    lo: float | None
+    hi: float | None
+    winner: str
+
+
+@dataclass(frozen=True)
+class Rivalry:
+    """The comparison at all sizes, from so many blocks."""
+
+    blocks: int
+    rows: tuple[RivalSize, ...]
+
+
+def rival_parameters() -> tuple[Parameter, ...]:
+    """The parameters of a launch that times mcoll."""
+    return Parameter(FORM, FORMS, "arg"), Parameter(OBJECTS, (1,), "arg")
+
+
+def rival_settings(ranks: int) -> list[Setting]:
+    """The forms, each with all ranks of a node as senders, and with one.
+
+    Recursive doubling is left out where the ranks, and so the nodes, are no power of two.
+    """
+    forms = [form for form in FORMS if form != "rd" or ranks & (ranks - 1) == 0]
+    every = [Setting({FORM: form}) for form in forms]
+    return every + [Setting({FORM: form, OBJECTS: 1}) for form in forms]
+
+
+def form_words(setting: Setting) -> str:
+    """A form for people: ``bruck`` or ``bruck k=1``."""
+    return str(setting[FORM]) + (" k=1" if OBJECTS in setting else "")
+
+
+def compare_rivals(
+    evaluator: Evaluator,
+    budget: Budget,
+    entries: Sequence[TableEntry],
+    table: Setting,
+    sizes: Sequence[int],
+    ranks: int,
+    pairs: int,
+    seed: int,
+    limit_s: float | None,
+    watch: Watcher = silent,
+) -> Rivalry | None:
+    """Choose and compare; None if the budget ends before the first look.
+
+    ``table``: the setting that loads the proven ``entries``; the default if nothing is proven.
+    Raises WorkError if the default does not run.
+    """
+    evaluator.budget = budget
+    proven = [table] if table != DEFAULT else []
+    forms = rival_settings(ranks)
+    choosing = Blocks(evaluator, f"{SEARCH}:rivals", forms, seed, limit_s)
+    if not choosing.complete(CHOICE - 1, forms):
+        try:
+            evaluator.run(DEFAULT, WARMUP)
+        except BudgetSpent:
+            return None
+    if measure_blocks(choosing, CHOICE, forms, budget, reach=False) < CHOICE:
+        return None
+    chosen = {size: _fastest(choosing, size) for size in sizes}
+    live = [*proven, *dict.fromkeys(chosen.values())]
+    plan = proof_plan(len(sizes), max(pairs, _fewest(len(sizes))))
+    blocks = Blocks(evaluator, f"{CONFIRM}:rivals", live, seed, limit_s)
+    watch(PhaseStarted("confirm", "comparing with mcoll", plan.looks[-1] * (len(live) + 1)))
+    count, decisions = 0, dict[int, Decision]()
+    for look in plan.looks:
+        done = measure_blocks(blocks, look, live, budget, reach=count > 0)
+        if done < look:
+            break
+        count = look
+        try:
+            for size in sizes:
+                own = table if at(entries, size) != DEFAULT else DEFAULT
+                found = blocks.pairs(chosen[size], own, count, at_size(size))
+                decisions[size] = decide_pairs(plan, found)
+        except NoBlocks:
+            break
+        if all(decision.stop for decision in decisions.values()):
+            break
+    if len(decisions) < len(sizes):
+        return None
+    rows = [
+        _row(blocks, size, chosen[size], table if at(entries, size) != DEFAULT else DEFAULT,
+             decisions[size], count)
+        for size in sizes
+    ]  # fmt: skip
+    return Rivalry(count, tuple(rows))
+
+
+def _fewest(sizes: int) -> int:
+    """The smallest number of pairs that can decide at all sizes together."""
+    return next(n for n in itertools.count(6) if proof_plan(sizes, n).ranks[-1])
+
+
+def _fastest(blocks: Blocks, size: int) -> Setting:
+    """The form with the least median ratio to the default; one that failed comes last."""
+    figure = at_size(size)
+    return min(
+        blocks.settings,
+        key=lambda s: (blocks.pairs(s, first=CHOICE, figure=figure).median_ratio(), s.key),
+    )
+
+
+def _row(
+    blocks: Blocks, size: int, form: Setting, own: Setting, decision: Decision, count: int
+) -> RivalSize:
+    seen, interval = decision.comparison, decision.comparison.interval
+    low, high = seen.lo, seen.hi
+    winner = ""
+    if interval:
+        winner = "mcoll" if low > 0 else "library" if high < 0 else ""
+    library = _median(blocks, size, own, count)
+    default = _median(blocks, size, DEFAULT, count)
+    assert library is not None
+    assert default is not None
+    return RivalSize(
+        size,
+        default,
+        library,
+        form_words(form),
+        _median(blocks, size, form, count),
+        1 + seen.gain,
+        1 + low if interval else None,
+        1 + high if interval and math.isfinite(high) else None,
+        winner,
+    )
+
+
+def _median(blocks: Blocks, size: int, setting: Setting, count: int) -> float | None:
+    """Median microseconds of the valid runs; None if there are none."""
+    figure = at_size(size)
+    entries = [blocks.block(n)[setting.key] for n in range(count)]
+    values = [figure(entry.record) for entry in entries if entry.record.valid]
+    return statistics.median(values) if values else None

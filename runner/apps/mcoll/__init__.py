@@ -1,0 +1,1 @@
+"""Loops over the collectives of several objects (docs/reference/mcoll.md)."""

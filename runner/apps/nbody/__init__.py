@@ -1,0 +1,1 @@
+"""Barnes-Hut: gravity of bodies in three dimensions (docs/reference/mcoll.md)."""

@@ -1,0 +1,53 @@
+"""Collectives with several senders on each node in place of MPI's own (runner.intranode.mcoll)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runner.apps.common_errors import AppUsageError
+from runner.intranode.mcoll import Collective, Config, MultiObject
+from runner.intranode.mcoll.config import AUTO, FORMS
+from runner.micro.operations import Operation
+
+OPERATIONS = ("allgather", "allreduce")
+"""The operations that the library has, of those that are timed with all sizes."""
+WORDS = (AUTO, *(form for form in FORMS if form != "library"))
+
+
+class Rival:
+    """The library on this communicator; ``form``: its algorithm, ``objects``: its senders."""
+
+    def __init__(self, comm: Any, operation: str, form: str, objects: int) -> None:
+        if operation not in OPERATIONS:
+            raise AppUsageError(f"--mcoll is for {' and '.join(OPERATIONS)}, not for {operation}")
+        if form not in WORDS:
+            raise AppUsageError(f"--mcoll {form}: expected one of {', '.join(WORDS)}")
+        config = Config(objects=objects, allgather=form, allreduce=form)
+        self._made = MultiObject(comm, config)
+        self._operation = operation
+
+    def build(self, comm: Any, size: int) -> Operation:
+        """The operation as :data:`runner.micro.operations.OPERATIONS` has it, prepared once.
+
+        Raises :class:`AppUsageError` if its result is wrong.
+        """
+        if self._operation == "allgather":
+            send, recv = np.full(size, 1, np.uint8), np.full(size * comm.size, 2, np.uint8)
+            collective: Collective = self._made.allgather_init(send, recv)
+            expected = 1.0
+        else:
+            numbers, sums = np.full(max(size // 8, 1), 1.0), np.zeros(max(size // 8, 1))
+            collective = self._made.allreduce_init(numbers, sums)
+            recv, expected = sums, float(comm.size)
+        run = collective.run
+        run()
+        if not all(comm.allgather(bool((recv == expected).all()))):
+            raise AppUsageError(f"--mcoll: {self._operation} of {size} bytes gives a wrong result")
+
+        def work(count: int) -> None:
+            for _ in range(count):
+                run()
+
+        return work

@@ -1,0 +1,137 @@
+"""Barnes-Hut: right forces, the same bits on any number of ranks and with any collective."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+
+from runner.apps.common_errors import AppUsageError
+from runner.apps.nbody import application
+from runner.apps.nbody.bodies import plummer
+from runner.apps.nbody.options import parse
+from runner.mpi.library import Library
+from tests.started import python_ranks
+
+
+class Alone:
+    """The communicator of a program with one rank."""
+
+    rank, size = 0, 1
+
+    def allgather(self, value: Any) -> list[Any]:
+        return [value]
+
+
+def system(*words: str) -> application.System:
+    made = application.System(Alone(), parse(list(words)))
+    made.gathered[:] = made.own
+    return made
+
+
+def test_forces_are_those_of_a_direct_sum_as_theta_goes_to_zero() -> None:
+    errors = []
+    for theta in ("0.57", "0.3", "0.0001"):
+        made = system("--bodies", "400", "--theta", theta)
+        made.accelerate()
+        errors.append(made.error())
+    assert 0.05 > errors[0] > errors[1] > errors[2]
+    assert errors[2] < 1e-12
+
+
+def test_direct_forces_are_the_gradient_of_the_potential() -> None:
+    made = system("--bodies", "50", "--theta", "0.0001")
+    made.accelerate()
+    moved = system("--bodies", "50")
+    step = 1e-5
+    before = made.energy()
+    moved.everyone[7, 1] += step
+    moved.own[7, 1] += step
+    force = -(moved.energy() - before) / step
+    assert force == pytest.approx(made.own[7, 3] * made.forces[7, 1], rel=1e-3)
+
+
+def test_bodies_at_one_place_share_a_leaf() -> None:
+    made = system("--bodies", "20")
+    made.gathered[3:6] = made.gathered[2]
+    made.accelerate()
+    assert np.isfinite(made.forces).all()
+    assert made.error() < 0.05
+    assert made.forces[3].tobytes() == made.forces[4].tobytes()
+
+
+def test_a_tree_without_room_is_refused() -> None:
+    made = system("--bodies", "40")
+    made.gathered[:20, :3] = 1e-9 * np.arange(60).reshape(20, 3)
+    made._numbers[1] = 10
+    with pytest.raises(application.AppError, match="too close to each other"):
+        made.accelerate()
+
+
+def test_plummer_is_at_rest_and_bound() -> None:
+    bodies, velocities = plummer(5000, 3)
+    assert np.allclose(bodies[:, :3].mean(axis=0), 0, atol=1e-12)
+    assert np.allclose(velocities.mean(axis=0), 0, atol=1e-12)
+    assert bodies[:, 3].sum() == pytest.approx(1)
+    # The virial theorem: twice the kinetic energy is 3 pi / 32 of these units.
+    assert (velocities**2).sum() / 5000 == pytest.approx(3 * np.pi / 32, rel=0.1)
+    assert np.median(np.linalg.norm(bodies[:, :3], axis=1)) == pytest.approx(1.3, rel=0.1)
+
+
+def test_stack_of_the_kernel_is_as_large_as_the_program_says() -> None:
+    from runner.apps.nbody import kernels
+
+    assert application._STACK == kernels.STACK
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("--variant none", "expected mpi or mcoll"),
+        ("--theta 0.8", "expected at most 0.57"),
+        ("--objects 2", "--objects means nothing to --variant mpi"),
+        ("--variant mcoll --radix 1", "--radix 1: expected 0"),
+        ("--variant mcoll --nodes -1", "--nodes -1: expected 0 or more"),
+    ],
+)
+def test_wrong_options_are_refused(words: str, text: str) -> None:
+    with pytest.raises(AppUsageError, match=text):
+        parse(words.split())
+
+
+@pytest.mark.mpi
+def test_bits_depend_on_the_bodies_alone(open_mpi: Library) -> None:
+    digests = set()
+    for ranks, words in (
+        (1, "--variant mpi"),
+        (4, "--variant mpi"),
+        (3, "--variant mcoll"),
+        (4, "--variant mcoll --nodes 2 --allgather rd"),
+        (6, "--variant mcoll --nodes 3 --allgather ring --objects 1"),
+    ):
+        result = finished(open_mpi, ranks, words)
+        assert (result["app"], result["ranks"], result["verified"]) == ("nbody", ranks, True)
+        assert 0 <= result["allgather_s"] <= result["seconds"]
+        digests.add(result["digest"])
+    assert len(digests) == 1
+    assert finished(open_mpi, 2, "--seed 2")["digest"] not in digests
+
+
+def finished(library: Library, ranks: int, words: str) -> dict[str, Any]:
+    command = ["-m", "runner.apps.nbody", "--bodies", "301", "--steps", "4", *words.split()]
+    done: subprocess.CompletedProcess[str] = python_ranks(library, ranks, command)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+@pytest.mark.mpi
+def test_more_ranks_than_bodies(open_mpi: Library) -> None:
+    done = python_ranks(
+        open_mpi, 5, ["-m", "runner.apps.nbody", "--bodies", "3", "--variant", "mcoll"]
+    )
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert (result["ranks"], result["bodies"]) == (5, 3)
