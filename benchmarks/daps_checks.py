@@ -29,10 +29,10 @@ from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.types import LaunchSpec
 
-PRODUCT = "--program product --width 256 --edge 25 --dgemms 130,50 --messages 512,2160"
+PRODUCT = "--program product --width 1024 --edge 12 --dgemms 130,50 --messages 512,8640"
 PROGRAMS = {
     "product": f"{PRODUCT} --compute sleep",
-    "product-dgemm": f"{PRODUCT} --compute dgemm",
+    "product-dgemm": "--program product --width 256 --edge 12 --dgemms 130,50 --messages 512,2160",
     "capability": "--program capability --size 4194304 --strided-size 524288",
     "stencil": "--program stencil --cells 2048",
 }
