@@ -112,6 +112,11 @@ def test_defaults_are_those_of_the_library(collective: str) -> None:
         ("allgather_library_from=1024", False),  # The switch is at 32 KiB.
         ("allgather=bruck,overlap=off", False),
         ("overlap=off", True),
+        ("allgather=library", True),
+        ("allgather=library,copy=publish", False),
+        ("allgather=library,objects=2", False),
+        ("allgather=ring,radix=2", False),
+        ("allgather=bruck,radix=2", True),
         ("chunks=binomial", False),  # Nothing is reduced.
         ("allreduce=ring", False),
         ("waiting=spin,spins=200", False),

@@ -25,7 +25,8 @@ from runner.intranode.mcoll import Config, MultiObject
 COMM = MPI.COMM_WORLD
 SIZES = (0, 1, 3, 8, 1000, 4099, 100_003)
 KINDS = ("i1", "u2", "i4", "i8", "u8", "f4", "f8")
-WAITS = ("yield", "sleep")
+LARGE = 1_500_007
+WAITS = ("yield", "sleep", "auto", *(["spin"] if COMM.size <= 2 else []))
 
 
 def settings(made: MultiObject, dice: random.Random) -> list[Config]:
@@ -221,11 +222,15 @@ class Checks:
 
     def run(self) -> None:
         self.keeps_arrays()
-        self.mixed(150)
+        self.mixed(80)
+        config = self.dice.choice(settings(self.made, self.dice))
+        for form in forms(self.made):
+            self.allgather(config, form, LARGE // COMM.size)
+            self.allreduce(config, form, LARGE)
         for config in settings(self.made, self.dice):
             jobs: list[Any] = []
             for form in forms(self.made):
-                for size in self.dice.sample(SIZES, 4):
+                for size in self.dice.sample(SIZES, 3):
                     jobs.append((self.allgather, config, form, size))
                     jobs.append((self.allreduce, config, form, size))
             jobs += [(self.scatter, config, size) for size in self.dice.sample(SIZES[:-1], 3)]
