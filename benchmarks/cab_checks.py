@@ -20,7 +20,7 @@ from benchmarks.program_cells import Place
 
 PUBLISHED = {4: 1.126, 8: 1.138, 12: 1.161, 16: 1.247, 24: 1.306, 32: 1.263, 48: 1.241}
 """Speed-up of the original over nx with 36 ranks a node (the first values of its curve)."""
-MIB = 128
+MIB = 32
 """Of a process's cells, in MiB; the original has 1024."""
 STEPS = {4: 10, 8: 10, 12: 10, 16: 10, 24: 10, 32: 10, 48: 10}
 WIDTHS, ABSENT = (64, 128, 256), (50, 80)

@@ -36,8 +36,7 @@ PROGRAMS = {
     "capability": "--program capability --size 4194304 --strided-size 524288",
     "stencil": "--program stencil --cells 2048",
 }
-CHOICES = ("", "--poll-gap-us 50", "--poll-gap-us 500", "--order shm-first", "--spins 0",
-           "--poll-gap-us 500 --spins 0")  # fmt: skip
+CHOICES = ("", "--poll-gap-us 50", "--poll-gap-us 500", "--spins 0")
 Run = Mapping[str, float]
 
 
@@ -88,14 +87,14 @@ def check(program: str, given: argparse.Namespace) -> dict[str, Any]:
     starts = Starts(program, given)
     names = modes(starts.each, program)
     every = ",".join(names)
-    looked = starts.run([f"--modes {every} --rounds 2 {choice}" for choice in CHOICES], given.looks)
+    looked = starts.run([f"--modes {every} --rounds 1 {choice}" for choice in CHOICES], given.looks)
     best = {}
     for name in names:
         times = [statistics.median(block[name]["seconds"] for block in blocks) for blocks in looked]
         best[name] = times.index(min(times))
     groups = {n: [name for name in names if best[name] == n] for n in set(best.values())}
     numbers = sorted(groups)
-    lines = [f"--modes {','.join(groups[n])} --rounds 2 {CHOICES[n]}" for n in numbers]
+    lines = [f"--modes {','.join(groups[n])} --rounds 1 {CHOICES[n]}" for n in numbers]
     decided = starts.run(lines, given.blocks)
     runs = {name: [block[name] for block in decided[numbers.index(best[name])]] for name in names}
     seconds = {name: [run["seconds"] for run in runs[name]] for name in names}

@@ -65,7 +65,7 @@ def collectives(
         bool,
         opt(
             "--mcoll",
-            "Also compare collectives in which every rank of a node sends to other nodes "
+            "Compare collectives in which every rank of a node sends to other nodes, too "
             "(PiP-MColl; allgather, allreduce). No table names them: a program calls them.",
         ),
     ] = False,

@@ -112,4 +112,4 @@ def test_configuration_names_the_inputs_of_the_program() -> None:
         assert words[0] == f"{show_shape(chosen.size)} cells"
         assert words[1] == f"{chosen.variables} variable{'s' * (chosen.variables > 1)}"
         assert words[2].split(":")[0] == f"{chosen.steps} steps"
-        assert tuple(one["facts"].values()) == chosen.size
+        assert tuple(one["facts"].values()) == (*chosen.size, chosen.variables)

@@ -84,7 +84,8 @@ def test_interrupting_and_going_on(library: object, work: Path) -> None:
     program = ["--", "mpirun", "-np", "2", sys.executable, "p.py"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
-        [*words, "--trials", "40", *program],
+        # So many that none of them is the last one before the signal comes.
+        [*words, "--trials", "400", *program],
         cwd=work,
         env=env,
         stdout=subprocess.PIPE,

@@ -107,9 +107,9 @@ def test_defaults_are_those_of_the_library(collective: str) -> None:
         ("objects=2,radix=4", False),
         ("allgather=rd", True),
         ("allgather=ring,allgather_switch=1024", False),
-        ("allgather_switch=65536,allgather_library_from=65536", False),
-        ("allgather_switch=16384,allgather_library_from=65536", True),
-        ("allgather_library_from=1024", False),  # The switch is at 32 KiB.
+        ("allgather_switch=65536,allgather_mpi_from=65536", False),
+        ("allgather_switch=16384,allgather_mpi_from=65536", True),
+        ("allgather_mpi_from=1024", False),  # The switch is at 32 KiB.
         ("allgather=bruck,overlap=off", False),
         ("overlap=off", True),
         ("allgather=library", True),

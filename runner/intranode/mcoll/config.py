@@ -22,13 +22,13 @@ SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
     "scatter": ("scatter", ("tree", "library"), "algorithm"),
     "allgather-switch": ("allgather_switch", _BYTES, "bytes of a rank from which auto takes ring"),
     "allreduce-switch": ("allreduce_switch", _BYTES, "bytes from which auto takes ring"),
-    "allgather-library-from": (
-        "allgather_library_from",
+    "allgather-mpi-from": (
+        "allgather_mpi_from",
         _BYTES,
         "bytes of a rank from which auto takes the library's own; 0: never",
     ),
-    "allreduce-library-from": (
-        "allreduce_library_from",
+    "allreduce-mpi-from": (
+        "allreduce_mpi_from",
         _BYTES,
         "bytes from which auto takes the library's own; 0: never",
     ),
@@ -57,8 +57,8 @@ class Config:
     scatter: str = "tree"
     allgather_switch: int = 32768
     allreduce_switch: int = 65536
-    allgather_library_from: int = 0
-    allreduce_library_from: int = 0
+    allgather_mpi_from: int = 0
+    allreduce_mpi_from: int = 0
     overlap: bool = True
     chunks: str = "p-way"
     copy: str = "temporary"
@@ -99,7 +99,7 @@ class Config:
         named: str = getattr(self, operation)
         if named != AUTO:
             return named
-        library = getattr(self, f"{operation}_library_from")
+        library = getattr(self, f"{operation}_mpi_from")
         if 0 < library <= size:
             return "library"
         return "ring" if size >= getattr(self, f"{operation}_switch") else "bruck"

@@ -51,7 +51,7 @@ def test_what_fits_a_node() -> None:
 
 
 def test_auto_takes_the_form_of_a_size() -> None:
-    config = Config(allgather_switch=100, allgather_library_from=1000, allreduce_switch=0)
+    config = Config(allgather_switch=100, allgather_mpi_from=1000, allreduce_switch=0)
     assert [config.form("allgather", n) for n in (0, 99, 100, 999, 1000)] == [
         *("bruck", "bruck", "ring", "ring", "library")
     ]

@@ -40,11 +40,11 @@ def start(open_mpi: Library) -> Start:
         (6, "2,3"),
         (6, "turns:3"),
         (8, "2"),
-        (8, "4"),
-        (8, "turns:4"),
+        pytest.param(8, "4", marks=pytest.mark.slow),
+        pytest.param(8, "turns:4", marks=pytest.mark.slow),
         (9, "3"),
-        (12, "3"),
-        (15, "5"),
+        pytest.param(12, "3", marks=pytest.mark.slow),
+        pytest.param(15, "5", marks=pytest.mark.slow),
     ],
 )
 def test_all_algorithms_agree_with_plain_mpi(start: Start, ranks: int, nodes: str) -> None:
@@ -101,7 +101,7 @@ def test_a_loop_verifies_its_data_and_counts(
 
 def test_auto_changes_at_the_switches(start: Start) -> None:
     words = "--sizes 8,64,512 --nodes 2 --times 2 --rounds 1 --allgather-switch 64"
-    done = start(2, "-m", "runner.apps.mcoll", *words.split(), "--allgather-library-from", "512")
+    done = start(2, "-m", "runner.apps.mcoll", *words.split(), "--allgather-mpi-from", "512")
     forms = [cell["form"] for cell in result_of(done)["cells"]]
     assert forms == ["bruck", "ring", "library"]
 

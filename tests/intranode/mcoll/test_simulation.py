@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,9 +17,10 @@ from runner.intranode.mcoll.topology import Topology
 from tests.intranode.mcoll.simulation import Deadlock, Simulation
 
 DICE = random.Random(5)
-SHAPES = [
+SHAPES: list[Any] = [
     *itertools.product(range(1, 6), range(1, 5)),
-    *((7, 3), (8, 2), (9, 8), (13, 3), (16, 3), (19, 1), (27, 2), (31, 1), (32, 8), (40, 3)),
+    *((7, 3), (8, 2), (9, 8), (13, 3), (16, 3), (19, 1), (27, 2), (31, 1), (40, 3)),
+    pytest.param(32, 8, marks=pytest.mark.slow),
 ]
 
 
