@@ -68,6 +68,8 @@ class Capability:
         self._prepare(name)
         daps.barrier()
         if self._origin:
+            # The target may still look for messages when it leaves the barrier.
+            sleep(self._options.sleep_ms / 10000)
             begin = perf_counter()
             self._send() if name == "send" else self._operate(name)
             seconds = perf_counter() - begin
