@@ -37,6 +37,8 @@ PROGRAMS = {
     "stencil": "--program stencil --cells 2048",
 }
 CHOICES = ("", "--poll-gap-us 50", "--poll-gap-us 500", "--spins 0")
+MORE = (*CHOICES, "--poll-gap-us 10", "--poll-gap-us 50 --spins 0", "--poll-gap-us 200 --spins 5")
+"""For a second look at few modes."""
 Run = Mapping[str, float]
 
 
@@ -85,16 +87,17 @@ class Starts:
 def check(program: str, given: argparse.Namespace) -> dict[str, Any]:
     """One program: look at all choices, then run each mode with its best."""
     starts = Starts(program, given)
-    names = modes(starts.each, program)
+    names = given.modes or modes(starts.each, program)
+    choices = MORE if given.modes else CHOICES
     every = ",".join(names)
-    looked = starts.run([f"--modes {every} --rounds 1 {choice}" for choice in CHOICES], given.looks)
+    looked = starts.run([f"--modes {every} --rounds 1 {choice}" for choice in choices], given.looks)
     best = {}
     for name in names:
         times = [statistics.median(block[name]["seconds"] for block in blocks) for blocks in looked]
         best[name] = times.index(min(times))
     groups = {n: [name for name in names if best[name] == n] for n in set(best.values())}
     numbers = sorted(groups)
-    lines = [f"--modes {','.join(groups[n])} --rounds 1 {CHOICES[n]}" for n in numbers]
+    lines = [f"--modes {','.join(groups[n])} --rounds 1 {choices[n]}" for n in numbers]
     decided = starts.run(lines, given.blocks)
     runs = {name: [block[name] for block in decided[numbers.index(best[name])]] for name in names}
     seconds = {name: [run["seconds"] for run in runs[name]] for name in names}
@@ -105,8 +108,8 @@ def check(program: str, given: argparse.Namespace) -> dict[str, Any]:
         row: dict[str, Any] = {"mode": name}
         for part in runs[name][0]:
             row[part] = f"{statistics.median(run[part] for run in runs[name]):.3f}"
-        row["with"] = CHOICES[best[name]] or "defaults"
-        for other in dict.fromkeys(("none", static)):
+        row["with"] = choices[best[name]] or "defaults"
+        for other in dict.fromkeys(one for one in ("none", static) if one in seconds):
             gain = compare(seconds[other], seconds[name]) if name != other else None
             row[f"over {other}"] = (
                 f"{1 + gain.gain:.2f} ({1 + gain.lo:.2f} .. {1 + gain.hi:.2f})" if gain else ""
@@ -114,7 +117,7 @@ def check(program: str, given: argparse.Namespace) -> dict[str, Any]:
         rows.append(row)
     print(
         f"\n{program}: {given.ranks} ranks, {starts.each} on a node; {given.looks} looks at "
-        f"{len(CHOICES)} choices, then {given.blocks} fresh blocks; best static mode: {static}"
+        f"{len(choices)} choices, then {given.blocks} fresh blocks; best static mode: {static}"
     )
     table(rows)
     sys.stdout.flush()
@@ -127,6 +130,7 @@ def main() -> int:
                         help=f"of {', '.join(PROGRAMS)}")  # fmt: skip
     parser.add_argument("--testbed", default="testbed", metavar="NAME")
     parser.add_argument("--ranks", type=int, default=8)
+    parser.add_argument("--modes", nargs="+", metavar="MODE", help="only these, with more choices")
     parser.add_argument("--looks", type=int, default=2)
     parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--seed", type=int, default=1)
