@@ -27,6 +27,7 @@ from autotune.targets.target import Target
 from benchmarks.checks import valid
 from benchmarks.common import options, report, run_benchmark, table
 from benchmarks.program_cells import Cell
+from runner.intranode.mcoll.config import FORMS, LIBRARY
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.types import LaunchSpec
@@ -80,7 +81,8 @@ def own_lines(operation: str, words: str, config: str, ranks_of_node: int) -> li
         forms = [f"--mcoll-config {config}"]
     else:
         objects = ",".join(map(str, sorted({1, ranks_of_node})))
-        forms = [f"--mcoll-config none --forms bruck,ring,rd --compare-objects {objects}"]
+        own = ",".join(form for form in FORMS[operation] if form != LIBRARY)
+        forms = [f"--mcoll-config none --forms {own} --compare-objects {objects}"]
     return [
         Line(f"mcoll{told}", mapping, f"{words} {form}")
         for form in forms

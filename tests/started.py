@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from runner.mpi.hydra import python_variables
 from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
 
@@ -30,11 +31,16 @@ def started(command: Sequence[str], **options: Any) -> subprocess.CompletedProce
 def python_ranks(
     library: Library, ranks: int, words: Sequence[str], more: Sequence[str] = ()
 ) -> subprocess.CompletedProcess[str]:
-    """Python with these words under Open MPI's mpirun; ``more``: options of mpirun."""
-    launch = [library.launcher, "--bind-to", "none", "--oversubscribe"]
-    launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
+    """Python with these words under mpirun of Open MPI or MPICH; ``more``: options of mpirun."""
+    launch, variables = [library.launcher], {}
+    if library.family == "openmpi":
+        launch += ["--bind-to", "none", "--oversubscribe"]
+        launch += ["--mca", "pml", "ob1", "--mca", "btl", "self,sm,vader"]
+    else:
+        variables = python_variables(library, os.environ)
     environment = {
         **os.environ,
+        **variables,
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
         "PYTHONPATH": str(ROOT),

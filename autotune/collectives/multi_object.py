@@ -25,11 +25,13 @@ from autotune.study.evaluator import Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import CONFIRM, SEARCH, WARMUP
 
-OPERATIONS = ("allgather", "allreduce")
-"""Collectives that the micro-benchmark has in this form."""
+FORMS = {
+    "allgather": ("bruck", "ring", "rd"),
+    "allreduce": ("bruck", "scatter-bruck", "ring", "rd"),
+}
+"""Collectives that the micro-benchmark has in this form, and their algorithms."""
 FORM, OBJECTS = "mcoll", "mcoll_objects"
 """Parameters of the micro-benchmark."""
-FORMS = ("bruck", "ring", "rd")
 CHOICE = 4
 """Blocks that choose a form for each size."""
 
@@ -62,17 +64,17 @@ class Rivalry:
     rows: tuple[RivalSize, ...]
 
 
-def rival_parameters() -> tuple[Parameter, ...]:
+def rival_parameters(operation: str) -> tuple[Parameter, ...]:
     """The parameters of a launch that times mcoll."""
-    return Parameter(FORM, FORMS, "arg"), Parameter(OBJECTS, (1,), "arg")
+    return Parameter(FORM, FORMS[operation], "arg"), Parameter(OBJECTS, (1,), "arg")
 
 
-def rival_settings(ranks: int) -> list[Setting]:
+def rival_settings(operation: str, ranks: int) -> list[Setting]:
     """The forms, each with all ranks of a node as senders, and with one.
 
     Recursive doubling is left out where the ranks, and so the nodes, are no power of two.
     """
-    forms = [form for form in FORMS if form != "rd" or ranks & (ranks - 1) == 0]
+    forms = [form for form in FORMS[operation] if form != "rd" or ranks & (ranks - 1) == 0]
     every = [Setting({FORM: form}) for form in forms]
     return every + [Setting({FORM: form, OBJECTS: 1}) for form in forms]
 
@@ -88,7 +90,7 @@ def compare_rivals(
     entries: Sequence[TableEntry],
     table: Setting,
     sizes: Sequence[int],
-    ranks: int,
+    forms: list[Setting],
     pairs: int,
     seed: int,
     limit_s: float | None,
@@ -97,11 +99,11 @@ def compare_rivals(
     """Choose and compare; None if the budget ends before the first look.
 
     ``table``: the setting that loads the proven ``entries``; the default if nothing is proven.
+    ``forms``: those of :func:`rival_settings`.
     Raises WorkError if the default does not run.
     """
     evaluator.budget = budget
     proven = [table] if table != DEFAULT else []
-    forms = rival_settings(ranks)
     choosing = Blocks(evaluator, f"{SEARCH}:rivals", forms, seed, limit_s)
     if not choosing.complete(CHOICE - 1, forms):
         try:

@@ -14,13 +14,12 @@ from autotune.collectives.measurement import (
     search_space,
     target_for,
 )
-from autotune.collectives.multi_object import (
-    OPERATIONS as RIVAL_OPERATIONS,
-)
+from autotune.collectives.multi_object import FORMS as RIVAL_FORMS
 from autotune.collectives.multi_object import (
     Rivalry,
     compare_rivals,
     rival_parameters,
+    rival_settings,
 )
 from autotune.collectives.proof import (
     ProvenTable,
@@ -185,7 +184,7 @@ def _part(
     for warning in found.warnings:
         terms.say(f"  {warning}")
     rivalry = None
-    if terms.multi_object and operation in RIVAL_OPERATIONS:
+    if terms.multi_object and operation in RIVAL_FORMS:
         rivalry, left_s, more = _rivals(operation, target, terms, found.entries, left_s, limit_s)
         launches += more
     program = [sys.executable, "-m", "runner.micro", *micro_program(operation, sizes)]
@@ -213,12 +212,13 @@ def _rivals(
         rules = as_rules(words, space, operation, target.ranks, entries)
         stem = f"{operation}-{target.ranks}-proven"
         loads, table = loading_space(words.loading(rules, target.library, folder(), stem))
-    both = dataclasses.replace(loads, parameters=(*loads.parameters, *rival_parameters()))
+    forms = rival_settings(operation, target.ranks)
+    both = dataclasses.replace(loads, parameters=(*loads.parameters, *rival_parameters(operation)))
     options = {"sizes": list(terms.sizes), "pairs": terms.pairs, "compared": "multi-object"}
     with _session(target_for(target, operation, terms.sizes), both, options, terms) as on:
         budget = _budget(on.evaluator, left_s)
         rivalry = compare_rivals(
-            *(on.evaluator, budget, entries, table, terms.sizes, target.ranks, terms.pairs),
+            *(on.evaluator, budget, entries, table, terms.sizes, forms, terms.pairs),
             *(terms.seed, limit_s, terms.watch),
         )
         left_s, launches = budget.left_s, len(on.evaluator.history.entries)

@@ -56,7 +56,7 @@ def build_parser() -> OptionParser:
         help=f"with which MPI starts: {', '.join(LEVELS)}; default single")  # fmt: skip
     parser.add_argument("--mcoll", metavar="FORM",
         help="time this algorithm of runner.intranode.mcoll instead of MPI's own: auto, bruck, "
-        "ring, rd; for allgather and allreduce")  # fmt: skip
+        "scatter-bruck (allreduce only), ring, rd; for allgather and allreduce")  # fmt: skip
     parser.add_argument("--mcoll-objects", type=positive, default=None, metavar="K",
         help="senders on each node with --mcoll; default all ranks")  # fmt: skip
     return parser

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from runner.apps.common_errors import AppUsageError
 from runner.intranode.mcoll import Collective, Config, MultiObject
-from runner.intranode.mcoll.config import AUTO, FORMS
+from runner.intranode.mcoll.config import AUTO, FORMS, LIBRARY
 from runner.micro.operations import Operation
 
 OPERATIONS = ("allgather", "allreduce")
 """The operations that the library has, of those that are timed with all sizes."""
-WORDS = (AUTO, *(form for form in FORMS if form != "library"))
+WORDS = {name: (AUTO, *(form for form in FORMS[name] if form != LIBRARY)) for name in OPERATIONS}
+"""What ``--mcoll`` may say, by operation."""
 
 
 class Rival:
@@ -22,9 +24,11 @@ class Rival:
     def __init__(self, comm: Any, operation: str, form: str, objects: int) -> None:
         if operation not in OPERATIONS:
             raise AppUsageError(f"--mcoll is for {' and '.join(OPERATIONS)}, not for {operation}")
-        if form not in WORDS:
-            raise AppUsageError(f"--mcoll {form}: expected one of {', '.join(WORDS)}")
-        config = Config(objects=objects, allgather=form, allreduce=form)
+        if form not in WORDS[operation]:
+            raise AppUsageError(
+                f"--mcoll {form}: expected one of {', '.join(WORDS[operation])} for {operation}"
+            )
+        config = replace(Config(objects=objects), **{operation: form})  # type: ignore[arg-type]
         self._made = MultiObject(comm, config)
         self._operation = operation
 

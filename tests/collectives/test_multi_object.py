@@ -11,6 +11,7 @@ import pytest
 from autotune.collective_rules import Rule
 from autotune.collectives.multi_object import (
     FORM,
+    FORMS,
     OBJECTS,
     Rivalry,
     RivalSize,
@@ -20,21 +21,23 @@ from autotune.collectives.multi_object import (
 )
 from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.store import Store
+from runner.intranode.mcoll.config import AUTO
 from runner.micro.multi_object import OPERATIONS, WORDS
 from tests.cli.conftest import Cli, cli  # noqa: F401
 
 
 def test_forms_are_those_of_the_micro_benchmark() -> None:
-    levels = {parameter.name: parameter.levels for parameter in rival_parameters()}
-    assert set(levels[FORM]) < set(WORDS)
-    assert OPERATIONS == ("allgather", "allreduce")
-    for setting in rival_settings(4):
-        assert setting[FORM] in levels[FORM]
-        assert setting.get(OBJECTS, 1) in levels[OBJECTS]
-    assert [form_words(s) for s in rival_settings(6)] == [
+    assert tuple(FORMS) == OPERATIONS
+    for operation in OPERATIONS:
+        levels = {p.name: p.levels for p in rival_parameters(operation)}
+        assert (AUTO, *levels[FORM]) == WORDS[operation]
+        for setting in rival_settings(operation, 4):
+            assert setting[FORM] in levels[FORM]
+            assert setting.get(OBJECTS, 1) in levels[OBJECTS]
+    assert [form_words(s) for s in rival_settings("allgather", 6)] == [
         *("bruck", "ring", "bruck k=1", "ring k=1")
     ]
-    assert "rd" in {s[FORM] for s in rival_settings(8)}
+    assert {"rd", "scatter-bruck"} < {s[FORM] for s in rival_settings("allreduce", 8)}
 
 
 def test_a_comparison_survives_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

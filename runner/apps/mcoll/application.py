@@ -90,7 +90,7 @@ def _print(made: MultiObject, options: Options, measured: list[Measured], right:
     assumed = " assumed" if made.assumed else ""
     print(f"{options.operation}: {topology.nodes}{assumed} nodes of {topology.locals} ranks, "
           f"{options.rounds} rounds")  # fmt: skip
-    print(f"{'bytes':>9}  {'form':>8}  k  radix  {'us':>10}  {'messages':>8} {'theory':>8}  "
+    print(f"{'bytes':>9}  {'form':>13}  k  radix  {'us':>10}  {'messages':>8} {'theory':>8}  "
           f"{'bytes sent':>11} {'theory':>11}")  # fmt: skip
     rows: list[dict[str, Any]] = []
     for one in measured:
@@ -115,7 +115,7 @@ def _print(made: MultiObject, options: Options, measured: list[Measured], right:
             row |= {"messages": one.sent[0], "bytes": one.sent[1]}
             right = right and one.sent == (told.messages, told.bytes)
             words = f"{one.sent[0]:>8.0f} {told.messages:>8}  {one.sent[1]:>11.0f} {told.bytes:>11}"
-        print(f"{cell.size:>9}  {row['form']:>8} {k:>2}  {radix:>5}  {micros:>10.2f}  {words}")
+        print(f"{cell.size:>9}  {row['form']:>13} {k:>2}  {radix:>5}  {micros:>10.2f}  {words}")
         rows.append(row)
     us = statistics.geometric_mean([row["us"] for row in rows])
     result = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import chain, product
 
 from runner.apps.common_errors import AppUsageError
 from runner.apps.common_options import OptionParser, positive
@@ -12,7 +12,6 @@ from runner.intranode import IntranodeError
 from runner.intranode.mcoll import MCOLL, Config
 from runner.intranode.mcoll.config import AUTO, FORMS
 
-OPERATIONS = ("allgather", "allreduce", "scatter")
 _TIMES = 1000
 _BANDS = ((1024, 1), (8192, 10), (131071, 100))
 """Up to so many bytes, a batch has this part of the operations (Ouyang 4.7); else a thousandth."""
@@ -71,13 +70,13 @@ def parse(arguments: list[str]) -> Options:
         "python -m runner.apps.mcoll", "Collectives with several senders on each node."
     )
     add = parser.add_argument
+    known = ", ".join(dict.fromkeys(chain(*FORMS.values())))
     add("--operation", default="allgather", metavar="NAME",
-        help=f"{', '.join(OPERATIONS)}; default allgather")  # fmt: skip
+        help=f"{', '.join(FORMS)}; default allgather")  # fmt: skip
     add("--sizes", type=_numbers, default=(8,), metavar="BYTES,...",
         help="bytes of each rank, or of the vector; default 8")  # fmt: skip
     add("--forms", default=AUTO, metavar="NAME,...",
-        help=f"algorithms: {', '.join(FORMS)}, for scatter tree, library; auto: as configured; "
-        "default auto")  # fmt: skip
+        help=f"algorithms: {known}; auto: as configured; default auto")  # fmt: skip
     add("--compare-objects", type=_numbers, default=(None,), metavar="N,...",
         help="numbers of objects to compare; 0: all; default: as configured")  # fmt: skip
     add("--compare-radix", type=_numbers, default=(None,), metavar="N,...",
@@ -122,11 +121,11 @@ def _numbers(text: str) -> tuple[int, ...]:
 def _cells(given: argparse.Namespace) -> tuple[Cell, ...]:
     """All combinations; the library's own has no objects.  Raises :class:`AppUsageError`."""
     operation, forms = given.operation, given.forms.split(",")
-    if operation not in OPERATIONS:
-        raise AppUsageError(f"--operation {operation}: expected one of {', '.join(OPERATIONS)}")
+    if operation not in FORMS:
+        raise AppUsageError(f"--operation {operation}: expected one of {', '.join(FORMS)}")
     if given.nodes < 0:
         raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more")
-    known = (AUTO, *(("tree", "library") if operation == "scatter" else FORMS))
+    known = (AUTO, *FORMS[operation])
     for form in forms:
         if form not in known:
             raise AppUsageError(

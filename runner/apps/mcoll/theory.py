@@ -11,7 +11,7 @@ from runner.intranode.mcoll.topology import share
 
 @dataclass(frozen=True)
 class Traffic:
-    """Of all nodes together, but ``steps``: those of an object that takes part in all of them."""
+    """Of all nodes together, but ``steps``: messages that wait for each other."""
 
     steps: int
     messages: int
@@ -65,6 +65,11 @@ def allreduce(
         steps = logarithm(nodes, 2)
         return Traffic(steps, nodes * steps * min(objects, count), nodes * steps * size)
     steps, each = _bruck_messages(nodes, radix)
+    if form == "scatter-bruck":
+        steps += nodes > 1
+        scattered = (nodes - 1) * min(nodes, count)
+        chunk = -(-count // nodes) * item
+        return Traffic(steps, scattered + nodes * each, (nodes - 1) * (size + nodes * chunk))
     if not exact:
         return Traffic(steps, nodes * each, nodes * (nodes - 1) * size)
     # A step's message to the node that completes the remainder has R behind F.

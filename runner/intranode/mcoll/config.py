@@ -9,19 +9,30 @@ from runner.intranode.errors import ConfigError
 from runner.intranode.published import Library
 from runner.intranode.switches import OFF, ON
 
-FORMS = ("bruck", "ring", "rd", "library")
-"""Algorithms of allgather and allreduce."""
+LIBRARY = "library"
+"""MPI's own algorithm."""
+FORMS: dict[str, tuple[str, ...]] = {
+    "allgather": ("bruck", "ring", "rd", LIBRARY),
+    "allreduce": ("bruck", "scatter-bruck", "ring", "rd", LIBRARY),
+    "scatter": ("tree", LIBRARY),
+}
+"""The algorithms of each operation."""
 AUTO = "auto"
 _BYTES = (0, 1 << 40)
 
 SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
     "objects": ("objects", (0, 4096), "ranks of a node that send to other nodes; 0: all"),
     "radix": ("radix", (0, 4097), "radix of trees and of Bruck's algorithm; 0: objects + 1"),
-    "allgather": ("allgather", (AUTO, *FORMS), "algorithm"),
-    "allreduce": ("allreduce", (AUTO, *FORMS), "algorithm"),
-    "scatter": ("scatter", ("tree", "library"), "algorithm"),
+    "allgather": ("allgather", (AUTO, *FORMS["allgather"]), "algorithm"),
+    "allreduce": ("allreduce", (AUTO, *FORMS["allreduce"]), "algorithm"),
+    "scatter": ("scatter", FORMS["scatter"], "algorithm"),
     "allgather-switch": ("allgather_switch", _BYTES, "bytes of a rank from which auto takes ring"),
-    "allreduce-switch": ("allreduce_switch", _BYTES, "bytes from which auto takes ring"),
+    "allreduce-switch": ("allreduce_switch", _BYTES, "bytes from which auto takes scatter-bruck"),
+    "allreduce-ring-from": (
+        "allreduce_ring_from",
+        _BYTES,
+        "bytes from which auto takes ring; 0: never",
+    ),
     "allgather-mpi-from": (
         "allgather_mpi_from",
         _BYTES,
@@ -47,7 +58,8 @@ class Config:
     """The configuration of all ranks; raises :class:`ConfigError` for one that cannot be.
 
     :data:`SWITCHES` explains the fields.  Sizes are bytes: of one rank's contribution for
-    allgather, of the vector for allreduce.  The switch points are those of Ouyang 4.7.
+    allgather, of the vector for allreduce.  The switch points to reduce-scatter and to the ring of
+    allgather are those of Ouyang 4.7.
     """
 
     objects: int = 0
@@ -57,6 +69,7 @@ class Config:
     scatter: str = "tree"
     allgather_switch: int = 32768
     allreduce_switch: int = 65536
+    allreduce_ring_from: int = 0
     allgather_mpi_from: int = 0
     allreduce_mpi_from: int = 0
     overlap: bool = True
@@ -99,10 +112,13 @@ class Config:
         named: str = getattr(self, operation)
         if named != AUTO:
             return named
-        library = getattr(self, f"{operation}_mpi_from")
-        if 0 < library <= size:
-            return "library"
-        return "ring" if size >= getattr(self, f"{operation}_switch") else "bruck"
+        if 0 < getattr(self, f"{operation}_mpi_from") <= size:
+            return LIBRARY
+        if size < getattr(self, f"{operation}_switch"):
+            return "bruck"
+        if operation == "allgather" or 0 < self.allreduce_ring_from <= size:
+            return "ring"
+        return "scatter-bruck"
 
 
 MCOLL = Library("mcoll", Config, SWITCHES, "mcoll-config")

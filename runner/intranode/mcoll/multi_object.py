@@ -135,6 +135,7 @@ class MultiObject:
             "bruck": lambda plan: small(plan, count, config.chunks),
             "rd": lambda plan: allreduce.recursive_doubling(plan, count, config.chunks),
             "ring": lambda plan: allreduce.ring(plan, count, config.chunks, config.overlap),
+            "scatter-bruck": lambda plan: allreduce.scatter_bruck(plan, count, config.chunks),
         }
         own = partial(mpi_operation, self.comm, send, recv, name)
         item = send.dtype.itemsize

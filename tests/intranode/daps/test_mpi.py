@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.intranode.test_mpi import Start, start
+from tests.mpis import library_named
+from tests.started import python_ranks
 
 __all__ = ["start"]
 pytestmark = pytest.mark.mpi
@@ -31,6 +33,12 @@ def test_data_are_right_under_any_schedule(
     start: Start, ranks: int, nodes: int, seeds: int
 ) -> None:
     done = start(ranks, "-m", "tests.intranode.daps.schedules", str(nodes), "0", str(seeds))
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_data_are_right_under_mpich() -> None:
+    words = ("-m", "tests.intranode.daps.schedules", "2", "0", "4")
+    done = python_ranks(library_named("mpich"), 2, words)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

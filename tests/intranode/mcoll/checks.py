@@ -21,6 +21,7 @@ from mpi4py import MPI
 
 from runner.apps.mcoll import theory
 from runner.intranode.mcoll import Config, MultiObject
+from runner.intranode.mcoll.config import FORMS
 
 COMM = MPI.COMM_WORLD
 SIZES = (0, 1, 3, 8, 1000, 4099, 100_003)
@@ -48,9 +49,10 @@ def settings(made: MultiObject, dice: random.Random) -> list[Config]:
     return every
 
 
-def forms(made: MultiObject) -> list[str]:
+def forms(made: MultiObject, operation: str) -> list[str]:
     nodes = made.topology.nodes
-    return ["bruck", "ring", "library", *(["rd"] if nodes & (nodes - 1) == 0 else [])]
+    every = FORMS[operation]
+    return [form for form in every if form != "rd" or nodes & (nodes - 1) == 0]
 
 
 def sent_by_all(made: MultiObject, before: Any) -> tuple[int, int]:
@@ -224,15 +226,15 @@ class Checks:
         self.keeps_arrays()
         self.mixed(80)
         config = self.dice.choice(settings(self.made, self.dice))
-        for form in forms(self.made):
+        for form in forms(self.made, "allgather"):
             self.allgather(config, form, LARGE // COMM.size)
+        for form in forms(self.made, "allreduce"):
             self.allreduce(config, form, LARGE)
         for config in settings(self.made, self.dice):
             jobs: list[Any] = []
-            for form in forms(self.made):
-                for size in self.dice.sample(SIZES, 3):
-                    jobs.append((self.allgather, config, form, size))
-                    jobs.append((self.allreduce, config, form, size))
+            for job, name in ((self.allgather, "allgather"), (self.allreduce, "allreduce")):
+                for form in forms(self.made, name):
+                    jobs += [(job, config, form, size) for size in self.dice.sample(SIZES, 3)]
             jobs += [(self.scatter, config, size) for size in self.dice.sample(SIZES[:-1], 3)]
             jobs += [(self.in_node, config, size) for size in self.dice.sample(SIZES[:-1], 2)]
             self.dice.shuffle(jobs)

@@ -51,11 +51,15 @@ def test_what_fits_a_node() -> None:
 
 
 def test_auto_takes_the_form_of_a_size() -> None:
-    config = Config(allgather_switch=100, allgather_mpi_from=1000, allreduce_switch=0)
+    config = Config(allgather_switch=100, allgather_mpi_from=1000)
     assert [config.form("allgather", n) for n in (0, 99, 100, 999, 1000)] == [
         *("bruck", "bruck", "ring", "ring", "library")
     ]
-    assert config.form("allreduce", 0) == "ring"
+    config = Config(allreduce_switch=8, allreduce_ring_from=64, allreduce_mpi_from=512)
+    assert [config.form("allreduce", n) for n in (0, 8, 63, 64, 511, 512)] == [
+        *("bruck", "scatter-bruck", "scatter-bruck", "ring", "ring", "library")
+    ]
+    assert Config(allreduce_switch=0).form("allreduce", 1 << 40) == "scatter-bruck"
     assert Config(allgather="rd").form("allgather", 10**9) == "rd"
     assert Config().form("scatter", 10**9) == "tree"
 

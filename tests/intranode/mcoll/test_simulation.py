@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -69,8 +70,15 @@ def test_allgather_of_any_shape(nodes: int, locals_: int) -> None:
 
 
 def most_steps(done: Simulation) -> int:
-    """Steps of the object with the most of them."""
-    return max(sum(step.kind == "start" for step in plan.steps) for plan in done.plans)
+    """Messages one after the other: between two barriers those of the object with the most."""
+    most: Counter[int] = Counter()
+    for plan in done.plans:
+        barriers, own = 0, Counter[int]()
+        for step in plan.steps:
+            barriers += step.kind == "arrive"
+            own[barriers] += step.kind == "start"
+        most |= own
+    return most.total()
 
 
 @pytest.mark.parametrize(("nodes", "locals_"), SHAPES)
@@ -91,6 +99,9 @@ def test_allreduce_of_any_shape(nodes: int, locals_: int) -> None:
             ),
             "ring": lambda plan, n=count, c=chunks, o=overlap: allreduce.ring(  # type: ignore[misc]
                 plan, n, c, o
+            ),
+            "scatter-bruck": lambda plan, n=count, c=chunks: allreduce.scatter_bruck(  # type: ignore[misc]
+                plan, n, c
             ),
         }
         if power(nodes):
@@ -134,7 +145,7 @@ def test_scatter_of_any_shape(nodes: int, locals_: int) -> None:
         assert (done.messages, done.bytes) == (told.messages, told.bytes)
 
 
-@pytest.mark.parametrize("form", ["collected", "ring", "rd"])
+@pytest.mark.parametrize("form", ["collected", "scatter-bruck", "ring", "rd"])
 @pytest.mark.parametrize("locals_", [1, 3])
 def test_sums_of_floats_have_the_same_bits_everywhere(form: str, locals_: int) -> None:
     nodes, count = 8, 33
@@ -144,6 +155,8 @@ def test_sums_of_floats_have_the_same_bits_everywhere(form: str, locals_: int) -
     def write(plan: Plan) -> None:
         if form == "ring":
             allreduce.ring(plan, count, "p-way", True)
+        elif form == "scatter-bruck":
+            allreduce.scatter_bruck(plan, count, "p-way")
         elif form == "rd":
             allreduce.recursive_doubling(plan, count, "p-way")
         else:
