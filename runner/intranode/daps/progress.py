@@ -132,18 +132,30 @@ def is_early(me: int) -> bool:
 
 @inner
 def help_other(me: int) -> int:
-    """One attempt to make progress for another rank of the node; returns whether it did."""
+    """Look at one other rank of the node, the first that may need it; returns whether it did.
+
+    The search begins at a random one.
+    """
     others = load(me + ME.locals) - 1
     if load(me + ME.steals) == 0 or others == 0 or is_early(me):
         return 0
-    owner = owner_of(me, (load(me + ME.number) + 1 + draw(me, others)) % (others + 1))
-    net, shm = 1, 1
-    if load(me + ME.filter) != 0:
-        # Rule 2: only where a message is likely, or something is left to be sent.
-        net = int(peek(owner + OWNER.net_avail) > 0 or peek(owner + OWNER.unsent) < 0)
-        shm = int(peek(owner + OWNER.shm_avail) > 0)
-    if (net == 0 and shm == 0) or try_hold(me, owner) == 0:
-        return 0
+    first = draw(me, others)
+    for turn in range(others):
+        place = load(me + ME.number) + 1 + (first + turn) % others
+        owner = owner_of(me, place % (others + 1))
+        net, shm = 1, 1
+        if load(me + ME.filter) != 0:
+            # Rule 2: only where a message is likely, or something is left to be sent.
+            net = int(peek(owner + OWNER.net_avail) > 0 or peek(owner + OWNER.unsent) < 0)
+            shm = int(peek(owner + OWNER.shm_avail) > 0)
+        if (net != 0 or shm != 0) and try_hold(me, owner) != 0:
+            return help_held(me, owner, net, shm)
+    return 0
+
+
+@inner
+def help_held(me: int, owner: int, net: int, shm: int) -> int:
+    """Make progress for an owner that is held, in the order that was configured; then let go."""
     moved, shm_first = 0, load(me + ME.order)
     if shm_first != 0 and shm != 0:
         moved = poll_shm(me, owner)
