@@ -200,6 +200,14 @@ def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
     ]
     out.print(table("", columns, rows))
     out.print("ratio: the library's time / that of mcoll; no winner: not decided", markup=False)
+    if found.switches:
+        said = ",".join(f"{name}={value}" for name, value in found.switches.items())
+        out.print(
+            "switches of the fastest forms (not compared as a whole); to publish them:\n"
+            f"  python -m runner.intranode.publish --library mcoll --from {said}",
+            markup=False,
+            soft_wrap=True,
+        )
 
 
 def _print(result: CollectiveResult) -> None:

@@ -11,10 +11,11 @@ import itertools
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from autotune.collectives.measurement import at_size
 from autotune.collectives.proof import at, proof_plan
+from autotune.collectives.switch_points import LIBRARY, switch_points
 from autotune.collectives.tournament import TableEntry
 from autotune.space import DEFAULT, Setting
 from autotune.space.parameter import Parameter
@@ -62,6 +63,8 @@ class Rivalry:
 
     blocks: int
     rows: tuple[RivalSize, ...]
+    switches: dict[str, int] = field(default_factory=dict)
+    """What to publish, so that the library takes the fastest forms (:mod:`.switch_points`)."""
 
 
 def rival_parameters(operation: str) -> tuple[Parameter, ...]:
@@ -87,6 +90,7 @@ def form_words(setting: Setting) -> str:
 def compare_rivals(
     evaluator: Evaluator,
     budget: Budget,
+    operation: str,
     entries: Sequence[TableEntry],
     table: Setting,
     sizes: Sequence[int],
@@ -104,15 +108,17 @@ def compare_rivals(
     """
     evaluator.budget = budget
     proven = [table] if table != DEFAULT else []
-    choosing = Blocks(evaluator, f"{SEARCH}:rivals", forms, seed, limit_s)
-    if not choosing.complete(CHOICE - 1, forms):
+    every = [*proven, *forms]
+    choosing = Blocks(evaluator, f"{SEARCH}:rivals", every, seed, limit_s)
+    if not choosing.complete(CHOICE - 1, every):
         try:
             evaluator.run(DEFAULT, WARMUP)
         except BudgetSpent:
             return None
-    if measure_blocks(choosing, CHOICE, forms, budget, reach=False) < CHOICE:
+    if measure_blocks(choosing, CHOICE, every, budget, reach=False) < CHOICE:
         return None
-    chosen = {size: _fastest(choosing, size) for size in sizes}
+    ratios = {setting: [_ratio(choosing, setting, size) for size in sizes] for setting in every}
+    chosen = {size: min((ratios[s][n], s.key, s) for s in forms)[2] for n, size in enumerate(sizes)}
     live = [*proven, *dict.fromkeys(chosen.values())]
     plan = proof_plan(len(sizes), max(pairs, _fewest(len(sizes))))
     blocks = Blocks(evaluator, f"{CONFIRM}:rivals", live, seed, limit_s)
@@ -139,7 +145,10 @@ def compare_rivals(
              decisions[size], count)
         for size in sizes
     ]  # fmt: skip
-    return Rivalry(count, tuple(rows))
+    times = {(str(s[FORM]), int(s.get(OBJECTS, 0))): ratios[s] for s in forms}
+    ones = [1.0] * len(sizes)
+    times[LIBRARY, 0] = [min(pair) for pair in zip(ones, ratios.get(table, ones), strict=True)]
+    return Rivalry(count, tuple(rows), switch_points(operation, sizes, times))
 
 
 def _fewest(sizes: int) -> int:
@@ -147,13 +156,9 @@ def _fewest(sizes: int) -> int:
     return next(n for n in itertools.count(6) if proof_plan(sizes, n).ranks[-1])
 
 
-def _fastest(blocks: Blocks, size: int) -> Setting:
-    """The form with the least median ratio to the default; one that failed comes last."""
-    figure = at_size(size)
-    return min(
-        blocks.settings,
-        key=lambda s: (blocks.pairs(s, first=CHOICE, figure=figure).median_ratio(), s.key),
-    )
+def _ratio(blocks: Blocks, setting: Setting, size: int) -> float:
+    """The median ratio to the default; infinite if it failed."""
+    return blocks.pairs(setting, first=CHOICE, figure=at_size(size)).median_ratio()
 
 
 def _row(

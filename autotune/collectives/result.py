@@ -139,7 +139,8 @@ def _parse(data: dict[str, Any]) -> CollectiveResult:
 def _rivalry(data: dict[str, Any] | None) -> Rivalry | None:
     if data is None:
         return None
-    return Rivalry(data["blocks"], tuple(RivalSize(**row) for row in data["rows"]))
+    rows = tuple(RivalSize(**row) for row in data["rows"])
+    return Rivalry(data["blocks"], rows, data.get("switches", {}))
 
 
 TABLES = ArtifactStore("collectives", "table of collectives", SCHEMA, _parse)

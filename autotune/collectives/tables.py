@@ -218,7 +218,7 @@ def _rivals(
     with _session(target_for(target, operation, terms.sizes), both, options, terms) as on:
         budget = _budget(on.evaluator, left_s)
         rivalry = compare_rivals(
-            *(on.evaluator, budget, entries, table, terms.sizes, forms, terms.pairs),
+            *(on.evaluator, budget, operation, entries, table, terms.sizes, forms, terms.pairs),
             *(terms.seed, limit_s, terms.watch),
         )
         left_s, launches = budget.left_s, len(on.evaluator.history.entries)

@@ -21,7 +21,8 @@ from autotune.collectives.multi_object import (
 )
 from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.store import Store
-from runner.intranode.mcoll.config import AUTO
+from runner.intranode.mcoll.config import AUTO, MCOLL, Config
+from runner.intranode.publish import main as publish
 from runner.micro.multi_object import OPERATIONS, WORDS
 from tests.cli.conftest import Cli, cli  # noqa: F401
 
@@ -83,6 +84,13 @@ def test_the_command_compares_the_library_with_several_senders(
         else:
             assert row["winner"] == ""
     assert "the library and several senders on each node (mcoll)" in " ".join(done.out.split())
+    # What it says is published as it stands.
+    line = next(line for line in done.out.splitlines() if "intranode.publish" in line)
+    words = [*line.split()[3:], "-o", str(work / "mcoll.json")]
+    assert publish(words) == 0
+    switches = rivalry["switches"]
+    assert {"objects", "allgather_switch", "allgather_mpi_from"} == set(switches)
+    assert Config(**MCOLL.read(work / "mcoll.json")) == Config(**switches)
     # What was measured is not measured again.
     again = cli(*words, "--json", "-")
     assert json.loads(again.out)["parts"] == parts
