@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.intranode.config import CAB, Config
-from runner.intranode.errors import IntranodeError, RankLost, RegionError
+from runner.intranode.errors import IntranodeError, RegionError
 from runner.intranode.node import Node
+from runner.intranode.processes import rank_lost
 from runner.intranode.region import Region, elements
 from runner.intranode.words import (
     ADD_REALS,
@@ -291,7 +292,7 @@ class Cab:
         while self._wait(self._me, place, count, _LOOKS):
             # A rank may have done its part and ended since.
             if (lost := self._node.lost()) and self._wait(self._me, place, count, 1):
-                raise self._lost(lost)
+                raise rank_lost(f"rank {self.rank} of this node", lost)
 
     def _wait_mixed(self, own: Sequence[Request], others: list[Any]) -> None:
         """Wait also for requests of MPI, which are tested now and then."""
@@ -306,16 +307,10 @@ class Cab:
             if MPI.Request.Testall(others) and not left:
                 return
             if lost:
-                raise self._lost(lost)
+                raise rank_lost(f"rank {self.rank} of this node", lost)
             lost = self._node.lost()
             if self._node.get(ME.spins) >= 0:
                 os.sched_yield()
-
-    def _lost(self, ranks: str) -> RankLost:
-        return RankLost(
-            f"rank {self.rank} of this node waits, but these have died: {ranks}; look at their own "
-            "messages, and start the program again"
-        )
 
     def barrier(self) -> None:
         """Wait for all ranks of the node, and help others meanwhile."""

@@ -32,7 +32,8 @@ from runner.intranode.daps.words import (
     ROUNDS,
     STARTED,
 )
-from runner.intranode.errors import ConfigError, IntranodeError, RankLost, RegionError
+from runner.intranode.errors import ConfigError, IntranodeError, RegionError
+from runner.intranode.processes import rank_lost
 from runner.intranode.region import Region
 from runner.native.kernels import load
 from runner.native.memory import Memory
@@ -182,7 +183,7 @@ class Daps:
         """A call that fails while another rank makes this one's progress."""
         while not call(self._me.address, *words, _LOOKS):
             if (lost := self._owners.lost()) and not call(self._me.address, *words, 1):
-                raise self._lost(lost)
+                raise rank_lost(f"rank {self.rank}", lost)
 
     def _answered(self, rank: int, count: int) -> tuple[int, int]:
         return self._owners.done.ctypes.data + 8 * rank, count
@@ -271,13 +272,7 @@ class Daps:
         while self._wait_for(self._me.address, place, count, _LOOKS):
             # A rank may have done its part and ended since.
             if (lost := self._owners.lost()) and self._wait_for(self._me.address, place, count, 1):
-                raise self._lost(lost)
-
-    def _lost(self, ranks: str) -> RankLost:
-        return RankLost(
-            f"rank {self.rank} waits, but these have died: {ranks}; look at their own messages, "
-            "and start the program again"
-        )
+                raise rank_lost(f"rank {self.rank}", lost)
 
     def barrier(self, users: bool = False) -> None:
         """Wait for all ranks, or (``users``) for those that compute, which only they call.
