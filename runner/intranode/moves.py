@@ -1,6 +1,7 @@
 """Compiled copies between regions, and sums: what is done with a chunk.
 
-A chunk is a range of bytes of a region as if it were packed.
+A chunk is a range of bytes of a region as if it were packed.  Sums are of doubles or whole numbers
+of 64 bits, in chunks of whole elements.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from runner.intranode.words import BOUNCE, REGION
+from runner.intranode.words import ADD_REALS, BOUNCE, MOVE, PACK, REGION
 from runner.native.atomic import copy, inner, load, load_real, store, store_real
 
 _WORD = 8
@@ -33,22 +34,24 @@ def move(target: int, source: int, begin: int, end: int, bounce: int) -> None:
     Between two with gaps, blocks are packed to ``bounce`` and unpacked from there.
     """
     if is_whole(target):
-        walk(load(target + REGION.address) + begin, source, begin, end, 1)
+        walk(load(target + REGION.address) + begin, source, begin, end, PACK)
         return
     if is_whole(source):
-        walk(load(source + REGION.address) + begin, target, begin, end, 0)
+        walk(load(source + REGION.address) + begin, target, begin, end, MOVE)
         return
     at = begin
     while at < end:
         stop = min(at + BOUNCE, end)
-        walk(bounce, source, at, stop, 1)
-        walk(bounce, target, at, stop, 0)
+        walk(bounce, source, at, stop, PACK)
+        walk(bounce, target, at, stop, MOVE)
         at = stop
 
 
 @inner
-def walk(buffer: int, region: int, begin: int, end: int, packing: int) -> None:
-    """Copy these bytes of a region to the beginning of a buffer (``packing``) or from there."""
+def walk(buffer: int, region: int, begin: int, end: int, operation: int) -> None:
+    """Copy these bytes of a region to the beginning of a buffer (``PACK``), or copy or add what
+    is there to the region.
+    """
     run = load(region + REGION.run)
     row = begin // run
     inside = begin - row * run
@@ -59,12 +62,13 @@ def walk(buffer: int, region: int, begin: int, end: int, packing: int) -> None:
     i1, i2 = rest % n1, rest // n1
     first = load(region + REGION.address)
     words = run == _WORD and inside == 0 and ((first | s0 | s1 | s2 | buffer) & 7) == 0
+    words = words and (operation == MOVE or operation == PACK)  # noqa: SIM109
     left = end - begin
     while left > 0:
         at = first + i2 * s2 + i1 * s1 + i0 * s0
         if words:
             rows = min(n0 - i0, left // _WORD)
-            if packing != 0:
+            if operation == PACK:
                 _copy_words(buffer, _WORD, at, s0, rows)
             else:
                 _copy_words(at, s0, buffer, _WORD, rows)
@@ -73,10 +77,12 @@ def walk(buffer: int, region: int, begin: int, end: int, packing: int) -> None:
             i0 += rows
         else:
             piece = min(run - inside, left)
-            if packing != 0:
+            if operation == PACK:
                 copy(buffer, at + inside, piece)
-            else:
+            elif operation == MOVE:
                 copy(at + inside, buffer, piece)
+            else:
+                add_to(at + inside, buffer, piece, operation)
             buffer += piece
             left -= piece
             inside = 0
@@ -119,10 +125,9 @@ def _add_word_lanes(typing: Any, target: Any, source: Any) -> Any:
 
 
 @inner
-def add_to(target: int, source: int, begin: int, end: int, reals: bool) -> None:
-    """Add doubles (``reals``) or whole numbers of 64 bits to others; no region has gaps."""
-    a, b = load(target + REGION.address) + begin, load(source + REGION.address) + begin
-    last = a + end - begin
+def add_to(a: int, b: int, size: int, operation: int) -> None:
+    """Add so many bytes of elements at ``b`` to those at ``a``."""
+    last, reals = a + size, operation == ADD_REALS
     while a + _WORD * _LANES <= last:
         if reals:
             _add_real_lanes(a, b)

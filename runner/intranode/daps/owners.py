@@ -28,7 +28,6 @@ from runner.intranode.daps.words import (
 )
 from runner.intranode.errors import ConfigError
 from runner.intranode.processes import Processes
-from runner.intranode.words import REGION
 from runner.native.arena import Arena, ArenaError
 from runner.native.machine_code import address_of
 from runner.native.memory import Memory
@@ -147,9 +146,8 @@ class Owners:
         index[self.locals] = [-1 - number for number in range(len(self.locals))]
         owners = np.array(self.addresses, np.int64)
         polls = np.array([d for one in self.descriptors for d in one], np.int64) | _POLL_IN << 32
-        bounce, scratch = np.zeros(STAGE // 8, np.int64), np.zeros(2 * REGION.size // 8, np.int64)
-        scratch[:] = 1
-        self._knowledge.append((me, index, owners, polls, bounce, scratch))
+        bounce = np.zeros(STAGE // 8, np.int64)
+        self._knowledge.append((me, index, owners, polls, bounce))
         for field, value in (
             (ME.number, self.node.rank),
             (ME.locals, len(self.locals)),
@@ -167,8 +165,6 @@ class Owners:
             (ME.clock_gettime, address_of("clock_gettime")),
             (ME.helper, int(helper)),
             (ME.bounce, bounce.ctypes.data),
-            (ME.to_, scratch.ctypes.data),
-            (ME.from_, scratch.ctypes.data + REGION.size),
         ):
             me.put(me.address + field, value)
         return me
