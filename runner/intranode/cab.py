@@ -127,14 +127,6 @@ class Cab:
         told = self.comm.allgather((array.ctypes.data, array.shape, array.dtype.str))
         return [self.arena.view(*place) for place in told]
 
-    def _region(self, array: Array) -> Region:
-        if array.size and not self.arena.holds(array):
-            raise RegionError(
-                f"an array of shape {array.shape} is not in shared memory: make it with zeros or "
-                "shared_copy"
-            )
-        return Region.of(array)
-
     # Operations on shared memory.
 
     def copy_init(self, target: Array, source: Array) -> Request:
@@ -156,7 +148,7 @@ class Cab:
         return self._work(ADD_REALS if kinds[0] == "reals" else ADD_WORDS, target, source, lock)
 
     def _work(self, operation: int, target: Array, source: Array, lock: int) -> Request:
-        to, of = self._region(target), self._region(source)
+        to, of = (Region.shared(array, self.arena) for array in (target, source))
         if to.size != of.size:
             raise RegionError(f"{of.size} bytes do not fit {to.size} bytes: expected the same size")
         words = {REQUEST.operation: operation, REQUEST.bytes: of.size, REQUEST.lock: lock}
@@ -187,14 +179,14 @@ class Cab:
 
     def send_init(self, array: Array, dest: int, tag: int = 0) -> Request:
         """Prepare to send; it is over when the receiver has the data."""
-        region = self._region(array)
+        region = Region.shared(array, self.arena)
         words = {REQUEST.peer: self._known(dest), REQUEST.tag: tag, REQUEST.bytes: region.size}
         words |= _words(REQUEST.address, region)
         return Request(SENT, words, [array], f"a message to rank {dest}")
 
     def recv_init(self, array: Array, source: int, tag: int = 0) -> Request:
         """Prepare to receive a message of the same size in bytes; the receiver copies it."""
-        region = self._region(array)
+        region = Region.shared(array, self.arena)
         words = {REQUEST.peer: self._known(source), REQUEST.tag: tag, REQUEST.bytes: region.size}
         words |= _words(REQUEST.target, region) | self._between(0 if region.whole else region.size)
         return Request(MATCH, words, [array], f"a message from rank {source}")

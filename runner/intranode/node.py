@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from runner.cpus import memory_domain
 from runner.intranode.config import STRATEGIES, Config
 from runner.intranode.processes import Processes
+from runner.intranode.switches import spins
 from runner.intranode.words import BOARD, BOUNCE, CHANNEL_SIZE, ME, SEAT
 from runner.native.arena import Arena
 from runner.native.machine_code import address_of
@@ -87,9 +88,6 @@ class Node:
         near = [self.seat(n) for n in others if domains[n] == domains[self.rank]]
         far = [self.seat(n) for n in others if domains[n] != domains[self.rank]]
         self._near, self._far = np.array(near, np.int64), np.array(far, np.int64)
-        wait = config.waiting
-        if wait == "auto":
-            wait = "yield" if crowded(1, self._masks) else "spin"
         for field, value in (
             (ME.near, self._near.ctypes.data),
             (ME.nears, len(near)),
@@ -108,7 +106,7 @@ class Node:
             (ME.medium, config.chunk_medium),
             (ME.large, config.chunk_large),
             (ME.descending, config.access == "lo-to-hi"),
-            (ME.spins, config.spins if wait == "yield" else -1),
+            (ME.spins, spins(config, crowded(1, self._masks))),
             (ME.dice, (config.seed << 20) + 7919 * (self.rank + 1)),
         ):
             self.put(field, int(value))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from runner.intranode.daps.config import DAPS, Config
 from runner.intranode.daps.owners import Owners
+from runner.intranode.daps.sockets import agree
 from runner.intranode.daps.window import Window, told
 from runner.intranode.daps.words import (
     BEAT,
@@ -35,6 +36,7 @@ from runner.intranode.daps.words import (
 from runner.intranode.errors import ConfigError, IntranodeError, RegionError
 from runner.intranode.processes import rank_lost
 from runner.intranode.region import Region
+from runner.intranode.switches import spins
 from runner.native.kernels import load
 from runner.native.memory import Memory
 
@@ -113,12 +115,7 @@ class Daps:
 
     def region(self, array: Array) -> Region:
         """The elements of a shared array; raises :class:`RegionError` for another one."""
-        if array.size and not self.arena.holds(array):
-            raise RegionError(
-                f"an array of shape {array.shape} is not in shared memory: make it with zeros or "
-                "shared_copy"
-            )
-        return Region.of(array)
+        return Region.shared(array, self.arena)
 
     def known(self, rank: int) -> int:
         """The rank; raises :class:`IntranodeError` if there is none with this number."""
@@ -138,11 +135,9 @@ class Daps:
             self.region(array)
         except RegionError as error:
             problem = str(error)
-        everyone = self.comm.allgather((problem, told(array)))
-        if found := next(filter(None, (one for one, _ in everyone)), ""):
-            raise RegionError(found)
+        agree(self.comm, problem, RegionError)
         self._expect(self._me.address, int(array.nbytes > 0))
-        window = Window(self, [one for _, one in everyone])
+        window = Window(self, self.comm.allgather(told(array)))
         self.barrier()
         return window
 
@@ -363,20 +358,19 @@ class Daps:
                 place = owners.cores()
         except ConfigError as error:
             problem = str(error)
-        if found := next(filter(None, self.comm.allgather(problem)), ""):
+        try:
+            agree(self.comm, problem, ConfigError)
+        except ConfigError:
             self._start_thread(self._dedicated)
-            raise ConfigError(found)
+            raise
         self.config = config
         self.users = sorted(r for ranks in by_node for r in ranks[: len(ranks) - apart])
         owners.beats[ROUNDS:] = 0
         self._epochs[1] = 0
         threads = 2 if config.progress == "thread" else 1
-        wait = config.waiting
-        if wait == "auto":
-            wait = "yield" if owners.crowded(threads) else "spin"
-        yields = config.spins if wait == "yield" else -1
+        yields = spins(config, owners.crowded(threads))
         steals = config.progress == "dynamic" or (config.progress == "ghosts" and self.ghost)
-        for me, spins in (
+        for me, looks in (
             (self._me, yields),
             (self._helper, config.spins if config.thread_place == "shared" else -1),
         ):
@@ -384,7 +378,7 @@ class Daps:
                 (ME.steals, int(steals)),
                 (ME.order, int(config.order == "shm-first")),
                 (ME.filter, int(config.filter)),
-                (ME.spins, spins),
+                (ME.spins, looks),
                 (ME.dice, (config.seed << 20) + 7919 * (self.rank + 1)),
             ):
                 self._put(me, field, value)

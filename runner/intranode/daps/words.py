@@ -87,7 +87,7 @@ REQUEST = record(
 ME = record(
     """number locals remotes ranks owner owners polls index
     recv send poll errno yield_ clock_gettime
-    steals order filter gap0 gap spins eager
+    steals order filter gap spins
     dice stolen helper bounce time0 time1 next
     | stop""",
     "Me",
