@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from runner.intranode.moves import add_to, move, walk
+from runner.intranode.moves import add_to, move, put_in
 
 FUNCTIONS = {
     "move_part": "void(int64, int64, int64, int64, int64)",
     "add_part": "void(int64, int64, int64, int64)",
-    "walk_part": "void(int64, int64, int64, int64, int64)",
+    "put_part": "void(int64, int64, int64, int64, int64)",
 }
 
 
@@ -19,5 +19,5 @@ def add_part(target: int, source: int, size: int, operation: int) -> None:
     add_to(target, source, size, operation)
 
 
-def walk_part(buffer: int, region: int, begin: int, end: int, operation: int) -> None:
-    walk(buffer, region, begin, end, operation)
+def put_part(buffer: int, region: int, begin: int, end: int, operation: int) -> None:
+    put_in(buffer, region, begin, end, operation)

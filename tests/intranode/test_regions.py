@@ -97,9 +97,9 @@ def test_parts_of_a_sum_with_gaps_are_the_sum(
     target[...] = 3
     size, chunk = source.nbytes, 8 * data.draw(st.integers(50, 6400))
     to, of, operation = words(target), source.ctypes.data, OPERATIONS[elements(source)]
-    walk = load("tests.intranode.move_kernel").function("walk_part")
+    put = load("tests.intranode.move_kernel").function("put_part")
     for begin in data.draw(st.permutations(range(0, size, chunk))):
-        walk(of + begin, to.ctypes.data, begin, min(begin + chunk, size), operation)
+        put(of + begin, to.ctypes.data, begin, min(begin + chunk, size), operation)
     assert np.array_equal(target, source + 3)
     if target.base is not None:
         assert target.base.sum() == target.sum()

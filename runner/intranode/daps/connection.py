@@ -20,8 +20,8 @@ from runner.intranode.daps.words import (
     RING,
     STAGE,
 )
-from runner.intranode.moves import is_whole, walk
-from runner.intranode.words import MOVE, PACK, REGION
+from runner.intranode.moves import is_whole, pack, put_in
+from runner.intranode.words import MOVE, REGION
 from runner.native.atomic import (
     add,
     call_varied_6,
@@ -124,7 +124,7 @@ def take_data(me: int, owner: int, link: int, socket: int, size: int) -> int:
     store(link + LINK.body, body)
     if body == size or body - begin == STAGE:
         if action != DROP:
-            walk(stage, region, begin, body, action)
+            put_in(stage, region, begin, body, action)
         store(link + LINK.moved, body)
     return got
 
@@ -163,7 +163,7 @@ def send_data(me: int, owner: int, link: int, socket: int, parcel: int, size: in
     stage, end = load(link + LINK.out_stage), load(link + LINK.packed)
     if at == end:
         end = min(at + STAGE, size)
-        walk(stage, region, at, end, PACK)
+        pack(stage, region, at, end)
         store(link + LINK.packed, end)
     # Parts begin with multiples of the buffer's size.
     begin = (at // STAGE) * STAGE

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from runner.intranode.daps.words import ME, STAGE
-from runner.intranode.moves import is_whole, move, walk
-from runner.intranode.words import PACK, REGION
+from runner.intranode.moves import is_whole, move, pack, put_in
+from runner.intranode.words import REGION
 from runner.native.atomic import inner, load
 
 
@@ -19,11 +19,11 @@ def move_all(me: int, target: int, source: int, size: int) -> None:
 def add_all(me: int, target: int, source: int, size: int, operation: int) -> None:
     """Add a region to another one of the same size; all gaps are multiples of 8."""
     if is_whole(source):
-        walk(load(source + REGION.address), target, 0, size, operation)
+        put_in(load(source + REGION.address), target, 0, size, operation)
         return
     at, bounce = 0, load(me + ME.bounce)
     while at < size:
         stop = min(at + STAGE, size)
-        walk(bounce, source, at, stop, PACK)
-        walk(bounce, target, at, stop, operation)
+        pack(bounce, source, at, stop)
+        put_in(bounce, target, at, stop, operation)
         at = stop
