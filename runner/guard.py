@@ -137,6 +137,12 @@ def stat_fields(pid: int) -> tuple[str, list[str]] | None:
     return text[start + 1 : end], text[end + 2 :].split()
 
 
+def start_of(pid: int) -> int | None:
+    """When a process started, in ticks after boot; None if it has ended, as a zombie has."""
+    found = stat_fields(pid)
+    return None if found is None or found[1][0] in "ZX" else int(found[1][19])
+
+
 def process_time(pid: int) -> ProcessTime | None:
     """CPU time of one process, or None if there is no such process."""
     found = stat_fields(pid)

@@ -1,16 +1,21 @@
-"""Shared parts of the programs whose messages are stolen in chunks: options, and lost ranks."""
+"""Shared parts of the programs whose ranks share memory: options, start, sweeps, lost ranks."""
 
 from __future__ import annotations
 
+import random
 import sys
 from argparse import Namespace
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from runner import intranode
 from runner.apps.common_errors import AppUsageError
+from runner.apps.common_mpi import Helpful, agree, helped
 from runner.apps.common_options import changed, meaningless
+
+Given = TypeVar("Given", bound=Helpful)
+Cell = TypeVar("Cell")
 
 
 def config_of(given: Namespace, chunked: Sequence[str]) -> tuple[Namespace, intranode.Config, str]:
@@ -38,6 +43,28 @@ def config_of(given: Namespace, chunked: Sequence[str]) -> tuple[Namespace, intr
 
 def _with(given: Namespace, steal: str | None) -> Namespace:
     return Namespace(**{**vars(given), "steal": steal})
+
+
+def run_program(
+    comm: Any, name: str, parse: Callable[[], Given], run: Callable[[Any, Given], int]
+) -> int:
+    """A program on one rank: the help, or what ``run`` does; returns the exit code.
+
+    Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
+    """
+    options = agree(comm, parse)
+    if helped(comm, options):
+        return 0
+    with ending_if_lost(comm, name):
+        return run(comm, options)
+
+
+def sweep(cells: Sequence[Cell], rounds: int, seed: int) -> Iterator[tuple[int, Cell]]:
+    """All cells in random order, round by round; round 0 warms up."""
+    order = random.Random(seed)
+    for number in range(rounds + 1):
+        for cell in order.sample(cells, len(cells)):
+            yield number, cell
 
 
 @contextmanager

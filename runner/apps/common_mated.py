@@ -39,13 +39,6 @@ class Threaded(Protocol):
     def thread_level(self) -> str: ...
 
 
-class Helpful(Protocol):
-    """Options that may ask for a text instead of a run."""
-
-    @property
-    def help(self) -> str | None: ...
-
-
 def level_of(parse: Callable[[list[str]], Threaded], arguments: list[str]) -> str:
     """The thread level for a command line; a wrong command line is reported once MPI runs."""
     try:
@@ -103,13 +96,6 @@ def told(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
         yield
     except kind as error:
         raise AppUsageError(str(error)) from None
-
-
-def helped(comm: Any, options: Helpful) -> bool:
-    """Print the help on rank 0 if it was asked for; returns whether it was."""
-    if options.help is not None and comm.rank == 0:
-        print(options.help, flush=True)
-    return options.help is not None
 
 
 def largest(comm: Any, value: float) -> float:

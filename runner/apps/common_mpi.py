@@ -10,7 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from runner.apps.common_errors import AppError
 from runner.closed_output import drop_output
@@ -18,6 +18,13 @@ from runner.errors import RunnerError
 from runner.workers.thread_level import require_level
 
 T = TypeVar("T")
+
+
+class Helpful(Protocol):
+    """Options that may ask for a text instead of a run."""
+
+    @property
+    def help(self) -> str | None: ...
 
 
 def single_threaded_blas() -> None:
@@ -59,6 +66,13 @@ def agree(comm: Any, action: Callable[[], T]) -> T:
         agreed.exit_code = code
         raise agreed
     return outcome
+
+
+def helped(comm: Any, options: Helpful) -> bool:
+    """Print the help on rank 0 if it was asked for; returns whether it was."""
+    if options.help is not None and comm.rank == 0:
+        print(options.help, flush=True)
+    return options.help is not None
 
 
 def require_funneled(variant: str) -> None:

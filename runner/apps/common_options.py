@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterable
-from typing import NoReturn
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from runner.apps.common_errors import AppUsageError
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+Options = TypeVar("Options", bound="DataclassInstance")
 
 
 class OptionParser(argparse.ArgumentParser):
@@ -18,6 +24,14 @@ class OptionParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         raise AppUsageError(f"{message} (--help lists the options)")
+
+    def record(self, kind: type[Options], given: argparse.Namespace, **values: Any) -> Options:
+        """The options of a run: fields that are not in ``values`` are those of the command line.
+
+        Its field ``help`` is the text to print, or None.
+        """
+        told = {**vars(given), "help": self.format_help() if given.help else None, **values}
+        return kind(**{field.name: told[field.name] for field in fields(kind)})
 
 
 def positive(text: str) -> int:

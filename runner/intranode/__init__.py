@@ -7,14 +7,7 @@ library steal some of them.  docs/reference/intranode.md describes the model and
 from __future__ import annotations
 
 from runner.intranode.cab import Cab, Chunks, Request
-from runner.intranode.config import (
-    ACCESSES,
-    CAB,
-    STRATEGIES,
-    WAITS,
-    Config,
-    add_arguments,
-)
+from runner.intranode.config import ACCESSES, CAB, STRATEGIES, Config, add_arguments
 from runner.intranode.errors import ConfigError, IntranodeError, RankLost, RegionError
 from runner.intranode.region import Region
 from runner.intranode.saturation import saturation_number
@@ -23,7 +16,6 @@ __all__ = [
     "ACCESSES",
     "CAB",
     "STRATEGIES",
-    "WAITS",
     "Cab",
     "Chunks",
     "Config",

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.intranode.config import CAB, Config
-from runner.intranode.errors import IntranodeError, RankLost, RegionError
+from runner.intranode.errors import IntranodeError, RegionError
 from runner.intranode.node import Node
+from runner.intranode.processes import rank_lost
 from runner.intranode.region import Region, elements
 from runner.intranode.words import (
     ADD_REALS,
@@ -126,14 +127,6 @@ class Cab:
         told = self.comm.allgather((array.ctypes.data, array.shape, array.dtype.str))
         return [self.arena.view(*place) for place in told]
 
-    def _region(self, array: Array) -> Region:
-        if array.size and not self.arena.holds(array):
-            raise RegionError(
-                f"an array of shape {array.shape} is not in shared memory: make it with zeros or "
-                "shared_copy"
-            )
-        return Region.of(array)
-
     # Operations on shared memory.
 
     def copy_init(self, target: Array, source: Array) -> Request:
@@ -155,7 +148,7 @@ class Cab:
         return self._work(ADD_REALS if kinds[0] == "reals" else ADD_WORDS, target, source, lock)
 
     def _work(self, operation: int, target: Array, source: Array, lock: int) -> Request:
-        to, of = self._region(target), self._region(source)
+        to, of = (Region.shared(array, self.arena) for array in (target, source))
         if to.size != of.size:
             raise RegionError(f"{of.size} bytes do not fit {to.size} bytes: expected the same size")
         words = {REQUEST.operation: operation, REQUEST.bytes: of.size, REQUEST.lock: lock}
@@ -186,14 +179,14 @@ class Cab:
 
     def send_init(self, array: Array, dest: int, tag: int = 0) -> Request:
         """Prepare to send; it is over when the receiver has the data."""
-        region = self._region(array)
+        region = Region.shared(array, self.arena)
         words = {REQUEST.peer: self._known(dest), REQUEST.tag: tag, REQUEST.bytes: region.size}
         words |= _words(REQUEST.address, region)
         return Request(SENT, words, [array], f"a message to rank {dest}")
 
     def recv_init(self, array: Array, source: int, tag: int = 0) -> Request:
         """Prepare to receive a message of the same size in bytes; the receiver copies it."""
-        region = self._region(array)
+        region = Region.shared(array, self.arena)
         words = {REQUEST.peer: self._known(source), REQUEST.tag: tag, REQUEST.bytes: region.size}
         words |= _words(REQUEST.target, region) | self._between(0 if region.whole else region.size)
         return Request(MATCH, words, [array], f"a message from rank {source}")
@@ -291,7 +284,7 @@ class Cab:
         while self._wait(self._me, place, count, _LOOKS):
             # A rank may have done its part and ended since.
             if (lost := self._node.lost()) and self._wait(self._me, place, count, 1):
-                raise self._lost(lost)
+                raise rank_lost(f"rank {self.rank} of this node", lost)
 
     def _wait_mixed(self, own: Sequence[Request], others: list[Any]) -> None:
         """Wait also for requests of MPI, which are tested now and then."""
@@ -306,16 +299,10 @@ class Cab:
             if MPI.Request.Testall(others) and not left:
                 return
             if lost:
-                raise self._lost(lost)
+                raise rank_lost(f"rank {self.rank} of this node", lost)
             lost = self._node.lost()
             if self._node.get(ME.spins) >= 0:
                 os.sched_yield()
-
-    def _lost(self, ranks: str) -> RankLost:
-        return RankLost(
-            f"rank {self.rank} of this node waits, but these have died: {ranks}; look at their own "
-            "messages, and start the program again"
-        )
 
     def barrier(self) -> None:
         """Wait for all ranks of the node, and help others meanwhile."""

@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from runner.intranode import switches
 from runner.intranode.errors import ConfigError
 from runner.intranode.published import Library
-from runner.intranode.switches import OFF, ON
+from runner.intranode.switches import OFF, ON, WAITS
 
 STRATEGIES = ("localized", "mixed", "throughput")
 ACCESSES = ("random", "lo-to-hi", "hi-to-lo")
-WAITS = ("auto", "spin", "yield")
 _BYTES, _CHUNK = (0, 1 << 40), (64, 1 << 30)
 _CHUNK_OF = 64
 """Chunks are a multiple of this."""
 
-SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
+SWITCHES: switches.Table = {
     "steal": ("steal", (ON, OFF), "whether messages are cut, and others are helped"),
     "steal-strategy": ("strategy", STRATEGIES, "from whom a waiting rank steals"),
     "saturation": ("saturation", (1, 4096), "ranks that saturate the memory of a domain"),

@@ -1,19 +1,22 @@
 """Compiled copies between regions, and sums: what is done with a chunk.
 
-A chunk is a range of bytes of a region as if it were packed.
+A chunk is a range of bytes of a region as if it were packed.  Sums are of doubles or whole numbers
+of 64 bits, in chunks of whole elements.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.extending import intrinsic
 
-from runner.intranode.words import BOUNCE, REGION
+from runner.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE, MOVE, PACK, REGION
 from runner.native.atomic import copy, inner, load, load_real, store, store_real
 
+Walk = Callable[[int, int, int, int], None]
 _WORD = 8
 _LANES = 8
 """Elements that are added by one operation; the compiler finds no vectors by itself here."""
@@ -24,69 +27,6 @@ def is_whole(region: int) -> bool:
     """Whether the region has no gaps."""
     rows = load(region + REGION.n0) * load(region + REGION.n1) * load(region + REGION.n2)
     return rows == 1
-
-
-@inner
-def move(target: int, source: int, begin: int, end: int, bounce: int) -> None:
-    """Copy bytes ``begin`` to ``end`` (excluded) of a region to another one of the same size.
-
-    Between two with gaps, blocks are packed to ``bounce`` and unpacked from there.
-    """
-    if is_whole(target):
-        walk(load(target + REGION.address) + begin, source, begin, end, 1)
-        return
-    if is_whole(source):
-        walk(load(source + REGION.address) + begin, target, begin, end, 0)
-        return
-    at = begin
-    while at < end:
-        stop = min(at + BOUNCE, end)
-        walk(bounce, source, at, stop, 1)
-        walk(bounce, target, at, stop, 0)
-        at = stop
-
-
-@inner
-def walk(buffer: int, region: int, begin: int, end: int, packing: int) -> None:
-    """Copy these bytes of a region to the beginning of a buffer (``packing``) or from there."""
-    run = load(region + REGION.run)
-    row = begin // run
-    inside = begin - row * run
-    n0, s0 = load(region + REGION.n0), load(region + REGION.s0)
-    n1, s1 = load(region + REGION.n1), load(region + REGION.s1)
-    s2 = load(region + REGION.s2)
-    i0, rest = row % n0, row // n0
-    i1, i2 = rest % n1, rest // n1
-    first = load(region + REGION.address)
-    words = run == _WORD and inside == 0 and ((first | s0 | s1 | s2 | buffer) & 7) == 0
-    left = end - begin
-    while left > 0:
-        at = first + i2 * s2 + i1 * s1 + i0 * s0
-        if words:
-            rows = min(n0 - i0, left // _WORD)
-            if packing != 0:
-                _copy_words(buffer, _WORD, at, s0, rows)
-            else:
-                _copy_words(at, s0, buffer, _WORD, rows)
-            buffer += _WORD * rows
-            left -= _WORD * rows
-            i0 += rows
-        else:
-            piece = min(run - inside, left)
-            if packing != 0:
-                copy(buffer, at + inside, piece)
-            else:
-                copy(at + inside, buffer, piece)
-            buffer += piece
-            left -= piece
-            inside = 0
-            i0 += 1
-        if i0 == n0:
-            i0 = 0
-            i1 += 1
-            if i1 == n1:
-                i1 = 0
-                i2 += 1
 
 
 @inner
@@ -119,10 +59,9 @@ def _add_word_lanes(typing: Any, target: Any, source: Any) -> Any:
 
 
 @inner
-def add_to(target: int, source: int, begin: int, end: int, reals: bool) -> None:
-    """Add doubles (``reals``) or whole numbers of 64 bits to others; no region has gaps."""
-    a, b = load(target + REGION.address) + begin, load(source + REGION.address) + begin
-    last = a + end - begin
+def add_to(a: int, b: int, size: int, operation: int) -> None:
+    """Add so many bytes of elements at ``b`` to those at ``a``."""
+    last, reals = a + size, operation == ADD_REALS
     while a + _WORD * _LANES <= last:
         if reals:
             _add_real_lanes(a, b)
@@ -137,6 +76,93 @@ def add_to(target: int, source: int, begin: int, end: int, reals: bool) -> None:
             store(a, load(a) + load(b))
         a += _WORD
         b += _WORD
+
+
+def _walk(operation: int) -> Walk:
+    """The walk over a region for one operation, compiled by itself: it decides nothing for a row.
+
+    ``PACK`` copies bytes of the region to the beginning of a buffer; others copy or add from there.
+    """
+
+    @inner
+    def walk(buffer: int, region: int, begin: int, end: int) -> None:
+        run = load(region + REGION.run)
+        row = begin // run
+        inside = begin - row * run
+        n0, s0 = load(region + REGION.n0), load(region + REGION.s0)
+        n1, s1 = load(region + REGION.n1), load(region + REGION.s1)
+        s2 = load(region + REGION.s2)
+        i0, rest = row % n0, row // n0
+        i1, i2 = rest % n1, rest // n1
+        first = load(region + REGION.address)
+        words = run == _WORD and inside == 0 and ((first | s0 | s1 | s2 | buffer) & 7) == 0
+        words = words and (operation == MOVE or operation == PACK)  # noqa: SIM109
+        left = end - begin
+        while left > 0:
+            at = first + i2 * s2 + i1 * s1 + i0 * s0
+            if words:
+                rows = min(n0 - i0, left // _WORD)
+                if operation == PACK:
+                    _copy_words(buffer, _WORD, at, s0, rows)
+                else:
+                    _copy_words(at, s0, buffer, _WORD, rows)
+                buffer += _WORD * rows
+                left -= _WORD * rows
+                i0 += rows
+            else:
+                piece = min(run - inside, left)
+                if operation == PACK:
+                    copy(buffer, at + inside, piece)
+                elif operation == MOVE:
+                    copy(at + inside, buffer, piece)
+                else:
+                    add_to(at + inside, buffer, piece, operation)
+                buffer += piece
+                left -= piece
+                inside = 0
+                i0 += 1
+            if i0 == n0:
+                i0 = 0
+                i1 += 1
+                if i1 == n1:
+                    i1 = 0
+                    i2 += 1
+
+    return walk
+
+
+pack, unpack, _add_reals, _add_words = map(_walk, (PACK, MOVE, ADD_REALS, ADD_WORDS))
+
+
+@inner
+def put_in(buffer: int, region: int, begin: int, end: int, operation: int) -> None:
+    """Copy or add what is at the beginning of a buffer to these bytes of a region."""
+    if operation == MOVE:
+        unpack(buffer, region, begin, end)
+    elif operation == ADD_REALS:
+        _add_reals(buffer, region, begin, end)
+    else:
+        _add_words(buffer, region, begin, end)
+
+
+@inner
+def move(target: int, source: int, begin: int, end: int, bounce: int) -> None:
+    """Copy bytes ``begin`` to ``end`` (excluded) of a region to another one of the same size.
+
+    Between two with gaps, blocks are packed to ``bounce`` and unpacked from there.
+    """
+    if is_whole(target):
+        pack(load(target + REGION.address) + begin, source, begin, end)
+        return
+    if is_whole(source):
+        unpack(load(source + REGION.address) + begin, target, begin, end)
+        return
+    at = begin
+    while at < end:
+        stop = min(at + BOUNCE, end)
+        pack(bounce, source, at, stop)
+        unpack(bounce, target, at, stop)
+        at = stop
 
 
 def copy_over(target: int, source: int, size: int, chunk: int, times: int) -> None:

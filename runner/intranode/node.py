@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from runner.cpus import memory_domain
-from runner.guard import stat_fields
 from runner.intranode.config import STRATEGIES, Config
+from runner.intranode.processes import Processes
+from runner.intranode.switches import spins
 from runner.intranode.words import BOARD, BOUNCE, CHANNEL_SIZE, ME, SEAT
 from runner.native.arena import Arena
 from runner.native.machine_code import address_of
 from runner.native.memory import Memory
 from runner.workers.affinity import CpuSet, cpu_mask, crowded
-
-_CHECK_S = 0.05
-"""Seconds between two looks at the processes of the other ranks."""
-_GONE = "ZX"
-"""States of a process that has ended."""
 
 
 class Node:
@@ -45,17 +39,12 @@ class Node:
         self.me = self._me.address
         """The address of this rank's record."""
         mask = cpu_mask()
-        fields = stat_fields(os.getpid())
-        born = int(fields[1][19]) if fields else 0
-        everyone = self.comm.allgather(
-            (os.getpid(), born, self._seat.ctypes.data, mask, memory_domain(mask))
-        )
+        everyone = self.comm.allgather((self._seat.ctypes.data, mask, memory_domain(mask)))
         board = self.comm.bcast(self._board.ctypes.data)
-        self._processes = [(pid, start) for pid, start, *_ in everyone]
-        self._addresses = np.array([seat for _, _, seat, *_ in everyone], np.int64)
-        self._masks: list[CpuSet] = [mask for *_, mask, _ in everyone]
-        self._domains: list[int] = [domain for *_, domain in everyone]
-        self._checked = 0.0
+        self._processes = Processes(self.comm, f"rank {self.rank}")
+        self._addresses = np.array([seat for seat, _, _ in everyone], np.int64)
+        self._masks: list[CpuSet] = [mask for _, mask, _ in everyone]
+        self._domains: list[int] = [domain for _, _, domain in everyone]
         self._seat[SEAT.active >> 3] = 1
         self._seat[SEAT.channels >> 3] = self._channels.ctypes.data
         bounce = self._bounce.ctypes.data
@@ -99,9 +88,6 @@ class Node:
         near = [self.seat(n) for n in others if domains[n] == domains[self.rank]]
         far = [self.seat(n) for n in others if domains[n] != domains[self.rank]]
         self._near, self._far = np.array(near, np.int64), np.array(far, np.int64)
-        wait = config.waiting
-        if wait == "auto":
-            wait = "yield" if crowded(1, self._masks) else "spin"
         for field, value in (
             (ME.near, self._near.ctypes.data),
             (ME.nears, len(near)),
@@ -120,28 +106,16 @@ class Node:
             (ME.medium, config.chunk_medium),
             (ME.large, config.chunk_large),
             (ME.descending, config.access == "lo-to-hi"),
-            (ME.spins, config.spins if wait == "yield" else -1),
+            (ME.spins, spins(config, crowded(1, self._masks))),
             (ME.dice, (config.seed << 20) + 7919 * (self.rank + 1)),
         ):
             self.put(field, int(value))
 
     def lost(self) -> str:
         """The ranks of this node that have died, in words; it looks now and then only."""
-        now = monotonic()
-        if now - self._checked < _CHECK_S:
-            return ""
-        self._checked = now
-        others = [n for n in range(self.size) if n != self.rank]
-        gone = [n for n in others if not _alive(*self._processes[n])]
-        return ", ".join(f"rank {n} (process {self._processes[n][0]})" for n in gone)
+        return ", ".join(self._processes.lost().values())
 
     def close(self) -> None:
         """Give the communicator back; collective."""
         if self._owns:
             self.arena.close()
-
-
-def _alive(pid: int, born: int) -> bool:
-    """Whether the process that had started then still runs."""
-    fields = stat_fields(pid)
-    return fields is not None and fields[1][0] not in _GONE and int(fields[1][19]) == born

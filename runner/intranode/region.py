@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.intranode.errors import RegionError
+from runner.native.arena import Arena
 
 _AXES = 3
 
@@ -52,6 +53,16 @@ class Region:
                 f"at most {_AXES}"
             )
         return cls(array.ctypes.data, run, tuple(axes))
+
+    @classmethod
+    def shared(cls, array: NDArray[Any], arena: Arena) -> Region:
+        """The same of an array in shared memory; raises :class:`RegionError` for another one."""
+        if array.size and not arena.holds(array):
+            raise RegionError(
+                f"an array of shape {array.shape} is not in shared memory: make it with zeros or "
+                "shared_copy"
+            )
+        return cls.of(array)
 
     @property
     def size(self) -> int:

@@ -9,7 +9,7 @@ are is read after one was taken: until that is done, the owner does not change i
 from __future__ import annotations
 
 from runner.intranode.moves import add_to, move
-from runner.intranode.words import ADD_REALS, BITS, LOCALIZED, ME, MOVE, SEAT, THROUGHPUT
+from runner.intranode.words import BITS, LOCALIZED, ME, MOVE, REGION, SEAT, THROUGHPUT
 from runner.native.atomic import add, inner, load, peek, put, store, swap_if
 
 _END = 1 << BITS
@@ -85,7 +85,9 @@ def work(me: int, seat: int, number: int) -> None:
     if operation == MOVE:
         move(target, source, begin, end, load(me + ME.bounce))
     else:
-        add_to(target, source, begin, end, operation == ADD_REALS)
+        # Neither has gaps.
+        to, of = load(target + REGION.address), load(source + REGION.address)
+        add_to(to + begin, of + begin, end - begin, operation)
 
 
 @inner

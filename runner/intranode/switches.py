@@ -9,10 +9,18 @@ from typing import Any
 from runner.intranode.errors import ConfigError
 
 ON, OFF = "on", "off"
+WAITS = ("auto", "spin", "yield")
+"""What a rank may do that finds nothing."""
 Known = tuple[str, ...] | tuple[int, int]
 """The words that a switch takes, or the least and the largest number."""
 Table = Mapping[str, tuple[str, Known, str]]
 """Switch -> the field that it sets, its values or bounds, its meaning."""
+
+
+def spins(config: Any, crowded: bool) -> int:
+    """Looks before a waiting rank yields its core, -1 for never; ``auto`` yields if crowded."""
+    yields = crowded if config.waiting == "auto" else config.waiting == "yield"
+    return int(config.spins) if yields else -1
 
 
 def check(table: Table, config: Any) -> None:

@@ -87,8 +87,8 @@ OVER, SENT, MATCH, MATCHED, LOCKING, SETTLE, UNPACK, FLAG = range(8)
 """Stages of a request."""
 FREE, POSTED, TAKEN, ARRIVED = range(4)
 """States of a letter."""
-MOVE, ADD_REALS, ADD_WORDS = range(3)
-"""Operations on chunks."""
+MOVE, ADD_REALS, ADD_WORDS, PACK = range(4)
+"""Operations on a chunk; the last one only between a region and a buffer (:mod:`.moves`)."""
 LOCALIZED, MIXED, THROUGHPUT = range(3)
 """Strategies."""
 WRONG_SIZE = 1

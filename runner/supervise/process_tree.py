@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from runner.guard import all_pids, read_proc, stat_fields
+from runner.guard import all_pids, read_proc, start_of, stat_fields
 from runner.supervise.messages import Leftover
 
 _HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
@@ -80,8 +80,7 @@ def session_of(pid: int) -> int | None:
 
 def is_alive(pid: int) -> bool:
     """Whether ``pid`` exists and is no zombie."""
-    found = stat_fields(pid)
-    return found is not None and found[1][0] not in "ZX"
+    return start_of(pid) is not None
 
 
 def environ(pid: int) -> dict[bytes, bytes]:

@@ -13,7 +13,7 @@ import signal
 import time
 
 from runner.errors import RunnerError
-from runner.guard import all_pids, process_time, read_proc, stat_fields
+from runner.guard import all_pids, process_time, read_proc, start_of
 from runner.testbed.model import NodeProcess
 
 TOKEN = "AUTOTUNE_TESTBED"
@@ -28,10 +28,7 @@ def node_process(pid: int) -> NodeProcess | None:
 
 def alive(wanted: NodeProcess) -> bool:
     """Whether this process still runs; a zombie does not, nor does another process with its id."""
-    found = stat_fields(wanted.pid)
-    return (
-        found is not None and int(found[1][19]) == wanted.started_ticks and found[1][0] not in "ZX"
-    )
+    return start_of(wanted.pid) == wanted.started_ticks
 
 
 def with_token(token: str) -> list[NodeProcess]:

@@ -6,14 +6,13 @@ import os
 import signal
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
-from runner.intranode import Cab, Config, RankLost
+from runner.intranode import Cab, Config
+from tests.intranode.noting import noted
 
 VICTIM = 1
-_MOST_S = 20.0
 
 
 def main(how: str, after_s: float, place: Path) -> None:
@@ -28,16 +27,7 @@ def main(how: str, after_s: float, place: Path) -> None:
     cab.barrier()
     if cab.rank == VICTIM:
         threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
-    try:
-        work(cab, comm, how, (big, other, far))
-    except RankLost as error:
-        (place / f"{cab.rank}").write_text(str(error))
-    # The launcher ends the job when the first of them ends.
-    until = time.monotonic() + _MOST_S
-    while len(list(place.iterdir())) < cab.size - 1 and time.monotonic() < until:
-        time.sleep(0.02)
-    # MPI would wait for the rank that has died.
-    os._exit(0)
+    noted(cab.rank, cab.size, place, lambda: work(cab, comm, how, (big, other, far)))
 
 
 def work(cab: Cab, comm: Any, how: str, arrays: tuple[Any, Any, Any]) -> None:

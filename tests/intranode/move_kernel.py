@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from runner.intranode.moves import add_to, move
+from runner.intranode.moves import add_to, move, put_in
 
 FUNCTIONS = {
     "move_part": "void(int64, int64, int64, int64, int64)",
-    "add_part": "void(int64, int64, int64, int64, int64)",
+    "add_part": "void(int64, int64, int64, int64)",
+    "put_part": "void(int64, int64, int64, int64, int64)",
 }
 
 
@@ -14,5 +15,9 @@ def move_part(target: int, source: int, begin: int, end: int, bounce: int) -> No
     move(target, source, begin, end, bounce)
 
 
-def add_part(target: int, source: int, begin: int, end: int, reals: int) -> None:
-    add_to(target, source, begin, end, reals != 0)
+def add_part(target: int, source: int, size: int, operation: int) -> None:
+    add_to(target, source, size, operation)
+
+
+def put_part(buffer: int, region: int, begin: int, end: int, operation: int) -> None:
+    put_in(buffer, region, begin, end, operation)

@@ -2,24 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
-from runner.intranode import Cab, IntranodeError
-
-
-def refused(words: str, action: Callable[[], Any]) -> None:
-    try:
-        action()
-    except IntranodeError as error:
-        if re.search(words, str(error)):
-            return
-        print(f"expected {words}, not {error}", flush=True)
-    else:
-        print(f"not refused: {words}", flush=True)
+from runner.intranode import Cab
+from tests.intranode.refusing import refused
 
 
 def main() -> None:

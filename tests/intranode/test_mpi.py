@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from runner.mpi.library import Library
-from tests.started import python_ranks
+from tests.intranode.programs import Start, refused, silent, verified
 
-Start = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.mpi
-
-
-@pytest.fixture
-def start(open_mpi: Library) -> Start:
-    """``start(ranks, "-m", "module", ...)`` runs Python under mpirun and waits for it."""
-
-    def run(
-        ranks: int, *words: str, more: tuple[str, ...] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        return python_ranks(open_mpi, ranks, words, more)
-
-    return run
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 4])
@@ -46,9 +29,7 @@ def test_a_killed_rank_is_noticed(start: Start, how: str, tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_is_refused(start: Start) -> None:
-    done = start(2, "-m", "tests.intranode.refusals")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
+    silent(start(2, "-m", "tests.intranode.refusals"))
 
 
 PROGRAMS = {
@@ -64,12 +45,7 @@ PROGRAMS = {
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_a_program_verifies_its_data(start: Start, program: str) -> None:
     words = [*PROGRAMS[program].split(), "--program", program, "--rounds", "2", "--times", "5"]
-    done = start(3, "-m", "runner.apps.cab", *words)
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
-    assert "the data are right" in lines
-    result = json.loads(lines[-1])
-    assert result["verified"] is True
+    result = verified(start(3, "-m", "runner.apps.cab", *words))
     assert (result["app"], result["program"], result["ranks"]) == ("cab", program, 3)
     assert all(len(cell["runs_us"]) == 2 and cell["us"] > 0 for cell in result["cells"])
     count = {"pingpong": 3, "saturation": 3, "product": 2}.get(program, 1)
@@ -78,8 +54,7 @@ def test_a_program_verifies_its_data(start: Start, program: str) -> None:
 
 def test_one_rank_works_alone_on_a_core_of_its_own(start: Start) -> None:
     done = start(1, "-m", "runner.apps.cab", "--program", "accumulate", "--times", "5", "--pin")
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout.splitlines()[-1])["cells"][0]["stolen"] == 0
+    assert verified(done)["cells"][0]["stolen"] == 0
 
 
 @pytest.mark.parametrize(
@@ -97,7 +72,4 @@ def test_one_rank_works_alone_on_a_core_of_its_own(start: Start) -> None:
     ],
 )
 def test_a_wrong_command_is_one_message(start: Start, words: str, text: str) -> None:
-    done = start(2, "-m", "runner.apps.cab", *words.split())
-    assert done.returncode == 2
-    assert f"cab: error: {text}" in done.stderr
-    assert done.stderr.count("cab: error:") == 1
+    refused(start(2, "-m", "runner.apps.cab", *words.split()), f"cab: error: {text}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 
 import numpy as np
@@ -11,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.apps.cab.product import present, tasks_of
-from tests.intranode.test_mpi import Start, start
-
-__all__ = ["start"]
+from tests.intranode.programs import Start, verified
 
 
 @given(st.integers(1, 7), st.integers(0, 99), st.integers(1, 1000))
@@ -42,9 +39,7 @@ def test_products_are_right_with_any_number_of_ranks(start: Start, ranks: int, s
     words = "--program product --width 24 --blocks 5 --absent 40 --rounds 2 --times 3 --steal"
     cut = "--steal-threshold 0 --chunk-small 256"
     done = start(ranks, "-m", "runner.apps.cab", *words.split(), steal, *cut.split())
-    assert done.returncode == 0, done.stdout + done.stderr
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert result["verified"] is True
+    result = verified(done)
     assert result["tasks"] == len(tasks_of(*present(5, 40, 1)))
     assert result["gflops"] == pytest.approx(2 * 24**3 * result["tasks"] / result["us"] / 1e3)
     assert result["seconds"] == pytest.approx(result["us"] / 1e6)

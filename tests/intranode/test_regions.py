@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from runner.intranode import Region, RegionError
 from runner.intranode.region import elements
-from runner.intranode.words import BOUNCE
+from runner.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE
 from runner.native.kernels import load
 
+OPERATIONS = {"reals": ADD_REALS, "words": ADD_WORDS}
 TYPES = st.sampled_from([np.uint8, np.int16, np.float32, np.float64, np.complex128])
 SHAPES = st.lists(st.integers(1, 9), min_size=1, max_size=3).map(tuple)
 BIG = st.tuples(st.integers(1, 40), st.integers(1, 40), st.integers(1, 40))
@@ -82,11 +83,26 @@ def test_parts_of_a_sum_are_the_sum(count: int, chunks: int, kind: Any) -> None:
     target, source = numbers((count,), kind), numbers((count,), kind)[::-1].copy()
     expected = target + source
     add = load("tests.intranode.move_kernel").function("add_part")
-    to, of = words(target), words(source)
+    to, of, operation = target.ctypes.data, source.ctypes.data, OPERATIONS[elements(target)]
     for begin in range(0, target.nbytes, 64 * chunks):
-        end = min(begin + 64 * chunks, target.nbytes)
-        add(to.ctypes.data, of.ctypes.data, begin, end, elements(target) == "reals")
+        add(to + begin, of + begin, min(64 * chunks, target.nbytes - begin), operation)
     assert np.array_equal(target, expected)
+
+
+@given(st.data(), BIG, st.sampled_from([np.float64, np.int64]))
+def test_parts_of_a_sum_with_gaps_are_the_sum(
+    data: st.DataObject, shape: tuple[int, int, int], kind: Any
+) -> None:
+    target, source = data.draw(faces(shape, kind)), numbers(shape, kind)
+    target[...] = 3
+    size, chunk = source.nbytes, 8 * data.draw(st.integers(50, 6400))
+    to, of, operation = words(target), source.ctypes.data, OPERATIONS[elements(source)]
+    put = load("tests.intranode.move_kernel").function("put_part")
+    for begin in data.draw(st.permutations(range(0, size, chunk))):
+        put(of + begin, to.ctypes.data, begin, min(begin + chunk, size), operation)
+    assert np.array_equal(target, source + 3)
+    if target.base is not None:
+        assert target.base.sum() == target.sum()
 
 
 def test_what_is_no_region_is_refused() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import time
 
@@ -144,6 +145,19 @@ def test_strange_process_names_are_read() -> None:
     assert int(found[1][1]) == os.getpid()
     assert guard.stat_fields(child.pid) is None
     assert guard.process_times([child.pid]) == {}
+
+
+def test_a_process_has_a_start_until_it_is_a_zombie() -> None:
+    child = subprocess.Popen([*FAST, "input()"], stdin=subprocess.PIPE)
+    found = guard.process_time(child.pid)
+    assert found is not None
+    assert guard.start_of(child.pid) == found.started_ticks
+    os.kill(child.pid, signal.SIGKILL)
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    assert guard.stat_fields(child.pid) is not None
+    assert guard.start_of(child.pid) is None
+    child.communicate()
+    assert guard.start_of(child.pid) is None
 
 
 def test_culprits_are_those_that_used_most() -> None:

@@ -9,8 +9,8 @@ from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
 from runner.apps.cab.options import parse as cab_options
 from runner.apps.minighost.options import parse as minighost_options
-from runner.intranode import Config
-from runner.intranode.config import SWITCHES
+from runner.intranode import CAB, Config
+from tests.space.switches import check_defaults, expected, fits, words_of
 
 
 def space(name: str = "cab", ranks: int = 4, cores: int = 4) -> Space:
@@ -31,9 +31,7 @@ def test_drawn_settings_are_what_the_program_does(name: str) -> None:
     chunked = 0
     for _ in range(60):
         setting = made.sample(rng)
-        launched = made.launched(setting)
-        assert set(launched) <= {"arg", "resource"}
-        words = [word for words in launched.get("arg", {}).values() for word in words.split()]
+        words = words_of(made, setting)
         if name == "cab":
             config = cab_options([*words, "--steal-config", "none"], 4).config
         else:
@@ -41,31 +39,14 @@ def test_drawn_settings_are_what_the_program_does(name: str) -> None:
             config = options.intranode
             assert options.variant == setting.get("variant", "mpi")
             assert options.configured in ("", "defaults", "switches")
-        assert config == expected(setting)
+        assert config == expected(CAB, setting)
         chunked += config != Config()
     assert chunked > 10
 
 
-def expected(setting: Setting) -> Config:
-    fields = {}
-    for switch, (field, known, _) in SWITCHES.items():
-        value = setting.get(switch.replace("-", "_"))
-        if value is not None:
-            fields[field] = value == "on" if "on" in known else value
-    return Config(**fields)
-
-
 def test_defaults_are_those_of_the_library() -> None:
     """So a setting that names the default is left out."""
-    made = space()
-    for switch, (field, _, _) in SWITCHES.items():
-        name = switch.replace("-", "_")
-        if name not in made.names:
-            assert name in ("domains", "steal_seed")
-            continue
-        default = getattr(Config(), field)
-        value = ("off", "on")[default] if isinstance(default, bool) else default
-        assert made.canonical(Setting.parse(f"{name}={value}")) == Setting.parse("default")
+    check_defaults(CAB, space(), ("domains", "steal_seed"))
 
 
 @pytest.mark.parametrize(
@@ -87,9 +68,7 @@ def test_defaults_are_those_of_the_library() -> None:
     ],
 )
 def test_what_fits(text: str, allowed: bool) -> None:
-    made = space()
-    setting = made.canonical(Setting.parse(text))
-    assert (made.is_valid(setting) and setting == Setting.parse(text)) is allowed
+    assert fits(space(), text) is allowed
 
 
 def test_what_cannot_act_is_left_out() -> None:

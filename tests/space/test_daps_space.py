@@ -8,8 +8,8 @@ import pytest
 from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
 from runner.apps.daps.options import parse
-from runner.intranode.daps import Config
-from runner.intranode.daps.config import SWITCHES
+from runner.intranode.daps import DAPS, Config
+from tests.space.switches import check_defaults, expected, fits, words_of
 
 
 def space(ranks: int = 8, cores: int = 8, nodes: int = 2) -> Space:
@@ -25,37 +25,17 @@ def test_drawn_settings_are_what_the_program_does() -> None:
     made, ways = space(), set()
     for _ in range(60):
         setting = made.sample(rng)
-        launched = made.launched(setting)
-        assert set(launched) <= {"arg", "resource"}
-        words = [word for words in launched.get("arg", {}).values() for word in words.split()]
+        words = words_of(made, setting)
         (config,) = parse([*words, "--daps-config", "none"], 8).modes.values()
-        assert config == expected(setting)
+        assert config == expected(DAPS, setting)
         ways.add(config.progress)
     assert ways == {"none", "thread", "ghosts", "dynamic"}
 
 
-def expected(setting: Setting) -> Config:
-    fields = {}
-    for switch, (field, known, _) in SWITCHES.items():
-        value = setting.get(switch.replace("-", "_"))
-        if value is not None:
-            fields[field] = value == "on" if "on" in known else value
-    return Config(**fields)
-
-
 def test_defaults_are_those_of_the_library() -> None:
     """So a setting that names the default is left out."""
-    made = space()
-    for switch, (field, _, _) in SWITCHES.items():
-        name = switch.replace("-", "_")
-        if name not in made.names:
-            assert name == "steal_seed"
-            continue
-        default = getattr(Config(), field)
-        value = ("off", "on")[default] if isinstance(default, bool) else default
-        if name == "ghosts":
-            value = Config(progress="ghosts").set_apart
-        assert made.canonical(Setting.parse(f"{name}={value}")) == Setting.parse("default")
+    ghosts = Config(progress="ghosts").set_apart
+    check_defaults(DAPS, space(), ("steal_seed",), ghosts=ghosts)
 
 
 @pytest.mark.parametrize(
@@ -75,9 +55,7 @@ def test_defaults_are_those_of_the_library() -> None:
     ],
 )
 def test_what_fits(text: str, allowed: bool) -> None:
-    made = space()
-    setting = made.canonical(Setting.parse(text))
-    assert (made.is_valid(setting) and setting == Setting.parse(text)) is allowed
+    assert fits(space(), text) is allowed
 
 
 def test_too_few_cores_or_ranks() -> None:

@@ -9,8 +9,8 @@ from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
 from runner.apps.mcoll.options import parse as mcoll_options
 from runner.apps.nbody.options import parse as nbody_options
-from runner.intranode.mcoll import Config
-from runner.intranode.mcoll.config import SWITCHES
+from runner.intranode.mcoll import MCOLL, Config
+from tests.space.switches import check_defaults, expected, fits, words_of
 
 LEFT_OUT = {"same_bits"}
 """It changes what the program does."""
@@ -56,8 +56,7 @@ def test_drawn_settings_are_what_the_program_does(name: str, collective: str) ->
     other = 0
     for _ in range(100):
         setting = made.sample(rng)
-        launched = made.launched(setting)
-        words = [word for words in launched.get("arg", {}).values() for word in words.split()]
+        words = words_of(made, setting)
         if name == "mcoll":
             config = mcoll_options([*words, "--mcoll-config", "none"]).config
         else:
@@ -66,34 +65,19 @@ def test_drawn_settings_are_what_the_program_does(name: str, collective: str) ->
             variant = setting.get("variant", "mpi")
             assert (options.variant, options.nodes) == (variant, 2 * (variant == "mcoll"))
             assert options.configured in ("", "defaults", "switches")
-        assert config == expected(setting)
+        assert config == expected(MCOLL, setting)
         # Four ranks on each node.
         assert 2 <= config.radix_of(4) <= config.objects_of(4) + 1
         other += config != Config()
     assert other > 5
 
 
-def expected(setting: Setting) -> Config:
-    fields = {}
-    for switch, (field, known, _) in SWITCHES.items():
-        value = setting.get(switch.replace("-", "_"))
-        if value is not None:
-            fields[field] = value == "on" if known == ("on", "off") else value
-    return Config(**fields)
-
-
 @pytest.mark.parametrize("collective", ["allgathers", "allreduces", "scatters"])
 def test_defaults_are_those_of_the_library(collective: str) -> None:
     """So a setting that names the default is left out."""
-    made = space(collective=collective)
-    for switch, (field, _, _) in SWITCHES.items():
-        name = switch.replace("-", "_")
-        if name not in made.names:
-            assert name in LEFT_OUT or collective[:-1] not in name
-            continue
-        default = getattr(Config(), field)
-        value = ("off", "on")[default] if isinstance(default, bool) else default
-        assert made.canonical(Setting.parse(f"{name}={value}")) == Setting.parse("default")
+    names = {switch.replace("-", "_") for switch in MCOLL.table}
+    others = {name for name in names if collective[:-1] not in name}
+    check_defaults(MCOLL, space(collective=collective), LEFT_OUT | others)
 
 
 @pytest.mark.parametrize(
@@ -124,9 +108,7 @@ def test_defaults_are_those_of_the_library(collective: str) -> None:
     ],
 )
 def test_what_fits(text: str, allowed: bool) -> None:
-    made = space()
-    setting = made.canonical(Setting.parse(text))
-    assert (made.is_valid(setting) and setting == Setting.parse(text)) is allowed
+    assert fits(space(), text) is allowed
 
 
 def test_what_depends_on_the_place() -> None:

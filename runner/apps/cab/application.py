@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,7 @@ from runner.apps.cab.options import Cell, Options, parse
 from runner.apps.cab.product import Product
 from runner.apps.cab.programs import Program, make
 from runner.apps.common_errors import AppError, AppUsageError
-from runner.apps.common_intranode import ending_if_lost
+from runner.apps.common_intranode import run_program, sweep
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import json_line
 from runner.cpus import with_siblings
@@ -33,13 +32,7 @@ def main(comm: Any, arguments: list[str]) -> int:
 
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
-    options = agree(comm, lambda: parse(arguments, comm.size))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help)
-        return 0
-    with ending_if_lost(comm, "cab"):
-        return _run(comm, options)
+    return run_program(comm, "cab", lambda: parse(arguments, comm.size), _run)
 
 
 def _run(comm: Any, options: Options) -> int:
@@ -74,30 +67,28 @@ def _pin(comm: Any, options: Options) -> None:
 
 def _sweep(cab: Cab, options: Options, program: Program, measured: list[Measured]) -> bool:
     """Run all batches; whether all data were right.  The first round warms up."""
-    order = random.Random(options.seed)
     right = True
-    for number in range(options.rounds + 1):
-        for cell in order.sample(measured, len(measured)):
-            times = options.times if number else max(1, options.times // 10)
-            cab.configure(cell.cell.config(options.config))
-            cab.steals = 0 < cell.cell.workers >= cab.rank
-            cab.barrier()
-            before = cab.chunks
-            begin, end = program.batch(times, cell.cell.workers)
-            after = cab.chunks
-            # Who has nothing to do waits here, and helps.
-            cab.barrier()
-            good = program.right() if number in (0, options.rounds) else True
-            everyone = cab.comm.allgather(
-                (begin, end, after.own - before.own, after.given - before.given, good)
-            )
-            right = right and all(told[-1] for told in everyone)
-            if number == 0:
-                continue
-            seconds = max(told[1] for told in everyone) - min(told[0] for told in everyone)
-            own, given = (sum(told[n] for told in everyone) for n in (2, 3))
-            cell.micros.append(1e6 * seconds / (times * program.operations))
-            cell.given.append(given / (own + given) if own + given else 0.0)
+    for number, cell in sweep(measured, options.rounds, options.seed):
+        times = options.times if number else max(1, options.times // 10)
+        cab.configure(cell.cell.config(options.config))
+        cab.steals = 0 < cell.cell.workers >= cab.rank
+        cab.barrier()
+        before = cab.chunks
+        begin, end = program.batch(times, cell.cell.workers)
+        after = cab.chunks
+        # Who has nothing to do waits here, and helps.
+        cab.barrier()
+        good = program.right() if number in (0, options.rounds) else True
+        everyone = cab.comm.allgather(
+            (begin, end, after.own - before.own, after.given - before.given, good)
+        )
+        right = right and all(told[-1] for told in everyone)
+        if number == 0:
+            continue
+        seconds = max(told[1] for told in everyone) - min(told[0] for told in everyone)
+        own, given = (sum(told[n] for told in everyone) for n in (2, 3))
+        cell.micros.append(1e6 * seconds / (times * program.operations))
+        cell.given.append(given / (own + given) if own + given else 0.0)
     return right
 
 

@@ -19,7 +19,8 @@ PROGRAMS = {
     "saturation": "copies by 1, 2, ... ranks at once: what the memory can do",
 }
 LEAST_RANKS = {"saturation": 1, "accumulate": 1, "product": 1}
-_PRODUCT = ("width", "blocks", "absent")
+_PRODUCT = {"width": 128, "blocks": 6, "absent": 50}
+"""Options of ``product`` alone, and their defaults."""
 _SIZE = 1 << 20
 _MOVED, _FEW, _MANY = 1 << 26, 4, 2000
 """Bytes of a batch by default, and the fewest and most operations in it."""
@@ -121,35 +122,19 @@ def parse(arguments: list[str], ranks: int) -> Options:
         raise AppUsageError(str(error)) from None
     _check(given, ranks)
     product = given.program == "product"
-    width, blocks, absent = (
-        usual if value is None else value
-        for value, usual in zip(_matrices(given), (128, 6, 50), strict=True)
-    )
-    size = 8 * width**2 if product else given.size or _SIZE
-    return Options(
-        program=given.program,
+    values = {name: getattr(given, name) for name in _PRODUCT}
+    own = {name: _PRODUCT[name] if value is None else value for name, value in values.items()}
+    size = 8 * own["width"] ** 2 if product else given.size or _SIZE
+    return parser.record(
+        Options,
+        given,
+        **own,
         size=size,
-        width=width,
-        blocks=blocks,
-        absent=absent,
-        rows=given.rows,
-        spread=given.spread,
         times=given.times or (_FEW if product else min(max(_MOVED // size, _FEW), _MANY)),
-        rounds=given.rounds,
-        share=given.share,
-        read=given.read,
-        pin=given.pin,
-        probe_chunk=given.probe_chunk,
         cells=cells,
         config=config,
         configured=configured,
-        seed=given.seed,
-        help=parser.format_help() if given.help else None,
     )
-
-
-def _matrices(given: argparse.Namespace) -> list[int | None]:
-    return [getattr(given, name) for name in _PRODUCT]
 
 
 def _numbers(text: str) -> tuple[int, ...]:

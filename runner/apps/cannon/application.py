@@ -10,9 +10,9 @@ from runner.apps.cannon.matrices import Matrix, checksum, make_layout, verify
 from runner.apps.cannon.options import Options, parse
 from runner.apps.cannon.variant_mate import OnMate
 from runner.apps.cannon.variant_mpi import Flat
-from runner.apps.common_mated import helped, largest, told, typical
+from runner.apps.common_mated import largest, told, typical
 from runner.apps.common_meter import Timed, breakdown
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_report import json_line
 
 

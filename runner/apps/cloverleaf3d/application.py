@@ -16,9 +16,9 @@ from runner.apps.cloverleaf3d.variant_mate import OnMate
 from runner.apps.cloverleaf3d.variant_mpi import Flat
 from runner.apps.common_grid import show_shape
 from runner.apps.common_layout import make_layout
-from runner.apps.common_mated import helped, largest, told, typical
+from runner.apps.common_mated import largest, told, typical
 from runner.apps.common_meter import Timed, breakdown
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_report import json_line
 
 LOST = 1e-11

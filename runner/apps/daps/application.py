@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from runner.apps.common_intranode import ending_if_lost
+from runner.apps.common_intranode import run_program, sweep
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import json_line
 from runner.apps.daps.options import Options, parse
@@ -40,13 +39,7 @@ def main(comm: Any, arguments: list[str]) -> int:
 
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
-    options = agree(comm, lambda: parse(arguments, comm.size))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help)
-        return 0
-    with ending_if_lost(comm, "daps"):
-        return _run(comm, options)
+    return run_program(comm, "daps", lambda: parse(arguments, comm.size), _run)
 
 
 def _run(comm: Any, options: Options) -> int:
@@ -76,18 +69,17 @@ def _one_node(comm: Any) -> bool:
 
 def _sweep(daps: Daps, options: Options, program: Program, measured: dict[str, Measured]) -> bool:
     """Run all modes in all rounds; whether all data were right.  The first round warms up."""
-    order, right = random.Random(options.seed), True
-    for number in range(options.rounds + 1):
-        for name in order.sample(sorted(measured), len(measured)):
-            agree(daps.comm, partial(daps.configure, options.modes[name]))
-            before = daps.counts
-            seconds = agree(daps.comm, program.run)
-            own, given = _more(daps, before)
-            right = all(daps.comm.allgather(program.right())) and right
-            if number:
-                one = measured[name]
-                one.runs.append(seconds)
-                one.own, one.given = one.own + own, one.given + given
+    right = True
+    for number, name in sweep(sorted(measured), options.rounds, options.seed):
+        agree(daps.comm, partial(daps.configure, options.modes[name]))
+        before = daps.counts
+        seconds = agree(daps.comm, program.run)
+        own, given = _more(daps, before)
+        right = all(daps.comm.allgather(program.right())) and right
+        if number:
+            one = measured[name]
+            one.runs.append(seconds)
+            one.own, one.given = one.own + own, one.given + given
     return right
 
 

@@ -116,16 +116,8 @@ def parse(arguments: list[str], ranks: int) -> Options:
     if not given.help:
         _check(given, ranks, modes)
     values = {name: getattr(given, name) for name in _OWN}
-    return Options(
-        program=given.program,
-        **{name: _OWN[name][1] if value is None else value for name, value in values.items()},
-        modes=modes,
-        rounds=given.rounds,
-        nodes=given.nodes,
-        configured=configured,
-        seed=given.seed,
-        help=parser.format_help() if given.help else None,
-    )
+    own = {name: _OWN[name][1] if value is None else value for name, value in values.items()}
+    return parser.record(Options, given, **own, modes=modes, configured=configured)
 
 
 def _count(text: str) -> int:

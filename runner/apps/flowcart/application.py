@@ -16,14 +16,13 @@ from runner.apps.common_mated import (
     add_common,
     chosen_input,
     config_of,
-    helped,
     largest,
     level_of,
     told,
     typical,
 )
 from runner.apps.common_meter import Timed, breakdown
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.common_report import json_line
 from runner.apps.flowcart.domain import Domain, right_side, serial

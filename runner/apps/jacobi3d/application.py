@@ -6,9 +6,9 @@ from time import perf_counter
 from typing import Any
 
 from runner.apps.common_layout import Layout
-from runner.apps.common_mated import helped, largest, told, typical
+from runner.apps.common_mated import largest, told, typical
 from runner.apps.common_meter import Solved, Timed, breakdown
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_serial import compare_with_serial
 from runner.apps.jacobi3d.block import serial_block
 from runner.apps.jacobi3d.inputs import stored_residual

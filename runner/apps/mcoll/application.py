@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import random
 import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.apps.common_intranode import ending_if_lost
+from runner.apps.common_intranode import run_program, sweep
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import json_line
 from runner.apps.mcoll.loops import Loop
@@ -32,13 +31,7 @@ def main(comm: Any, arguments: list[str]) -> int:
 
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
-    options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help)
-        return 0
-    with ending_if_lost(comm, "mcoll"):
-        return _run(comm, options)
+    return run_program(comm, "mcoll", lambda: parse(arguments), _run)
 
 
 def _run(comm: Any, options: Options) -> int:
@@ -59,25 +52,23 @@ def _measured(made: MultiObject, options: Options, cell: Cell) -> Measured:
 
 def _sweep(made: MultiObject, options: Options, measured: list[Measured]) -> bool:
     """Run all batches; whether all data were right.  The first round warms up."""
-    order = random.Random(options.seed)
     right = True
-    for number in range(options.rounds + 1):
-        for one in order.sample(measured, len(measured)):
-            calls = options.calls(one.cell.size)
-            if number == 0:
-                calls = max(1, calls // 10)
-            made.configure(one.config)
-            good = one.loop.right(number) if number in (0, options.rounds) else True
-            before = made.counts
-            made.comm.Barrier()
-            seconds = one.loop.batch(calls)
-            everyone = made.comm.allgather((seconds, good, _since(before, made.counts)))
-            right = right and all(told[1] for told in everyone)
-            if number == 0:
-                continue
-            one.micros.append(1e6 * max(told[0] for told in everyone) / calls)
-            messages, size = (sum(told[2][n] for told in everyone) for n in (0, 1))
-            one.sent = messages / calls, size / calls
+    for number, one in sweep(measured, options.rounds, options.seed):
+        calls = options.calls(one.cell.size)
+        if number == 0:
+            calls = max(1, calls // 10)
+        made.configure(one.config)
+        good = one.loop.right(number) if number in (0, options.rounds) else True
+        before = made.counts
+        made.comm.Barrier()
+        seconds = one.loop.batch(calls)
+        everyone = made.comm.allgather((seconds, good, _since(before, made.counts)))
+        right = right and all(told[1] for told in everyone)
+        if number == 0:
+            continue
+        one.micros.append(1e6 * max(told[0] for told in everyone) / calls)
+        messages, size = (sum(told[2][n] for told in everyone) for n in (0, 1))
+        one.sent = messages / calls, size / calls
     return right
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 from runner.apps.common_intranode import ending_if_lost
 from runner.apps.common_layout import Layout
-from runner.apps.common_mated import helped, largest, told, typical
+from runner.apps.common_mated import largest, told, typical
 from runner.apps.common_meter import Solved, Timed, breakdown
 from runner.apps.common_models import GRAPHS, MATED
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_serial import compare_with_serial
 from runner.apps.minighost.domain import serial_domain
 from runner.apps.minighost.heat import Verdict, balance, total

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from runner.apps.common_errors import AppError
-from runner.apps.common_intranode import ending_if_lost
+from runner.apps.common_intranode import run_program
 from runner.apps.common_mpi import agree
 from runner.apps.common_report import json_line
 from runner.apps.nbody.bodies import plummer
@@ -114,13 +114,7 @@ def main(comm: Any, arguments: list[str]) -> int:
 
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
-    options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help)
-        return 0
-    with ending_if_lost(comm, "nbody"):
-        return _run(comm, options)
+    return run_program(comm, "nbody", lambda: parse(arguments), _run)
 
 
 def _run(comm: Any, options: Options) -> int:

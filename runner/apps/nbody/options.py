@@ -68,16 +68,4 @@ def parse(arguments: list[str]) -> Options:
     else:
         for switch in given_switches(MCOLL.table, given):
             raise meaningless(f"--{switch}", given.variant, ["mcoll"])
-    return Options(
-        variant=given.variant,
-        bodies=given.bodies,
-        steps=given.steps,
-        theta=given.theta,
-        softening=given.softening,
-        dt=given.dt,
-        seed=given.seed,
-        nodes=given.nodes,
-        config=config,
-        configured=configured,
-        help=parser.format_help() if given.help else None,
-    )
+    return parser.record(Options, given, config=config, configured=configured)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_report import json_line
 from runner.apps.common_timed_part import TimedPart
 from runner.apps.needleman_wunsch.options import TASKS, Options, parse
@@ -20,9 +20,7 @@ def main(comm: Any, arguments: list[str]) -> int:
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help)
+    if helped(comm, options):
         return 0
     agree(comm, prepare)
     small = dataclasses.replace(

@@ -7,7 +7,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_report import json_line
 from runner.apps.common_timed_part import TimedPart
 from runner.apps.pattern.chain import Chain
@@ -39,9 +39,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments, comm.size))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help, flush=True)
+    if helped(comm, options):
         return 0
     work = Work()
     pattern = BUILDERS[options.kind](comm, options, work)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_report import json_line
 from runner.apps.ring.options import TASKS, Options, parse
 from runner.apps.ring.variants import run_mpi, run_tarragon
@@ -16,9 +16,7 @@ def main(comm: Any, arguments: list[str]) -> int:
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments, comm.size))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help)
+    if helped(comm, options):
         return 0
     run = run_tarragon if options.variant in TASKS else run_mpi
     everyone = comm.gather(run(comm, options))

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runner.apps.common_errors import AppUsageError
-from runner.apps.common_mpi import agree
+from runner.apps.common_mpi import agree, helped
 from runner.apps.common_report import json_line
 from runner.apps.common_timed_part import TimedPart
 from runner.apps.sparse_lu.matrices import MATRICES
@@ -27,9 +27,7 @@ def main(comm: Any, arguments: list[str]) -> int:
     Raises :class:`runner.apps.common_errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if options.help is not None:
-        if comm.rank == 0:
-            print(options.help)
+    if helped(comm, options):
         return 0
     mesh = agree(comm, lambda: _mesh(comm.size, options))
     matrix = MATRICES[options.input][0](options.size)

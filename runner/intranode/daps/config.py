@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from runner.intranode import switches
 from runner.intranode.errors import ConfigError
 from runner.intranode.published import Library
-from runner.intranode.switches import OFF, ON
+from runner.intranode.switches import OFF, ON, WAITS
 
 PROGRESS = ("none", "thread", "ghosts", "dynamic")
 PLACES = ("shared", "dedicated")
 ORDERS = ("network-first", "shm-first")
-WAITS = ("auto", "spin", "yield")
 
-SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
+SWITCHES: switches.Table = {
     "progress": ("progress", PROGRESS, "who makes the progress of a rank that computes"),
     "ghosts": ("ghosts", (0, 4096), "ranks of a node that only make progress; 0: one, if any"),
     "thread-place": ("thread_place", PLACES, "the core of a progress thread"),

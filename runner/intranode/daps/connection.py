@@ -5,25 +5,23 @@ How far a message has come or gone is in shared memory, so another rank may go o
 
 from __future__ import annotations
 
-from runner.intranode.daps.data import add_packed
 from runner.intranode.daps.handlers import begin_data, handle_parcel
 from runner.intranode.daps.parcels import data_of
 from runner.intranode.daps.words import (
-    ADD,
     DATA,
+    DROP,
     EAGER,
     LINK,
     ME,
     MESSAGE,
-    MOVE,
     OVER,
     OWNER,
     REQUEST,
     RING,
     STAGE,
 )
-from runner.intranode.moves import is_whole, walk
-from runner.intranode.words import REGION
+from runner.intranode.moves import is_whole, pack, put_in
+from runner.intranode.words import MOVE, REGION
 from runner.native.atomic import (
     add,
     call_varied_6,
@@ -125,11 +123,8 @@ def take_data(me: int, owner: int, link: int, socket: int, size: int) -> int:
     body += got
     store(link + LINK.body, body)
     if body == size or body - begin == STAGE:
-        if action == MOVE:
-            walk(stage, region, begin, body, 0)
-        elif action == ADD:
-            kind = load(link + LINK.message + MESSAGE.kind)
-            add_packed(me, region, stage, begin, body, kind)
+        if action != DROP:
+            put_in(stage, region, begin, body, action)
         store(link + LINK.moved, body)
     return got
 
@@ -168,7 +163,7 @@ def send_data(me: int, owner: int, link: int, socket: int, parcel: int, size: in
     stage, end = load(link + LINK.out_stage), load(link + LINK.packed)
     if at == end:
         end = min(at + STAGE, size)
-        walk(stage, region, at, end, 1)
+        pack(stage, region, at, end)
         store(link + LINK.packed, end)
     # Parts begin with multiples of the buffer's size.
     begin = (at // STAGE) * STAGE

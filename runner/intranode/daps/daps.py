@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from runner.intranode.daps.config import DAPS, Config
 from runner.intranode.daps.owners import Owners
+from runner.intranode.daps.sockets import agree
 from runner.intranode.daps.window import Window, told
 from runner.intranode.daps.words import (
     BEAT,
@@ -32,8 +33,10 @@ from runner.intranode.daps.words import (
     ROUNDS,
     STARTED,
 )
-from runner.intranode.errors import ConfigError, IntranodeError, RankLost, RegionError
+from runner.intranode.errors import ConfigError, IntranodeError, RegionError
+from runner.intranode.processes import rank_lost
 from runner.intranode.region import Region
+from runner.intranode.switches import spins
 from runner.native.kernels import load
 from runner.native.memory import Memory
 
@@ -112,12 +115,7 @@ class Daps:
 
     def region(self, array: Array) -> Region:
         """The elements of a shared array; raises :class:`RegionError` for another one."""
-        if array.size and not self.arena.holds(array):
-            raise RegionError(
-                f"an array of shape {array.shape} is not in shared memory: make it with zeros or "
-                "shared_copy"
-            )
-        return Region.of(array)
+        return Region.shared(array, self.arena)
 
     def known(self, rank: int) -> int:
         """The rank; raises :class:`IntranodeError` if there is none with this number."""
@@ -137,11 +135,9 @@ class Daps:
             self.region(array)
         except RegionError as error:
             problem = str(error)
-        everyone = self.comm.allgather((problem, told(array)))
-        if found := next(filter(None, (one for one, _ in everyone)), ""):
-            raise RegionError(found)
+        agree(self.comm, problem, RegionError)
         self._expect(self._me.address, int(array.nbytes > 0))
-        window = Window(self, [one for _, one in everyone])
+        window = Window(self, self.comm.allgather(told(array)))
         self.barrier()
         return window
 
@@ -182,7 +178,7 @@ class Daps:
         """A call that fails while another rank makes this one's progress."""
         while not call(self._me.address, *words, _LOOKS):
             if (lost := self._owners.lost()) and not call(self._me.address, *words, 1):
-                raise self._lost(lost)
+                raise rank_lost(f"rank {self.rank}", lost)
 
     def _answered(self, rank: int, count: int) -> tuple[int, int]:
         return self._owners.done.ctypes.data + 8 * rank, count
@@ -271,13 +267,7 @@ class Daps:
         while self._wait_for(self._me.address, place, count, _LOOKS):
             # A rank may have done its part and ended since.
             if (lost := self._owners.lost()) and self._wait_for(self._me.address, place, count, 1):
-                raise self._lost(lost)
-
-    def _lost(self, ranks: str) -> RankLost:
-        return RankLost(
-            f"rank {self.rank} waits, but these have died: {ranks}; look at their own messages, "
-            "and start the program again"
-        )
+                raise rank_lost(f"rank {self.rank}", lost)
 
     def barrier(self, users: bool = False) -> None:
         """Wait for all ranks, or (``users``) for those that compute, which only they call.
@@ -368,20 +358,19 @@ class Daps:
                 place = owners.cores()
         except ConfigError as error:
             problem = str(error)
-        if found := next(filter(None, self.comm.allgather(problem)), ""):
+        try:
+            agree(self.comm, problem, ConfigError)
+        except ConfigError:
             self._start_thread(self._dedicated)
-            raise ConfigError(found)
+            raise
         self.config = config
         self.users = sorted(r for ranks in by_node for r in ranks[: len(ranks) - apart])
         owners.beats[ROUNDS:] = 0
         self._epochs[1] = 0
         threads = 2 if config.progress == "thread" else 1
-        wait = config.waiting
-        if wait == "auto":
-            wait = "yield" if owners.crowded(threads) else "spin"
-        yields = config.spins if wait == "yield" else -1
+        yields = spins(config, owners.crowded(threads))
         steals = config.progress == "dynamic" or (config.progress == "ghosts" and self.ghost)
-        for me, spins in (
+        for me, looks in (
             (self._me, yields),
             (self._helper, config.spins if config.thread_place == "shared" else -1),
         ):
@@ -389,7 +378,7 @@ class Daps:
                 (ME.steals, int(steals)),
                 (ME.order, int(config.order == "shm-first")),
                 (ME.filter, int(config.filter)),
-                (ME.spins, spins),
+                (ME.spins, looks),
                 (ME.dice, (config.seed << 20) + 7919 * (self.rank + 1)),
             ):
                 self._put(me, field, value)

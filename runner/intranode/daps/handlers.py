@@ -21,9 +21,6 @@ from runner.intranode.daps.matching import (
 )
 from runner.intranode.daps.parcels import copy_region, queue_short
 from runner.intranode.daps.words import (
-    ADD,
-    ADD_REALS,
-    ADD_WORDS,
     ANSWER,
     BEAT,
     BUFFERS,
@@ -37,7 +34,6 @@ from runner.intranode.daps.words import (
     GET,
     LINK,
     MESSAGE,
-    MOVE,
     OFFER,
     OWNER,
     PUT,
@@ -47,6 +43,7 @@ from runner.intranode.daps.words import (
     SEEN,
     SLOT,
 )
+from runner.intranode.words import ADD_REALS, ADD_WORDS, MOVE
 from runner.native.atomic import add, inner, load, put, store
 
 _IN_SLOT = 1
@@ -102,7 +99,7 @@ def begin_data(owner: int, link: int) -> int:
     kind = load(message + MESSAGE.kind)
     store(link + LINK.receive, 0)
     if kind == ADD_REALS or kind == ADD_WORDS:  # noqa: SIM109
-        return ADD
+        return kind
     if kind != EAGER:
         return MOVE
     request = find_receive(owner, load(message + MESSAGE.source), load(message + MESSAGE.tag))

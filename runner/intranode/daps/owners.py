@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.guard import stat_fields
 from runner.intranode.daps import sockets
 from runner.intranode.daps.config import Config
 from runner.intranode.daps.words import (
@@ -29,17 +27,13 @@ from runner.intranode.daps.words import (
     STAGE,
 )
 from runner.intranode.errors import ConfigError
-from runner.intranode.words import REGION
+from runner.intranode.processes import Processes
 from runner.native.arena import Arena, ArenaError
 from runner.native.machine_code import address_of
 from runner.native.memory import Memory
 from runner.workers.affinity import CpuSet, cpu_mask, crowded
 
 Words = NDArray[np.int64]
-_CHECK_S = 0.05
-"""Seconds between two looks at the processes of the other ranks."""
-_GONE = "ZX"
-"""States of a process that has ended."""
 _POLL_IN = 1
 """The event of ``poll`` that data have come."""
 
@@ -83,9 +77,7 @@ class Owners:
         self.masks: list[CpuSet] = [mask for other, mask in everyone if other == host]
         """The cores of all ranks on this machine."""
         self._before = everyone[: comm.rank].count((host, self.mask))
-        fields = stat_fields(os.getpid())
-        self._processes = self.node.allgather((os.getpid(), int(fields[1][19]) if fields else 0))
-        self._checked = 0.0
+        self._processes = Processes(self.node, f"rank {comm.rank}")
         self.connections = list(sockets.join(comm, self.nodes).values())
         own = [one.fileno() for one in self.connections]
         self.descriptors = sockets.share(comm, self.node, own)
@@ -154,9 +146,8 @@ class Owners:
         index[self.locals] = [-1 - number for number in range(len(self.locals))]
         owners = np.array(self.addresses, np.int64)
         polls = np.array([d for one in self.descriptors for d in one], np.int64) | _POLL_IN << 32
-        bounce, scratch = np.zeros(STAGE // 8, np.int64), np.zeros(2 * REGION.size // 8, np.int64)
-        scratch[:] = 1
-        self._knowledge.append((me, index, owners, polls, bounce, scratch))
+        bounce = np.zeros(STAGE // 8, np.int64)
+        self._knowledge.append((me, index, owners, polls, bounce))
         for field, value in (
             (ME.number, self.node.rank),
             (ME.locals, len(self.locals)),
@@ -174,8 +165,6 @@ class Owners:
             (ME.clock_gettime, address_of("clock_gettime")),
             (ME.helper, int(helper)),
             (ME.bounce, bounce.ctypes.data),
-            (ME.to_, scratch.ctypes.data),
-            (ME.from_, scratch.ctypes.data + REGION.size),
         ):
             me.put(me.address + field, value)
         return me
@@ -207,14 +196,10 @@ class Owners:
             for link in self.links
             if link[LINK.lost >> 3]
         ]
-        now = monotonic()
-        if now - self._checked >= _CHECK_S:
-            self._checked = now
-            for number, (pid, born) in enumerate(self._processes):
-                if number != self.node.rank and not _alive(pid, born):
-                    gone.append(f"rank {self.locals[number]} (process {pid})")
-                    sockets.shut_down(self.descriptors[number])
-        return ", ".join(gone)
+        near = self._processes.lost()
+        for number in near:
+            sockets.shut_down(self.descriptors[number])
+        return ", ".join([*gone, *near.values()])
 
     def close(self) -> None:
         """Give connections and communicators back; collective."""
@@ -225,9 +210,3 @@ class Owners:
         for connection in self.connections:
             connection.close()
         self.arena.close()
-
-
-def _alive(pid: int, born: int) -> bool:
-    """Whether the process that had started then still runs."""
-    fields = stat_fields(pid)
-    return fields is not None and fields[1][0] not in _GONE and int(fields[1][19]) == born

@@ -5,15 +5,7 @@ All functions are called by the one that makes the progress of ``owner``, the se
 
 from __future__ import annotations
 
-from runner.intranode.daps.words import (
-    DATA,
-    INBOX,
-    LINK,
-    ME,
-    MESSAGE,
-    OWNER,
-    RING,
-)
+from runner.intranode.daps.words import DATA, INBOX, LINK, ME, MESSAGE, OWNER, RING
 from runner.native.atomic import add, copy, inner, load, peek, put, store
 
 _REGION = 64
@@ -53,16 +45,16 @@ def data_of(message: int) -> int:
 
 
 @inner
-def queue_parcel(me: int, owner: int, rank: int, message: int) -> None:
-    """Queue a copy of a message on the connection to a rank of another node.
+def new_parcel(me: int, owner: int, rank: int) -> int:
+    """A place for a message on the connection to a rank of another node, written by who asks.
 
-    There is always room: operations and messages that are not over are limited.
+    There is always one: operations and messages that are not over are limited.
     """
     link = link_of(me, owner, place_of(me, rank))
     end = load(link + LINK.end)
-    copy(load(link + LINK.ring) + MESSAGE.size * (end % RING), message, MESSAGE.size)
     store(link + LINK.end, end + 1)
     add(owner + OWNER.unsent, -1)
+    return load(link + LINK.ring) + MESSAGE.size * (end % RING)
 
 
 @inner
@@ -70,17 +62,13 @@ def queue_short(
     me: int, owner: int, rank: int, kind: int, size: int, tag: int, request: int, value: int
 ) -> int:
     """Queue a message with these words; returns its place, where regions may be written."""
-    link = link_of(me, owner, place_of(me, rank))
-    end = load(link + LINK.end)
-    message = load(link + LINK.ring) + MESSAGE.size * (end % RING)
+    message = new_parcel(me, owner, rank)
     store(message + MESSAGE.kind, kind)
     store(message + MESSAGE.bytes, size)
     store(message + MESSAGE.source, load(owner + OWNER.rank))
     store(message + MESSAGE.tag, tag)
     store(message + MESSAGE.request, request)
     store(message + MESSAGE.value, value)
-    store(link + LINK.end, end + 1)
-    add(owner + OWNER.unsent, -1)
     return message
 
 
@@ -100,5 +88,5 @@ def send_message(me: int, owner: int, rank: int, message: int) -> int:
     if place < 0:
         post_letter(me, owner, -1 - place, message)
         return 0
-    queue_parcel(me, owner, rank, message)
+    copy(new_parcel(me, owner, rank), message, MESSAGE.size)
     return 1

@@ -234,7 +234,7 @@ def shut_down(descriptors: Iterable[int]) -> None:
                 one.detach()
 
 
-def agree(comm: Any, problem: str) -> None:
-    """Raise :class:`IntranodeError` in all ranks if one of them has a problem; collective."""
+def agree(comm: Any, problem: str, kind: type[IntranodeError] = IntranodeError) -> None:
+    """Raise an error in all ranks if one of them has a problem; collective."""
     if found := next(filter(None, comm.allgather(problem)), ""):
-        raise IntranodeError(found)
+        raise kind(found)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.intranode.daps.words import ADD_REALS, ADD_WORDS, FETCH, GET, PUT
+from runner.intranode.daps.words import FETCH, GET, PUT
 from runner.intranode.errors import RegionError
 from runner.intranode.region import Region
+from runner.intranode.words import ADD_REALS, ADD_WORDS
 
 if TYPE_CHECKING:
     from runner.intranode.daps.daps import Daps

@@ -7,6 +7,7 @@ from ``address`` on, as in :data:`runner.intranode.words.REGION`.
 
 from __future__ import annotations
 
+from runner.intranode.words import MOVE
 from runner.native.words import record
 
 OWNER = record(
@@ -86,8 +87,8 @@ REQUEST = record(
 ME = record(
     """number locals remotes ranks owner owners polls index
     recv send poll errno yield_ clock_gettime
-    steals order filter gap0 gap spins eager
-    dice stolen helper bounce to_ from_ time0 time1 next
+    steals order filter gap spins
+    dice stolen helper bounce time0 time1 next
     | stop""",
     "Me",
 )
@@ -98,20 +99,19 @@ link.  ``index``: for each rank of the job the number of its link, or -1 - its n
 
 ``gap``: seconds between attempts to steal (a double), 0 for none.  ``spins``: looks before the
 core is yielded, -1 for never.  ``stolen``: steps that it made for others.  ``helper``: whether it
-is a thread beside its rank.  ``to_``, ``from_``: addresses of scratch regions.  ``next``: when it
-may try again (a double).
+is a thread beside its rank.  ``next``: when it may try again (a double).
 """
 
-PUT, REPLY, ADD_REALS, ADD_WORDS, EAGER, DATA = range(6)
-"""Messages with data."""
+PUT, REPLY, EAGER, DATA = MOVE, 3, 4, 5
+"""Messages with data, as ``ADD_REALS`` and ``ADD_WORDS`` of :mod:`runner.intranode.words` are."""
 GET, FETCH, ANSWER, OFFER, READY, DONE, SEEN, BEAT = range(6, 14)
 """Messages without.  ``OFFER``: a send whose data wait for ``READY``; ``DONE``: an operation is
 over; ``SEEN``: a message has a receive; ``BEAT``: a rank has come to a barrier.
 """
 FREE, FILLING, FULL, OFFERED, LENT = range(5)
 """States of a slot.  ``OFFERED``: the data are on another node; ``LENT``: on this one."""
-MOVE, ADD, DROP = range(3)
-"""Actions on data that come."""
+DROP = -1
+"""What is done with data that come, beside the operations of :mod:`runner.intranode.words`."""
 STARTED, OVER = 1, 9
 """Stages of a request."""
 POLLED = 8

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from time import monotonic
 from typing import Any
 
 from numpy.typing import NDArray
 
-from runner.guard import stat_fields
 from runner.intranode.errors import IntranodeError
 from runner.intranode.mcoll.topology import Topology
 from runner.intranode.mcoll.words import COUNTER
+from runner.intranode.processes import Processes
 from runner.native.arena import Arena
 from runner.workers.affinity import cpu_mask, crowded
 
-_CHECK_S = 0.05
-"""Seconds between two looks at the processes of the other ranks."""
 _LEAST = 1 << 16
 """Bytes of a buffer."""
-_GONE = "ZX"
-"""States of a process that has ended."""
 
 
 def topology_of(comm: Any, nodes: int) -> tuple[Topology, bool]:
@@ -55,9 +49,7 @@ class Team:
         self._own = self.arena.zeros(COUNTER.size >> 3, "int64")
         self.barrier = self.share(self._own)
         """The address of the barrier's counter."""
-        fields = stat_fields(os.getpid())
-        born = int(fields[1][19]) if fields else 0
-        self._processes = self.arena.node.allgather((os.getpid(), born))
+        self._processes = Processes(self.arena.node, f"local rank {self.local}")
         # The ranks of all assumed nodes share the cores.
         everyone = comm.Split_type(MPI.COMM_TYPE_SHARED)
         self.crowded = crowded(1, everyone.allgather(cpu_mask()))
@@ -67,7 +59,6 @@ class Team:
             raise IntranodeError(
                 f"{topology.locals} ranks of a node do not share memory; start them on one machine"
             )
-        self._checked = 0.0
         self._sizes, self._places = [0] * 3, [0] * 3
 
     def share(self, array: NDArray[Any]) -> int:
@@ -92,19 +83,8 @@ class Team:
 
     def lost(self) -> str:
         """The ranks of this node that have died, in words; it looks now and then only."""
-        now = monotonic()
-        if now - self._checked < _CHECK_S:
-            return ""
-        self._checked = now
-        gone = [n for n, process in enumerate(self._processes) if not _alive(*process)]
-        return ", ".join(f"local rank {n} (process {self._processes[n][0]})" for n in gone)
+        return ", ".join(self._processes.lost().values())
 
     def close(self) -> None:
         """Give the communicator back; collective."""
         self.arena.close()
-
-
-def _alive(pid: int, born: int) -> bool:
-    """Whether the process that had started then still runs."""
-    fields = stat_fields(pid)
-    return fields is not None and fields[1][0] not in _GONE and int(fields[1][19]) == born

@@ -10,12 +10,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-from runner.intranode import RankLost
 from runner.intranode.daps import Config, Daps
 from runner.intranode.daps.words import OWNER
+from tests.intranode.noting import MOST_S, noted
 
 VICTIM = 1
-_MOST_S = 20.0
 
 
 def main(how: str, after_s: float, place: Path) -> None:
@@ -38,28 +37,19 @@ def main(how: str, after_s: float, place: Path) -> None:
         threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGKILL)).start()
     elif how == "holder":
         time.sleep(0.05)
-    try:
-        work(daps, how, window, other)
-    except RankLost as error:
-        (place / f"{daps.rank}").write_text(str(error))
-    # The launcher ends the job when the first of them ends.
-    until = time.monotonic() + _MOST_S
-    while len(list(place.iterdir())) < daps.size - 1 and time.monotonic() < until:
-        time.sleep(0.02)
-    # MPI would wait for the rank that has died.
-    os._exit(0)
+    noted(daps.rank, daps.size, place, lambda: work(daps, how, window, other))
 
 
 def work(daps: Daps, how: str, window: Any, other: Any) -> None:
     """Work together until one is missing, or for long."""
-    until = time.monotonic() + _MOST_S
+    until = time.monotonic() + MOST_S
     while time.monotonic() < until:
         if how == "barrier":
             daps.barrier()
         elif how == "message":
             daps.waitall([daps.irecv(other, VICTIM), *_sent(daps, other)])
         elif daps.rank == VICTIM:
-            time.sleep(_MOST_S)
+            time.sleep(MOST_S)
         else:
             window.put(VICTIM, other)
             daps.flush()

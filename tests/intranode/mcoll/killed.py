@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from runner.intranode.mcoll import Config, MultiObject, RankLost
+from runner.intranode.mcoll import Config, MultiObject
+from tests.intranode.noting import noted
 
 COMM = MPI.COMM_WORLD
 
@@ -25,13 +26,12 @@ def main(folder: Path) -> None:
     prepared.run()
     if COMM.rank == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    try:
+
+    def work() -> None:
         for _ in range(3):
             prepared.run()
-    except RankLost as error:
-        (folder / str(COMM.rank)).write_text(str(error))
-    # MPI cannot be ended in order any more.
-    os._exit(0)
+
+    noted(COMM.rank, COMM.size, folder, work)
 
 
 if __name__ == "__main__":

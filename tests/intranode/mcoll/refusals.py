@@ -2,26 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 from mpi4py import MPI
 
-from runner.intranode.mcoll import Config, IntranodeError, MultiObject
+from runner.intranode.mcoll import Config, MultiObject
+from tests.intranode.refusing import refused
 
 COMM = MPI.COMM_WORLD
-
-
-def refused(text: str, call: Callable[[], Any]) -> None:
-    try:
-        call()
-    except IntranodeError as error:
-        if text in str(error):
-            return
-        print(f"rank {COMM.rank}: {error}: expected {text}")
-    else:
-        print(f"rank {COMM.rank}: not refused: {text}")
 
 
 def main() -> None:

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from runner.mpi.library import Library
+from tests.intranode.programs import Start, refused, silent, verified
 from tests.mpis import library_named
 from tests.started import python_ranks
 
-Start = Callable[..., subprocess.CompletedProcess[str]]
 pytestmark = pytest.mark.mpi
-
-
-@pytest.fixture
-def start(open_mpi: Library) -> Start:
-    """``start(ranks, "-m", "module", ...)`` runs Python under mpirun and waits for it."""
-
-    def run(
-        ranks: int, *words: str, more: tuple[str, ...] = ()
-    ) -> subprocess.CompletedProcess[str]:
-        return python_ranks(open_mpi, ranks, words, more)
-
-    return run
 
 
 @pytest.mark.parametrize(
@@ -73,18 +56,7 @@ def test_a_killed_rank_is_noticed(start: Start, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_is_refused(start: Start) -> None:
-    done = start(2, "-m", "tests.intranode.mcoll.refusals")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == ""
-
-
-def result_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
-    assert done.returncode == 0, done.stdout + done.stderr
-    lines = done.stdout.splitlines()
-    assert "the data are right" in lines
-    result: dict[str, Any] = json.loads(lines[-1])
-    assert result["verified"] is True
-    return result
+    silent(start(2, "-m", "tests.intranode.mcoll.refusals"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +72,7 @@ def test_a_loop_verifies_its_data_and_counts(
     start: Start, operation: str, words: str, cells: int
 ) -> None:
     more = [*words.split(), "--operation", operation, "--nodes", "2", "--rounds", "2"]
-    result = result_of(start(4, "-m", "runner.apps.mcoll", *more, "--times", "6"))
+    result = verified(start(4, "-m", "runner.apps.mcoll", *more, "--times", "6"))
     assert (result["app"], result["operation"], result["nodes"]) == ("mcoll", operation, 2)
     assert len(result["cells"]) == cells
     for cell in result["cells"]:
@@ -111,7 +83,7 @@ def test_a_loop_verifies_its_data_and_counts(
 def test_auto_changes_at_the_switches(start: Start) -> None:
     words = "--sizes 8,64,512 --nodes 2 --times 2 --rounds 1 --allgather-switch 64"
     done = start(2, "-m", "runner.apps.mcoll", *words.split(), "--allgather-mpi-from", "512")
-    forms = [cell["form"] for cell in result_of(done)["cells"]]
+    forms = [cell["form"] for cell in verified(done)["cells"]]
     assert forms == ["bruck", "ring", "library"]
 
 
@@ -119,7 +91,7 @@ def test_published_settings_are_those_of_the_program(start: Start, tmp_path: Pat
     path = tmp_path / "mcoll.json"
     path.write_text('{"schema": "mcoll/1", "settings": {"allgather": "ring"}}')
     words = ["--nodes", "2", "--times", "2", "--rounds", "1", "--mcoll-config", str(path)]
-    result = result_of(start(2, "-m", "runner.apps.mcoll", *words))
+    result = verified(start(2, "-m", "runner.apps.mcoll", *words))
     assert result["configured"] == str(path)
     assert [cell["form"] for cell in result["cells"]] == ["ring"]
 
@@ -141,10 +113,7 @@ def test_published_settings_are_those_of_the_program(start: Start, tmp_path: Pat
     ],
 )
 def test_a_wrong_command_is_one_message(start: Start, words: str, text: str) -> None:
-    done = start(3, "-m", "runner.apps.mcoll", *words.split())
-    assert done.returncode == 2, done.stdout
-    assert f"mcoll: error: {text}" in done.stderr
-    assert done.stderr.count("mcoll: error:") == 1
+    refused(start(3, "-m", "runner.apps.mcoll", *words.split()), f"mcoll: error: {text}")
 
 
 def test_help_is_printed_once(start: Start) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,7 @@ from runner.apps.common_errors import AppUsageError
 from runner.apps.nbody import application
 from runner.apps.nbody.bodies import plummer
 from runner.apps.nbody.options import parse
-from runner.mpi.library import Library
-from tests.started import python_ranks
+from tests.intranode.programs import Start, verified
 
 
 class Alone:
@@ -103,7 +101,7 @@ def test_wrong_options_are_refused(words: str, text: str) -> None:
 
 
 @pytest.mark.mpi
-def test_bits_depend_on_the_bodies_alone(open_mpi: Library) -> None:
+def test_bits_depend_on_the_bodies_alone(start: Start) -> None:
     digests = set()
     for ranks, words in (
         (1, "--variant mpi"),
@@ -112,26 +110,21 @@ def test_bits_depend_on_the_bodies_alone(open_mpi: Library) -> None:
         (4, "--variant mcoll --nodes 2 --allgather rd"),
         (6, "--variant mcoll --nodes 3 --allgather ring --objects 1"),
     ):
-        result = finished(open_mpi, ranks, words)
-        assert (result["app"], result["ranks"], result["verified"]) == ("nbody", ranks, True)
+        result = finished(start, ranks, words)
+        assert (result["app"], result["ranks"]) == ("nbody", ranks)
         assert 0 <= result["allgather_s"] <= result["seconds"]
         digests.add(result["digest"])
     assert len(digests) == 1
-    assert finished(open_mpi, 2, "--seed 2")["digest"] not in digests
+    assert finished(start, 2, "--seed 2")["digest"] not in digests
 
 
-def finished(library: Library, ranks: int, words: str) -> dict[str, Any]:
+def finished(start: Start, ranks: int, words: str) -> dict[str, Any]:
     command = ["-m", "runner.apps.nbody", "--bodies", "301", "--steps", "4", *words.split()]
-    done: subprocess.CompletedProcess[str] = python_ranks(library, ranks, command)
-    assert done.returncode == 0, done.stdout + done.stderr
-    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return result
+    return verified(start(ranks, *command))
 
 
 @pytest.mark.mpi
-def test_more_ranks_than_bodies(open_mpi: Library) -> None:
-    done = python_ranks(
-        open_mpi, 5, ["-m", "runner.apps.nbody", "--bodies", "3", "--variant", "mcoll"]
-    )
+def test_more_ranks_than_bodies(start: Start) -> None:
+    done = start(5, "-m", "runner.apps.nbody", "--bodies", "3", "--variant", "mcoll")
     result = json.loads(done.stdout.splitlines()[-1])
     assert (result["ranks"], result["bodies"]) == (5, 3)
