@@ -65,15 +65,18 @@ def results_of(
 
 
 REFUSED = """
-import importlib, json, sys
+import importlib, inspect, json, sys
 from runner.apps.common_errors import AppError
 from runner.apps.common_mpi import run, single_threaded_blas
 single_threaded_blas()
 main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
 
+# Some applications are told when their process started.
+begin = [0.0][: len(inspect.signature(main).parameters) - 2]
+
 def told(comm, words):
     try:
-        return [main(comm, words, 0.0), "it ran"]
+        return [main(comm, words, *begin), "it ran"]
     except AppError as error:
         return [error.exit_code, str(error)]
 
@@ -105,7 +108,7 @@ def check_refusals(
         assert others == [first] * (ranks - 1)
     alone = launch(ranks, "-m", f"runner.apps.{app}", *lines[0])
     assert alone.code == 2, alone.err
-    assert alone.err.count(f"{app}: error:") == 1
+    assert alone.err.count(f"{app.replace('_', '-')}: error:") == 1
     assert refusals[0][1] in alone.err
     assert "Traceback" not in alone.err
     assert alone.out == ""
