@@ -56,11 +56,11 @@ def test_the_bits_are_the_same_with_mpi_started_as_the_form_says(
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("processes", [1, 2, 4])
-@pytest.mark.parametrize("form", FORMS)
-def test_the_bits_are_the_same_in_a_job_of_its_own(
-    launch: Launch, program: str, processes: int, form: str
+def test_the_bits_are_the_same_in_a_job_for_each_form(
+    launch: Launch, program: str, processes: int
 ) -> None:
-    check_alone(launch, program, processes, form)
+    for form in FORMS:
+        check_alone(launch, program, processes, form)
 
 
 def test_messages_of_each_variable(launch: Launch) -> None:
