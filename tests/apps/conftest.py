@@ -64,6 +64,56 @@ def results_of(
     return [*found, alone.result]
 
 
+REFUSED = """
+import importlib, inspect, json, sys
+from runner.apps.common_errors import AppError
+from runner.apps.common_mpi import run, single_threaded_blas
+single_threaded_blas()
+main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
+
+# Some applications are told when their process started.
+begin = [0.0][: len(inspect.signature(main).parameters) - 2]
+
+def told(comm, words):
+    try:
+        return [main(comm, words, *begin), "it ran"]
+    except AppError as error:
+        return [error.exit_code, str(error)]
+
+def each(comm):
+    for words in json.loads(sys.argv[2]):
+        seen = comm.gather(told(comm, words))
+        if comm.rank == 0:
+            print(json.dumps(seen))
+    return 0
+
+run("refused", "multiple", each)
+"""
+
+
+def check_refusals(
+    launch: Launch, ranks: int, app: str, refusals: Sequence[tuple[str, str]]
+) -> None:
+    """Each line of options is refused with its words: all ranks raise the same, nothing is printed.
+
+    One job tries all lines; the first is also started by the command line: one message, code 2.
+    """
+    lines = [options.split() for options, _ in refusals]
+    done = launch(ranks, "-c", REFUSED, app, json.dumps(lines))
+    assert done.code == 0, done.err + done.out
+    seen = [json.loads(line) for line in done.out.splitlines()]
+    for (options, words), (first, *others) in zip(refusals, seen, strict=True):
+        assert first[0] == 2, f"{options}: {first}"
+        assert words in first[1], f"{options}: {first}"
+        assert others == [first] * (ranks - 1)
+    alone = launch(ranks, "-m", f"runner.apps.{app}", *lines[0])
+    assert alone.code == 2, alone.err
+    assert alone.err.count(f"{app.replace('_', '-')}: error:") == 1
+    assert refusals[0][1] in alone.err
+    assert "Traceback" not in alone.err
+    assert alone.out == ""
+
+
 @pytest.fixture
 def launch(library: Library) -> Launch:
     """``launch(ranks, "-m", "module", ..., env={})`` runs Python under mpirun and waits for it."""

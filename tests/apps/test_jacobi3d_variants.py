@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from runner.apps.common_models import MATED
 from runner.apps.jacobi3d.options import VARIANTS
+from tests.apps.conftest import Launch, check_refusals, results_of
 
 pytestmark = pytest.mark.mpi
-
-Launch = Callable[..., Any]
 
 APP = ("-m", "runner.apps.jacobi3d")
 SERIES = """
@@ -191,15 +189,19 @@ def test_with_one_thread_the_variant_openmp_is_flat_mpi(launch: Launch) -> None:
     assert (done.result["verified"], done.result["threads"]) == (True, 1)
 
 
-@pytest.mark.parametrize("variant", ["mpi", "overlap", "over", "mate", "tarragon"])
-def test_longer_messages_give_the_same_bits(launch: Launch, variant: str) -> None:
-    options = ["--input", "tiny", "--verify", "full", "--variant", variant]
-    parts = [] if variant == "mpi" else ["--ranks-per-process", "2"]
-    plain = launch(2, *APP, *options, *parts).result
-    padded = launch(2, *APP, *options, *parts, "--padding", "5").result
-    assert padded["verified"] is True
-    assert padded["messages"] == plain["messages"]
-    assert padded["bytes"] > 3 * plain["bytes"]
+def test_longer_messages_give_the_same_bits(launch: Launch) -> None:
+    variants = ("mpi", "overlap", "over", "mate", "tarragon")
+    lines = []
+    for variant in variants:
+        parts = [] if variant == "mpi" else ["--ranks-per-process", "2"]
+        line = ["--input", "tiny", "--verify", "full", "--variant", variant, *parts]
+        lines += [line, [*line, "--padding", "5"]]
+    found = results_of(launch, 2, "jacobi3d", lines)[: len(lines)]
+    assert [r["variant"] for r in found[::2]] == list(variants)
+    for plain, padded in zip(found[0::2], found[1::2], strict=True):
+        assert padded["verified"] is True
+        assert padded["messages"] == plain["messages"]
+        assert padded["bytes"] > 3 * plain["bytes"]
 
 
 WORKERS = "--workers 2 --threads service"
@@ -237,22 +239,17 @@ def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> No
     assert "8 ranks as 1x1x2, each process 1x2x2" in done.out
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
-        ("--variant threads --workers 200", "--workers 200, but this process may use only"),
-        ("--variant mate --workers 200", "--workers 200, but this process may use only"),
-        ("--variant mate --tagging", "--tagging means nothing to --variant mate"),
-        ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
-        ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
-    ],
-)
-def test_what_cannot_run_is_one_message(launch: Launch, options: str, words: str) -> None:
+REFUSALS = [
+    ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
+    ("--variant threads --workers 200", "--workers 200, but this process may use only"),
+    ("--variant mate --workers 200", "--workers 200, but this process may use only"),
+    ("--variant mate --tagging", "--tagging means nothing to --variant mate"),
+    ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
+    ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
+]
+
+
+def test_what_cannot_run_is_one_message(launch: Launch) -> None:
     # Enough cells for 200 parts, too few for 8 parts of z.
-    done = launch(2, *APP, "--size", "32x64x15", "--iterations", "2", *options.split())
-    assert done.code == 2, done.err
-    assert done.err.count("jacobi3d: error:") == 1
-    assert words in done.err
-    assert "Traceback" not in done.err
-    assert done.out == ""
+    common = "--size 32x64x15 --iterations 2"
+    check_refusals(launch, 2, "jacobi3d", [(f"{common} {o}", words) for o, words in REFUSALS])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import pytest
 
-Launch = Callable[..., Any]
+from tests.apps.conftest import Launch, check_refusals, results_of
 
 pytestmark = pytest.mark.mpi
-GHOST = ("-m", "runner.apps.minighost", "--size", "12x10x14", "--variables", "3", "--steps", "5")
-JACOBI = ("-m", "runner.apps.jacobi3d", "--size", "16x14x18", "--iterations", "5")
+GHOST = ("--size", "12x10x14", "--variables", "3", "--steps", "5")
+JACOBI = ("--size", "16x14x18", "--iterations", "5")
+PROGRAMS = {"minighost": GHOST, "jacobi3d": JACOBI}
 TASKS = ("--variant", "tpod", "--verify", "full", "--affinity", "none")
 FORMS = (
     "--block-edge 5",
@@ -26,62 +24,80 @@ FORMS = (
 )
 
 
-@pytest.mark.parametrize("program", [GHOST, JACOBI], ids=["minighost", "jacobi3d"])
+ONE_JOB_EACH = [form for form in FORMS if "--thread-level" in form]
+"""MPI is started with the thread level of the form, which a job of all forms does not show."""
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("processes", [1, 2, 4])
-@pytest.mark.parametrize("form", FORMS)
-def test_the_bits_are_those_of_the_serial_run(
-    launch: Launch, program: tuple[str, ...], processes: int, form: str
-) -> None:
-    done = launch(processes, *program, *TASKS, *form.split())
+def test_the_bits_are_those_of_the_serial_run(launch: Launch, program: str, processes: int) -> None:
+    lines = [[*PROGRAMS[program], *TASKS, *form.split()] for form in FORMS]
+    found = results_of(launch, processes, program, lines)
+    assert all(result["verified"] is True for result in found)
+
+
+def check_alone(launch: Launch, program: str, processes: int, form: str) -> None:
+    words = [*PROGRAMS[program], *TASKS, *form.split()]
+    done = launch(processes, "-m", f"runner.apps.{program}", *words)
     assert done.code == 0, done.out + done.err
     assert done.result["verified"] is True
     assert "every bit as in the serial run" in done.out
 
 
+@pytest.mark.parametrize(
+    ("program", "form"), [("minighost", ONE_JOB_EACH[0]), ("jacobi3d", ONE_JOB_EACH[1])]
+)
+def test_the_bits_are_the_same_with_mpi_started_as_the_form_says(
+    launch: Launch, program: str, form: str
+) -> None:
+    check_alone(launch, program, 2, form)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("processes", [1, 2, 4])
+def test_the_bits_are_the_same_in_a_job_for_each_form(
+    launch: Launch, program: str, processes: int
+) -> None:
+    for form in FORMS:
+        check_alone(launch, program, processes, form)
+
+
 def test_messages_of_each_variable(launch: Launch) -> None:
-    for more in ("--order SR", "--prepost"):
-        words = f"--messages variable --block-edge 5 {more}".split()
-        done = launch(2, *GHOST, *TASKS, *words)
-        assert done.code == 0, done.out + done.err
-        assert done.result["verified"] is True
+    forms = ("--order SR", "--prepost")
+    lines = [
+        [*GHOST, *TASKS, *f"--messages variable --block-edge 5 {more}".split()] for more in forms
+    ]
+    assert all(r["verified"] is True for r in results_of(launch, 2, "minighost", lines))
 
 
 def test_faces_of_blocks_carry_the_cells_of_the_faces_of_the_process(launch: Launch) -> None:
-    sent = {}
-    for messages in ("block", "face"):
-        words = f"--block-edge 5 --block-messages {messages} --barrier neighbours".split()
-        sent[messages] = launch(2, *GHOST, *TASKS, *words).result
-    assert sent["block"]["bytes"] == sent["face"]["bytes"]
-    # Blocks of 2 x 2 at the face between both processes.
-    assert sent["block"]["messages"] == 4 * sent["face"]["messages"]
+    common = "--block-edge 5 --barrier neighbours --block-messages"
+    lines = [[*GHOST, *TASKS, *f"{common} {kind}".split()] for kind in ("block", "face")]
+    block, *faces = results_of(launch, 2, "minighost", lines)
+    for face in faces:
+        assert block["bytes"] == face["bytes"]
+        # Blocks of 2 x 2 at the face between both processes.
+        assert block["messages"] == 4 * face["messages"]
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ("--block-edge 4", "--block-edge means nothing to --variant mpi: leave it out, or choose"),
-        ("--variant tpod --block-edge 4x4", "--block-edge 4x4: expected a number of cells"),
-        ("--variant tpod --block-order none", "--block-order none: expected one of cart"),
-        ("--variant tpod --order SR --prepost", "--prepost needs receives that do not block"),
-        ("--task-queue stealing", "--task-queue means nothing to --variant mpi"),
-        ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
-    ],
-)
-@pytest.mark.parametrize("program", [GHOST, JACOBI], ids=["minighost", "jacobi3d"])
-def test_a_wrong_command_line_is_said_once(
-    launch: Launch, program: tuple[str, ...], words: str, said: str
-) -> None:
-    done = launch(2, *program, *words.split())
-    assert done.code == 2
-    assert done.err.count(said) == 1
-    assert "Traceback" not in done.err
+REFUSALS = [
+    ("--block-edge 4", "--block-edge means nothing to --variant mpi: leave it out, or choose"),
+    ("--variant tpod --block-edge 4x4", "--block-edge 4x4: expected a number of cells"),
+    ("--variant tpod --block-order none", "--block-order none: expected one of cart"),
+    ("--variant tpod --order SR --prepost", "--prepost needs receives that do not block"),
+    ("--task-queue stealing", "--task-queue means nothing to --variant mpi"),
+    ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
+]
 
 
-def test_the_order_of_calls_is_that_of_blocks_in_jacobi3d(launch: Launch) -> None:
-    for words, said in (
-        (["--order", "SR"], "--order means nothing to --variant mpi: leave it out, or choose"),
-        (["--variant", "mate", "--prepost"], "--prepost means nothing to --variant mate"),
-    ):
-        done = launch(2, *JACOBI, *words)
-        assert done.code == 2
-        assert said in done.err
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_wrong_command_line_is_said_once(launch: Launch, program: str) -> None:
+    common = " ".join(PROGRAMS[program])
+    refusals = [(f"{common} {words}", said) for words, said in REFUSALS]
+    if program == "jacobi3d":  # Where the order of calls is that of blocks.
+        refusals += [
+            (f"{common} --order SR", "--order means nothing to --variant mpi: leave it out, or"),
+            (f"{common} --variant mate --prepost", "--prepost means nothing to --variant mate"),
+        ]
+    check_refusals(launch, 2, program, refusals)

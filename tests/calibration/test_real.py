@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.calibration.rounds import TIMES
 from tests.cli.conftest import Cli, cli  # noqa: F401
 
 SPACE = """
@@ -39,12 +40,17 @@ def data(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize("times", [1, pytest.param(TIMES, marks=pytest.mark.slow)])
 def test_a_calibration_is_measured_once_and_used_by_predict(
     cli: Cli,  # noqa: F811
     open_mpi: object,
     compiler: str,
     data: Path,
+    times: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """``times``: how often the fastest settings are timed again at the end."""
+    monkeypatch.setattr("autotune.calibration.rounds.TIMES", times)
     short = cli(*WORDS, "--budget", "1s")
     assert short.code == 1
     assert "larger --budget continues" in " ".join(short.err.split())

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.cli import main
 from autotune.space import Setting
 from autotune.store import Store
 from tests.contract.store_samples import key
@@ -25,21 +26,24 @@ LONGEST_S = 60.0
 Ask = Callable[..., list[str]]
 
 
+def _variables(line: str) -> dict[str, str]:
+    """What bash tells the program about a line."""
+    return {
+        "_AUTOTUNE_COMPLETE": "complete_bash",
+        "COMP_WORDS": line,
+        "COMP_CWORD": str(len(line.split(" ")) - 1),
+    }
+
+
 @pytest.fixture
-def ask(work: Path) -> Ask:
+def ask_anew(work: Path) -> Ask:
     """The values that are offered for the last word of a line, by bash's protocol."""
 
     def offered(line: str, **variables: str) -> list[str]:
         done = subprocess.run(
+            # ``python -m`` has the same program name as the installed command.
             [sys.executable, "-m", "autotune"],
-            env=os.environ
-            | {
-                # ``python -m`` has the same program name as the installed command.
-                "_AUTOTUNE_COMPLETE": "complete_bash",
-                "COMP_WORDS": line,
-                "COMP_CWORD": str(len(line.split(" ")) - 1),
-            }
-            | variables,
+            env=os.environ | _variables(line) | variables,
             capture_output=True,
             text=True,
             check=False,
@@ -50,10 +54,35 @@ def ask(work: Path) -> Ask:
     return offered
 
 
-def test_commands_and_options(ask: Ask) -> None:
-    assert ask("autotune se") == ["search"]
+@pytest.fixture
+def ask(work: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Ask:
+    """The same, by the same entry without a process of its own."""
+
+    def offered(line: str, **variables: str) -> list[str]:
+        with monkeypatch.context() as patch:
+            for name, value in (_variables(line) | variables).items():
+                patch.setenv(name, value)
+            with pytest.raises(SystemExit) as ended:
+                main([])
+        assert not ended.value.code
+        out, err = capfd.readouterr()
+        assert err == ""
+        return out.split()
+
+    return offered
+
+
+def test_commands_and_options(ask: Ask, ask_anew: Ask) -> None:
+    assert ask_anew("autotune se") == ["search"]
     assert {"list", "show", "init", "split"} <= set(ask("autotune cluster "))
     assert "--strategy" in ask("autotune search --st")
+
+
+def test_a_process_of_its_own_offers_the_same(ask: Ask, ask_anew: Ask) -> None:
+    line = "autotune search --space openmpi+open"
+    found = ask_anew(line)
+    assert "openmpi+openmpi-tcp" in found
+    assert found == ask(line)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +108,7 @@ def test_values(ask: Ask, line: str, value: str) -> None:
     assert all(one.startswith(line.rpartition(" ")[2]) for one in found)
 
 
-def test_studies_are_those_of_the_database(ask: Ask, tmp_path: Path) -> None:
+def test_studies_are_those_of_the_database(ask: Ask, ask_anew: Ask, tmp_path: Path) -> None:
     place = tmp_path / "own.db"
     with Store.open(place) as store:
         study = store.study(key())
@@ -87,18 +116,18 @@ def test_studies_are_those_of_the_database(ask: Ask, tmp_path: Path) -> None:
     name = study.hash[:8]
     for line in ("autotune show ", f"autotune status {name[:3]}", "autotune worker "):
         assert ask(line, AUTOTUNE_STORE=str(place)) == [name]
-    assert ask(f"autotune show --store {place} ") == [name]
+    assert ask_anew(f"autotune show --store {place} ") == [name]
 
 
 def test_nothing_is_offered_and_nothing_made_where_something_is_wrong(
-    ask: Ask, tmp_path: Path
+    ask: Ask, ask_anew: Ask, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone.db"
     assert ask("autotune show ", AUTOTUNE_STORE=str(gone)) == []
     assert not gone.exists()
     damaged = tmp_path / "damaged.db"
     damaged.write_text("no database")
-    assert ask("autotune show ", AUTOTUNE_STORE=str(damaged)) == []
+    assert ask_anew("autotune show ", AUTOTUNE_STORE=str(damaged)) == []
     assert ask("autotune search --app no-such-app --input ") == []
 
 

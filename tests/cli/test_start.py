@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +27,14 @@ HEAVY = {
 DATABASE = {"sqlalchemy", "psutil"}
 """What is imported only to open a results database."""
 CODE = """
-import sys
+import json, sys
 import autotune.cli
-code = autotune.cli.main(sys.argv[1:])
-print(*sys.modules, file=sys.stderr)
-sys.exit(code)
+for words in json.loads(sys.argv[1]):
+    code = autotune.cli.main(words)
+    sys.stdout.flush()
+    print(code, *sys.modules, file=sys.stderr)
 """
+"""One command after the other; what one has imported stays for those after it."""
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +62,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def _imported(database: Path, *words: str) -> set[str]:
-    """The packages that a fresh process has imported after the command."""
+def _imported(database: Path, lines: Sequence[Sequence[str]]) -> dict[str, set[str]]:
+    """The packages that a fresh process has imported after each of the commands."""
     done = subprocess.run(
-        [sys.executable, "-c", CODE, *words],
+        [sys.executable, "-c", CODE, json.dumps(lines)],
         capture_output=True,
         text=True,
         check=False,
@@ -69,49 +73,45 @@ def _imported(database: Path, *words: str) -> set[str]:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout
-    return {name.partition(".")[0] for name in done.stderr.splitlines()[-1].split()}
+    found = {}
+    told = [line.split() for line in done.stderr.splitlines() if " sys " in line]
+    for words, (code, *modules) in zip(lines, told, strict=True):
+        assert code == "0", done.stderr
+        found[" ".join(words)] = {name.partition(".")[0] for name in modules}
+    return found
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
+def test_a_command_without_a_database_imports_little() -> None:
+    lines = [
         ("--help",), ("--version",), ("apps",), ("apps", "jacobi3d"), ("cluster", "list"),
-        ("space", "list"), ("dataset", "list"), ("cluster", "--help"), ("studies", "--help"),
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_command_without_a_database_imports_little(words: tuple[str, ...]) -> None:
-    assert not _imported(Path("none.db"), *words) & (HEAVY | DATABASE - _of_help(words))
+        ("space", "list"), ("dataset", "list"), ("cluster", "--help"),
+    ]  # fmt: skip
+    for line, found in _imported(Path("none.db"), lines).items():
+        assert not found & (HEAVY | DATABASE), line
 
 
-def _of_help(words: tuple[str, ...]) -> set[str]:
+def test_help_of_studies_imports_the_database_only() -> None:
     """The module of a command is imported for its help, and that of studies has the database's."""
-    return DATABASE if words[0] == "studies" else set()
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("studies",), ("studies", "--json", "-"), ("status",), ("show", "1"), ("show", "2"),
-        ("show", "3"),
-    ],
-    ids=" ".join,
-)  # fmt: skip
-def test_a_command_that_reads_studies_imports_the_database_only(
-    database: Path, words: tuple[str, ...]
-) -> None:
-    found = _imported(database, *words)
-    assert "sqlalchemy" in found, "the test looks at the wrong process"
+    [found] = _imported(Path("none.db"), [("studies", "--help")]).values()
     assert not found & HEAVY
 
 
-@pytest.mark.parametrize(
-    "command", ["search", "compare", "run", "noise", "features", "predict", "publish", "train"]
-)
-def test_help_of_a_command_that_measures_needs_no_search_or_statistics(command: str) -> None:
+def test_a_command_that_reads_studies_imports_the_database_only(database: Path) -> None:
+    lines = [
+        ("studies",), ("studies", "--json", "-"), ("status",), ("show", "1"), ("show", "2"),
+        ("show", "3"),
+    ]  # fmt: skip
+    for line, found in _imported(database, lines).items():
+        assert "sqlalchemy" in found, "the test looks at the wrong process"
+        assert not found & HEAVY, line
+
+
+def test_help_of_a_command_that_measures_needs_no_search_or_statistics() -> None:
     """Completion of options imports the module of the command, too."""
-    found = _imported(Path("none.db"), command, "--help")
-    assert not found & (HEAVY - {"numpy"})
+    commands = ("search", "compare", "run", "noise", "features", "predict", "publish", "train")
+    lines = [(command, "--help") for command in commands]
+    for line, found in _imported(Path("none.db"), lines).items():
+        assert not found & (HEAVY - {"numpy"}), line
 
 
 @pytest.mark.parametrize("package", ["space", "datasets", "publish", "strategies"])

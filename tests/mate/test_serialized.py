@@ -95,8 +95,15 @@ def test_all_checks_hold_with_one_thread_in_mpi(watched: Watched) -> None:
     assert not any(told.values()), "\n".join(f"{n}:\n{p}" for n, p in told.items() if p)
 
 
-@pytest.mark.parametrize("in_process", [False, True])
-@pytest.mark.parametrize("name", STEPS)
+CALLED = [
+    # Each step in one of both places; in the other one when slow.
+    pytest.param(name, place, marks=[] if place == number % 2 else pytest.mark.slow)
+    for number, name in enumerate(STEPS)
+    for place in (False, True)
+]
+
+
+@pytest.mark.parametrize(("name", "in_process"), CALLED)
 def test_what_ranks_call_is_called_alone(
     watched: Watched, tmp_path: Path, name: str, in_process: bool
 ) -> None:

@@ -220,9 +220,17 @@ def launch(prober: Prober, text: str, place: Path, operation: str, ranks: int) -
     return prober.run(Loading({FILE: str(place)}), Content(), fmt, operation, ranks).state
 
 
+def _slow(*names: str) -> list[Any]:
+    return [pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+def test_the_collectives_of_the_general_layer_are_those_tried_below() -> None:
+    assert set(GENERAL_LAYER) == set(NAMES) == {"bcast", "reduce", "allreduce"}
+
+
 @pytest.mark.mpi
 class TestObeyed:
-    @pytest.mark.parametrize("name", ["mpich-env", "sh", "slurm", "tcl", "html"])
+    @pytest.mark.parametrize("name", ["mpich-env", "tcl", *_slow("sh", "slurm", "html")])
     def test_variables_are_seen_in_force(self, prober: Prober, name: str) -> None:
         fmt = find(name)
         if fmt.unobeyed(prober.library):
@@ -274,13 +282,13 @@ class TestObeyed:
             )
         assert "canaries acted" in prove(prober, find("mpich-json"), Content(rules=rules))
 
-    @pytest.mark.parametrize("name", GENERAL_LAYER)
+    @pytest.mark.parametrize("name", ["reduce", *_slow("bcast", "allreduce")])
     def test_a_tree_of_layers_is_obeyed(self, prober: Prober, name: str) -> None:
         rules = (Rule(name, 2, 0, "0"), Rule(name, 2, 4096, NAMES[name]), Rule(name, 3, 0, "0"))
         content = Content(rules=rules)
         assert "canaries acted" in prove(prober, find("mpich-layers-json"), content)
 
-    @pytest.mark.parametrize("name", GENERAL_LAYER)
+    @pytest.mark.parametrize("name", ["allreduce", *_slow("bcast", "reduce")])
     def test_a_table_acts_at_its_sizes_alone(
         self, prober: Prober, tmp_path: Path, name: str
     ) -> None:

@@ -76,10 +76,11 @@ def test_an_unfinished_repetition_does_not_count() -> None:
     assert blocks.block(5) == simulated.history.blocks("confirm:1")[5]
 
 
-def test_repeating_makes_no_winners() -> None:
-    """Slow spells at random, a setting that does nothing: 5 % of 300 studies plus two errors."""
+@pytest.mark.parametrize("studies", [60, pytest.param(300, marks=pytest.mark.slow)])
+def test_repeating_makes_no_winners(studies: int) -> None:
+    """Slow spells at random, a setting that does nothing: 5 % of the studies plus two errors."""
     false = 0
-    for seed in range(300):
+    for seed in range(studies):
         rng = np.random.default_rng([seed, 9])
         start = int(rng.integers(0, 40))
         simulated: SimulatedEvaluator
@@ -91,7 +92,7 @@ def test_repeating_makes_no_winners() -> None:
         simulated = evaluator(model, seed)
         seen = proof(simulated, LookPlan())
         false += bool(seen.winners)
-    assert false <= 300 * 0.05 + 2 * np.sqrt(300 * 0.05 * 0.95)
+    assert false <= studies * 0.05 + 2 * np.sqrt(studies * 0.05 * 0.95)
 
 
 def test_a_budget_that_does_not_reach_the_next_look_is_not_begun_on() -> None:

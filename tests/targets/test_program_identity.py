@@ -19,6 +19,7 @@ from tests.mpis import built, library_named
 
 __all__ = ["cli"]
 
+SOURCES = program_identity.RUNNER
 SCRIPT = '''"""A program."""
 import helper  # beside it
 
@@ -29,18 +30,33 @@ def main():
 '''
 
 
+def _copy(place: Path) -> None:
+    """Copy the runner's sources, or those that differ; times are kept, by which they are known."""
+    for source in (SOURCES / "runner").rglob("*"):
+        target = place / source.relative_to(SOURCES)
+        if source.is_dir() or "__pycache__" in source.parts:
+            continue
+        target.parent.mkdir(parents=True, exist_ok=True)
+        there, here = source.stat(), target.stat() if target.exists() else None
+        if here is None or (here.st_mtime_ns, here.st_size) != (there.st_mtime_ns, there.st_size):
+            shutil.copy2(source, target)
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("copy")
+
+
 @pytest.fixture
-def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of the runner's sources, which programs are then made of."""
-    place = tmp_path / "copy"
-    shutil.copytree(
-        program_identity.RUNNER / "runner",
-        place / "runner",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
-    monkeypatch.setattr(program_identity, "RUNNER", place)
+def copied(copy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the runner's sources, which programs are then made of; the test may edit them.
+
+    It lies at one place for all tests, so that each source is parsed once.
+    """
+    _copy(copy)
+    monkeypatch.setattr(program_identity, "RUNNER", copy)
     monkeypatch.chdir(tmp_path)
-    return place
+    return copy
 
 
 @pytest.fixture

@@ -3,88 +3,97 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
 
 import pytest
 
+from tests.apps.conftest import Launch, check_refusals, launch
 from tests.mate.test_mpi import Start as Python
 from tests.mate.test_mpi import start as python
 
-__all__ = ["python"]
+__all__ = ["launch", "python"]
 
-RING = ("runner.apps.ring", "--laps", "20", "--size", "1000")
-ALIGN = ("runner.apps.needleman_wunsch", "--length", "700", "--rows", "64", "--columns", "96")
-FACTOR = ("runner.apps.sparse_lu", "--input", "tiny", "--width", "8", "--relax", "4")
-THREADS = ("--threads", "service", "--workers", "2", "--affinity", "none")
-POOL = ("--threads", "workers", "--workers", "2", "--affinity", "none")
-Start = Callable[..., dict[str, Any]]
+RING = ("--laps", "20", "--size", "1000")
+ALIGN = ("--length", "700", "--rows", "64", "--columns", "96")
+FACTOR = ("--input", "tiny", "--width", "8", "--relax", "4")
+PROBLEMS = {"ring": RING, "needleman_wunsch": ALIGN, "sparse_lu": FACTOR}
+THREADS = "--threads service --workers 2 --affinity none"
+POOL = "--threads workers --workers 2 --affinity none"
+SERIALIZED = f"panel --thread-level serialized {THREADS}"
 
 pytestmark = pytest.mark.mpi
+# The applications take no time of their start.
+SERIES = """
+import importlib, json, sys
+from runner.apps.common_mpi import run, single_threaded_blas
+single_threaded_blas()
+main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
+series = json.loads(sys.argv[2])
+run("series", "multiple", lambda comm: max([main(comm, words) for words in series]))
+"""
+RUNS = {
+    ("ring", 1): ["compiled --tasks 3"],
+    ("ring", 2): ["mpi", "tarragon", "compiled"],
+    ("ring", 3): [
+        f"{variant} --tasks 7 {threads}"
+        for threads in (THREADS, POOL)
+        for variant in ("tarragon", "compiled")
+    ],
+    ("needleman_wunsch", 1): ["block"],
+    ("needleman_wunsch", 2): [
+        *("mpi", "async --window 2", f"block {THREADS}", SERIALIZED),
+        f"panel --task-queue private --task-affinity block {THREADS}",
+        f"panel --thread-level serialized {POOL}",
+    ],
+    ("needleman_wunsch", 3): ["mpi", "block --priority wavefront"],
+    ("sparse_lu", 2): [
+        *("mpi", f"tarragon --aggregation {THREADS}", f"tarragon --aggregation {POOL}"),
+        f"tarragon --task-queue stealing {THREADS}",
+    ],
+    ("sparse_lu", 3): [f"tarragon --task-queue stealing {POOL}"],
+    ("sparse_lu", 4): ["mpi", "tarragon", "tarragon --tagging --aggregation"],
+}
+"""Variants with their options.  One job runs all of an application on a number of processes."""
 
 
-@pytest.fixture
-def start(python: Python) -> Start:
-    """``start(processes, "module", ...)`` runs an application and returns its last line."""
-
-    def run(processes: int, module: str, *words: str, code: int = 0) -> dict[str, Any]:
-        done = python(processes, "-m", module, *words)
-        assert done.returncode == code, done.stderr
-        if code:
-            return {"stderr": done.stderr}
-        found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-        return found
-
-    return run
+@pytest.mark.parametrize(("app", "processes"), RUNS)
+def test_the_result_is_right(launch: Launch, app: str, processes: int) -> None:
+    variants = RUNS[app, processes]
+    lines = [[*PROBLEMS[app], "--variant", *variant.split()] for variant in variants]
+    done = launch(processes, "-c", SERIES, app, json.dumps(lines))
+    assert done.code == 0, done.err + done.out
+    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
+    assert len(found) == len(lines)
+    for result in found:
+        assert result["verified"] is True
+        assert result["ranks"] == processes
+        assert result["seconds"] > 0
 
 
 @pytest.mark.parametrize(
-    ("processes", "words"),
+    ("app", "variant"),
     [
-        (2, (*RING, "--variant", "mpi")),
-        (2, (*RING, "--variant", "tarragon")),
-        (3, (*RING, "--variant", "tarragon", "--tasks", "7", *THREADS)),
-        (1, (*RING, "--variant", "compiled", "--tasks", "3")),
-        (2, (*RING, "--variant", "compiled")),
-        (3, (*RING, "--variant", "compiled", "--tasks", "7", *THREADS)),
-        (2, (*ALIGN, "--variant", "mpi")),
-        (3, (*ALIGN, "--variant", "mpi")),
-        (2, (*ALIGN, "--variant", "async", "--window", "2")),
-        (1, (*ALIGN, "--variant", "block")),
-        (3, (*ALIGN, "--variant", "block", "--priority", "wavefront")),
-        (2, (*ALIGN, "--variant", "block", *THREADS)),
-        (2, (*ALIGN, "--variant", "panel", "--thread-level", "serialized", *THREADS)),
-        (2, (*FACTOR, "--variant", "tarragon", "--aggregation", *THREADS)),
-        (
-            2,
-            (
-                *ALIGN,
-                "--variant",
-                "panel",
-                "--task-queue",
-                "private",
-                "--task-affinity",
-                "block",
-                *THREADS,
-            ),
+        ("ring", "tarragon"),
+        ("needleman_wunsch", SERIALIZED),
+        ("sparse_lu", f"tarragon --aggregation {POOL}"),
+        *(
+            pytest.param(app, variant, marks=pytest.mark.slow)
+            for (app, processes), variants in RUNS.items()
+            if processes == 2
+            for variant in variants
+            if variant not in ("tarragon", SERIALIZED, f"tarragon --aggregation {POOL}")
         ),
-        (3, (*RING, "--variant", "tarragon", "--tasks", "7", *POOL)),
-        (3, (*RING, "--variant", "compiled", "--tasks", "7", *POOL)),
-        (2, (*ALIGN, "--variant", "panel", "--thread-level", "serialized", *POOL)),
-        (2, (*FACTOR, "--variant", "tarragon", "--aggregation", *POOL)),
-        (3, (*FACTOR, "--variant", "tarragon", "--task-queue", "stealing", *POOL)),
-        (2, (*FACTOR, "--variant", "mpi")),
-        (4, (*FACTOR, "--variant", "mpi")),
-        (4, (*FACTOR, "--variant", "tarragon")),
-        (4, (*FACTOR, "--variant", "tarragon", "--tagging", "--aggregation")),
-        (2, (*FACTOR, "--variant", "tarragon", "--task-queue", "stealing", *THREADS)),
     ],
 )
-def test_the_result_is_right(start: Start, processes: int, words: tuple[str, ...]) -> None:
-    found = start(processes, *words)
-    assert found["verified"] is True
-    assert found["ranks"] == processes
-    assert found["seconds"] > 0
+def test_the_command_line_starts_the_thread_level_it_needs(
+    python: Python,
+    app: str,
+    variant: str,
+) -> None:
+    words = (*PROBLEMS[app], "--variant", *variant.split())
+    done = python(2, "-m", f"runner.apps.{app}", *words)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert (found["verified"], found["ranks"]) == (True, 2)
 
 
 @pytest.mark.parametrize("processes", [2, 3])
@@ -93,30 +102,30 @@ def test_any_compiled_graph(python: Python, processes: int) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((*RING, "--variant", "none"), "--variant none: expected one of mpi, tarragon, compiled"),
-        ((*RING, "--tasks", "4"), "--tasks needs --variant tarragon"),
+REFUSALS = {
+    "ring": [
+        ("--variant none", "--variant none: expected one of mpi, tarragon, compiled"),
+        ("--tasks 4", "--tasks needs --variant tarragon"),
+    ],
+    "needleman_wunsch": [
+        ("--variant panel --aggregation", "--aggregation means nothing to compiled tasks"),
+        ("--workers 2", "--workers means nothing to --variant mpi"),
         (
-            (*ALIGN, "--variant", "panel", "--aggregation"),
-            "--aggregation means nothing to compiled tasks",
-        ),
-        ((*ALIGN, "--workers", "2"), "--workers means nothing to --variant mpi"),
-        (
-            (*ALIGN, "--variant", "panel", "--threads", "service", "--workers", "250"),
+            "--variant panel --threads service --workers 250",
             "--workers 250, but this process may use only",
         ),
-        ((*ALIGN, "--task-queue", "private"), "--task-queue means nothing to --variant mpi"),
-        ((*FACTOR, "--mesh", "3x1"), "--mesh 3x1: expected a mesh of 2 processes"),
-        (
-            (*FACTOR, "--variant", "tarragon", "--task-affinity", "block"),
-            "needs a queue for each worker",
-        ),
-        ((*FACTOR, "--task-affinity", "block"), "--task-affinity means nothing to --variant mpi"),
+        ("--task-queue private", "--task-queue means nothing to --variant mpi"),
     ],
-)
-def test_a_wrong_command_line_is_said_once(start: Start, words: tuple[str, ...], said: str) -> None:
-    text = start(2, *words, code=2)["stderr"]
-    assert text.count(said) == 1
-    assert "Traceback" not in text
+    "sparse_lu": [
+        ("--mesh 3x1", "--mesh 3x1: expected a mesh of 2 processes"),
+        ("--variant tarragon --task-affinity block", "needs a queue for each worker"),
+        ("--task-affinity block", "--task-affinity means nothing to --variant mpi"),
+    ],
+}
+
+
+@pytest.mark.parametrize("app", REFUSALS)
+def test_a_wrong_command_line_is_said_once(launch: Launch, app: str) -> None:
+    common = " ".join(PROBLEMS[app])
+    refusals = [(f"{common} {options}", said) for options, said in REFUSALS[app]]
+    check_refusals(launch, 2, app, refusals)

@@ -105,26 +105,39 @@ def test_a_wrong_switch_is_reported_once(
     assert "Traceback" not in wrong.stderr
 
 
-def test_jacobi_is_the_same_to_the_last_bit(start: Start, tmp_path: Path) -> None:
+ALONE, SHARED, IN_PYTHON = (1, 1, "native"), (2, 4, "native"), (1, 4, "python")
+"""Workers, ranks per process, core."""
+
+
+@pytest.mark.parametrize(
+    ("processes", "ways"),
+    [
+        (2, (SHARED, IN_PYTHON)),
+        pytest.param(1, (ALONE, SHARED, IN_PYTHON), marks=pytest.mark.slow),
+        pytest.param(2, (ALONE,), marks=pytest.mark.slow),
+    ],
+)
+def test_jacobi_is_the_same_to_the_last_bit(
+    start: Start, tmp_path: Path, processes: int, ways: tuple[tuple[int, int, str], ...]
+) -> None:
     """All its regions run compiled on the native core, and in Python on the other one."""
     made = tmp_path / "jacobi_mate.py"
     assert main(["mate", "translate", str(JACOBI), "-o", str(made)]) == 0
     words = ("24x16x32", "21")
-    for processes in (1, 2):
-        plain = json.loads(last(start(processes, str(JACOBI), *words)))
-        for workers, ranks, core in ((1, 1, "native"), (2, 4, "native"), (1, 4, "python")):
-            run = start(
-                processes, str(made), *words, "--workers", str(workers),
-                "--ranks-per-process", str(ranks), "--affinity", "none", "--core", core,
-            )  # fmt: skip
-            found = json.loads(last(run))
-            assert found["fields"] == plain["fields"]
-            assert found["residual"] == plain["residual"]
-            way = "compiled" if core == "native" else "Python"
-            assert " runs in Python: " not in run.stderr
-            told = ways_of(run)
-            names = ("compute", "receive", "pack", "send", "unpack")
-            assert told == [f"{name}: {way}" for name in names]
+    plain = json.loads(last(start(processes, str(JACOBI), *words)))
+    for workers, ranks, core in ways:
+        run = start(
+            processes, str(made), *words, "--workers", str(workers),
+            "--ranks-per-process", str(ranks), "--affinity", "none", "--core", core,
+        )  # fmt: skip
+        found = json.loads(last(run))
+        assert found["fields"] == plain["fields"]
+        assert found["residual"] == plain["residual"]
+        way = "compiled" if core == "native" else "Python"
+        assert " runs in Python: " not in run.stderr
+        told = ways_of(run)
+        names = ("compute", "receive", "pack", "send", "unpack")
+        assert told == [f"{name}: {way}" for name in names]
 
 
 TYPES = """
