@@ -134,7 +134,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("statistics", "the metric's step above {} % of the median", (percent(warnings.COARSE),)),
     (
         "statistics",
-        "median below `min_time` ({} s)",
+        "median wall time below `min_time` ({} s)",
         (default(estimate, "min_time"),),
     ),
     ("statistics", "common divisor from {} runs on", (log_ratios._GCD_RUNS,)),
