@@ -13,7 +13,6 @@ import contextlib
 import fcntl
 import json
 import os
-import resource
 import selectors
 import signal
 import socket
@@ -23,10 +22,9 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from runner import guard
 from runner.supervise import messages, process_tree
 from runner.supervise.child import become_program, read_all
-from runner.supervise.counters import TABLE_FRESH_S, ProcessTable, Snapshot
+from runner.supervise.counters import Account, ProcessTable
 from runner.supervise.messages import (
     ExecRequest,
     ExecResult,
@@ -204,7 +202,6 @@ class Run:
         self, request: ExecRequest, table: ProcessTable, prepared: PreparedLaunch | None = None
     ) -> None:
         self.request = request
-        self._table = table
         self._capture = Capture(
             request.patterns, request.head_bytes, request.tail_bytes, request.mark
         )
@@ -214,10 +211,7 @@ class Run:
         )
         self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
-        table.refresh(TABLE_FRESH_S)
-        self._load1 = os.getloadavg()[0]
-        self._started_at = time.time()
-        self._before = Snapshot.take(request)
+        self._account = Account(request, table)
         # Set before the launch: the library may write the file at any time after it.
         self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
         try:
@@ -231,8 +225,6 @@ class Run:
             self.streams.add(self._ready.fd)
         self._status: int | None = None
         self._wall_s = 0.0
-        self._cpu_s = 0.0
-        self._rss_kib = 0
         self._linger_until: float | None = None
         self._stop: process_tree.TreeStop | None = None
         self._timed_out = False
@@ -259,19 +251,13 @@ class Run:
                 return
             if pid == 0:
                 return
-            self._account(usage)
+            self._account.add(usage)
             if pid == self._launched.pid:
                 now = time.monotonic()
                 self._status = status
-                self._cpu_s -= self._launched.waiting_cpu_s
+                self._account.cpu_s -= self._launched.waiting_cpu_s
                 self._wall_s = now - self._start
                 self._linger_until = now + self.request.linger_s
-
-    def _account(self, usage: resource.struct_rusage) -> None:
-        # The times of a child and of all that it waited for itself; so each process is counted
-        # once.
-        self._cpu_s += usage.ru_utime + usage.ru_stime
-        self._rss_kib = max(self._rss_kib, usage.ru_maxrss)
 
     def read(self, fd: int) -> bool:
         """Read the data that a stream offers; False at its end."""
@@ -349,18 +335,9 @@ class Run:
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
         """The result, after ``ended``. Processes in ``others`` are never culprits."""
-        after = Snapshot.take(self.request)
+        window = self._account.close()
         self._drain()
-        server_s = after.server_s - self._before.server_s
-        declared_s = after.declared_s - self._before.declared_s
-        window_s = after.at - self._before.at
-        own_s = self._cpu_s + server_s + declared_s
-        foreign = guard.judge_foreign_load(self._before.cpu, after.cpu, own_s, window_s)
-        culprits: tuple[guard.Culprit, ...] = ()
-        if foreign.exceeded:
-            own = (os.getpid(), *others, *self.request.own_pids)
-            now = guard.process_times()
-            culprits = guard.culprits(self._table.before, now, own, cpus=self.request.judged_cpus)
+        foreign, culprits = self._account.judge(window, others)
         status = self._status or 0
         return ExecResult(
             exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
@@ -368,16 +345,16 @@ class Run:
             timed_out=self._timed_out,
             interrupted=self._interrupted,
             wall_s=self._wall_s,
-            started_at=self._started_at,
-            cpu_s=self._cpu_s,
-            server_cpu_s=server_s,
+            started_at=self._account.started_at,
+            cpu_s=self._account.cpu_s,
+            server_cpu_s=window.server_s,
             tuner_cpu_s=0.0,
-            declared_cpu_s=declared_s,
-            max_rss_bytes=self._rss_kib * 1024,
-            load1=self._load1,
-            window_s=window_s,
-            before=self._before.cpu,
-            after=after.cpu,
+            declared_cpu_s=window.declared_s,
+            max_rss_bytes=self._account.rss_kib * 1024,
+            load1=self._account.load1,
+            window_s=window.seconds,
+            before=window.before,
+            after=window.after,
             foreign=foreign,
             culprits=culprits,
             output_bytes=self._capture.total_bytes,
