@@ -11,7 +11,8 @@ from autotune.store import Store
 from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
 from autotune.study.study_key import begun_key, study_key
-from autotune.targets.target import Say, Target
+from autotune.targets.request import Say
+from autotune.targets.target import Target
 from runner.mpi.discover import adapter as adapter_for
 from runner.supervise import DeferredInterrupts
 from runner.types import RunRecord

@@ -38,7 +38,7 @@ def noise(
     from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.noise import measure_noise
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.progress import Progress
 
     words = TargetRequest(
