@@ -235,6 +235,10 @@ def init(
     out.print(said, markup=False)
 
 
+def _cpus(cpus: frozenset[int]) -> str:
+    return f"{'CPU' if len(cpus) == 1 else 'CPUs'} {cpu_list(cpus)}"
+
+
 NONE_NEEDED = "none needed"
 
 
@@ -282,9 +286,9 @@ def split(
     each = count(shares[0].cores, "core")
     out.print(f"{jobs} jobs with {each} each, started by {library.family} {library.version}:")
     for share in shares:
-        out.print(f"  CPUs {cpu_list(share.cpus)}:  {share.line}", markup=False, soft_wrap=True)
+        out.print(f"  {_cpus(share.cpus)}:  {share.line}", markup=False, soft_wrap=True)
     if left:
-        out.print(f"left over: CPUs {cpu_list(left)}")
+        out.print(f"left over: {_cpus(left)}")
     first = cpu_list(shares[0].cpus)
     out.print(
         f"To measure on such a set:  autotune cluster init NAME --cpus {first}", soft_wrap=True

@@ -1,4 +1,4 @@
-"""Ctrl-C where Python drops it: in a finalizer, and in the callback of a weak reference."""
+"""Ctrl-C where Python drops it, in finalizers and callbacks; and what a command then says."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from collections.abc import Callable
 import pytest
 
 from autotune.cli import dropped_interrupts_again
+from autotune.study import noise
+from tests.cli.conftest import Cli
 
 
 class Finalized:
@@ -57,3 +59,16 @@ def test_another_mistake_is_reported_only() -> None:
     with dropped_interrupts_again():
         Mistaken()
         time.sleep(0.2)
+
+
+@pytest.mark.mpi
+def test_an_interrupted_noise_measurement_says_so(
+    cli: Cli, library: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(noise, "measure_noise", interrupted)
+    done = cli("noise", "--app", "jacobi3d", "--no-guard", "--store", "r.db")
+    assert done.code == 130
+    assert "Interrupted. Every finished run is stored" in done.err
