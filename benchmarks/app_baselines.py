@@ -24,7 +24,8 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.errors import UsageError, WorkError
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from benchmarks.common import ROOT, conclude, run_benchmark, table
 from benchmarks.jacobi_cases import CaseRunner, against_flat, ratio, seconds
 from benchmarks.mpi_programs import FASTEST, NoCompiler, compiled_for

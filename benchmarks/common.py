@@ -20,7 +20,7 @@ from autotune.api.target import find_target
 from autotune.strategies import find
 from autotune.study.budget import SearchPlan
 from autotune.study.study_request import StudyRequest
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from benchmarks.ending import run_benchmark as run_benchmark
 from runner.machine import describe_machine
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from autotune.api.target import find_target
 from autotune.stats import comparison_words
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from benchmarks.common import ROOT, report, run_benchmark, table
 from benchmarks.jacobi_cases import (
     CURVES,

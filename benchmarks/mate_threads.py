@@ -20,7 +20,7 @@ import statistics
 from typing import Any
 
 from autotune.api.target import find_target
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from benchmarks.common import report, run_benchmark, table
 from benchmarks.jacobi_cases import CaseRunner, against_flat, measure, middle, ratio, seconds
 from benchmarks.mate_apps import Layout, flat

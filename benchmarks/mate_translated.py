@@ -23,7 +23,8 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.stats import comparison_words, estimate
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from benchmarks.common import ROOT, conclude, run_benchmark, table
 from benchmarks.jacobi_cases import CaseRunner, against_flat, measure, ratio, seconds
 from runner.apps.common_grid import show_shape

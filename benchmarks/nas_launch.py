@@ -6,7 +6,8 @@ import dataclasses
 from typing import Any
 
 from autotune.api.target import find_target
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from runner.guard import wait_quiet
 from runner.launch import Runner
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from autotune.api.target import find_target
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 
 Place = Literal["node", "testbed"]
 """This machine, or the testbed: two nodes, 1 ms each way, 1 Gbit/s."""

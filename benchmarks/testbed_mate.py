@@ -25,7 +25,8 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.space import DEFAULT, Setting
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from benchmarks.common import ROOT, autotune, report, run_benchmark, table
 from benchmarks.jacobi_cases import (
     FACTORS,

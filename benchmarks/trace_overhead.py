@@ -23,7 +23,7 @@ from typing import Any
 
 from autotune.api.target import find_target
 from autotune.stats import estimate
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from benchmarks.common import conclude, options, run_benchmark, table
 from runner.launch import Runner
 from runner.lock import MachineLock

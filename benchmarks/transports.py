@@ -28,7 +28,8 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import compare
 from autotune.store import Store
 from autotune.study.setting_syntax import read_settings
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from benchmarks.common import options, report, run_benchmark, store_at, table
 from benchmarks.jacobi_cases import GIVE_UP, QUIET_S
 from runner.guard import wait_quiet

@@ -24,7 +24,7 @@ from typing import Any
 from autotune.api.target import find_target
 from autotune.store import Store
 from autotune.study.setting_syntax import read_settings
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from benchmarks.common import ROOT, options, report, run_benchmark, store_at, table
 from runner.launch import Runner
 from runner.mpi.discover import adapter

@@ -24,7 +24,13 @@ from runner.outcome import (
 )
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
-from runner.supervise import ExecRequest, ExecResult, RunInterrupted, Supervisor
+from runner.supervise import (
+    DeferredInterrupts,
+    ExecRequest,
+    ExecResult,
+    RunInterrupted,
+    Supervisor,
+)
 from runner.threads import MARK as THREAD_MARK
 from runner.threads import (
     asks,
@@ -113,7 +119,8 @@ class Runner:
         """Execute ``spec`` once and describe the outcome; a failing program raises nothing.
 
         KeyboardInterrupt passes through after the whole process tree has ended. A run that ended by
-        itself at that very moment is returned; DeferredInterrupts reports the Ctrl-C to its caller.
+        itself at that very moment is returned if the caller has entered DeferredInterrupts, which
+        reports the Ctrl-C.
         If the launcher itself failed before any rank began, the run is started again, because the
         failure says nothing about the program or its setting. The first program that fails is also
         started again, but only to see whether it reads its standard input; the record is that of
@@ -183,9 +190,11 @@ class Runner:
         try:
             return self._supervisor.run(request)
         except RunInterrupted as stop:
-            # The Ctrl-C came too late to stop this run: its figures count and must not be lost.
-            if isinstance(stop.result, ExecResult) and not stop.result.interrupted:
-                return stop.result
+            # The Ctrl-C came too late to stop this run: its figures count and must not be lost. But
+            # nor may the Ctrl-C, so somebody must hold it.
+            result = stop.result if DeferredInterrupts.held() else None
+            if isinstance(result, ExecResult) and not result.interrupted:
+                return result
             raise
 
     def _request(self, spec: LaunchSpec, place: Path, reported: str) -> ExecRequest:

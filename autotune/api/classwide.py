@@ -18,7 +18,7 @@ from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
 from autotune.space.trust import check_config_name, check_value
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from runner.machine import describe_machine
 
 

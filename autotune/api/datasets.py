@@ -21,7 +21,7 @@ from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, StudyRecord
 from autotune.store.keys import COMPARE, NOISE, SCREENING
-from autotune.targets.target import Say
+from autotune.targets.request import Say
 from runner.mpi.discover import find_library, launcher_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 from autotune.api.target import to_stderr
 from autotune.errors import UsageError
-from autotune.targets.target import Say, Target
+from autotune.targets.request import Say
+from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.trace import (
     Features,

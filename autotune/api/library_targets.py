@@ -15,7 +15,8 @@ from autotune.space.resolve import parts_for
 from autotune.study.other_library import OtherLibrary
 from autotune.targets.build import foreign_build, library_folders, linked_words, names_library
 from autotune.targets.launcher_line import parse_launcher_line, same_library
-from autotune.targets.target import Say, Target, TargetRequest
+from autotune.targets.request import Say, TargetRequest
+from autotune.targets.target import Target
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter, find_library
 

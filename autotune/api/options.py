@@ -12,7 +12,8 @@ from autotune.errors import UsageError
 from autotune.space import Space
 from autotune.store import Store
 from autotune.study.events import Event, Note, PhaseStarted, TrialEnded, Waiting, Watcher
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from autotune.wording import parse_duration
 from runner.types import MetricChoice
 

@@ -17,7 +17,8 @@ from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from autotune.wording import UNGUARDED
 from runner.mpi.discover import adapter as adapter_for
 from runner.mpi.discover import find_library

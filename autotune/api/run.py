@@ -11,8 +11,10 @@ from autotune.store import Store
 from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
 from autotune.study.study_key import begun_key, study_key
-from autotune.targets.target import Say, Target
+from autotune.targets.request import Say
+from autotune.targets.target import Target
 from runner.mpi.discover import adapter as adapter_for
+from runner.supervise import DeferredInterrupts
 from runner.types import RunRecord
 
 RUN = "run"
@@ -46,7 +48,8 @@ def run_once(
     known, [chosen] = read_settings([setting], space, target.library, store)
     with target.measured(guard, tell=tell) as runner:
         spec = dataclasses.replace(target.spec(known, chosen), watch_windows=True)
-        record = runner.run(spec)
+        with DeferredInterrupts():  # A run that has ended by itself is stored.
+            record = runner.run(spec)
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
     study = store.study(begun_key(store, key, target))
     launched = known.launched(chosen)

@@ -30,7 +30,8 @@ from autotune.study.study_request import StudyRequest
 from autotune.study.trial_store import history_of
 from autotune.study.tried_layouts import TriedLayout, tried_layouts
 from autotune.study.worker_trust import sign
-from autotune.targets.target import Say, Target
+from autotune.targets.request import Say
+from autotune.targets.target import Target
 from autotune.wording import short_setting
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from autotune.targets.target import Say, Surroundings, Target, TargetRequest
+from autotune.targets.request import Say, TargetRequest
+from autotune.targets.target import Surroundings, Target
 from runner.mpi.library import Library
 
 

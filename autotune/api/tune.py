@@ -27,7 +27,8 @@ from autotune.strategies import OptionValue, Strategy
 from autotune.study.events import Note, Watcher
 from autotune.study.request import SearchRequest
 from autotune.targets.metric import Objective
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 
 
 def tune(

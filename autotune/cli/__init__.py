@@ -41,7 +41,7 @@ def _run(arguments: list[str]) -> int:
     remember_command(arguments)
     try:
         refuse_several_libraries(next(iter(arguments), ""))
-        with _terminated_like_interrupted():
+        with _terminated_like_interrupted(), dropped_interrupts_again():
             code = build()(args=arguments, prog_name="autotune", standalone_mode=False)
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
@@ -87,6 +87,32 @@ def _terminated_like_interrupted() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def dropped_interrupts_again() -> Iterator[None]:
+    """Send a Ctrl-C again that Python dropped.
+
+    A KeyboardInterrupt in a finalizer or in the callback of a weak reference is only reported: the
+    search would go on.
+    """
+    before = sys.unraisablehook
+    main_thread = threading.main_thread().ident
+
+    def again(unraisable: sys.UnraisableHookArgs) -> None:
+        if main_thread is None or not issubclass(unraisable.exc_type, KeyboardInterrupt):
+            before(unraisable)
+            return
+        # Later, because within this function it would be dropped again.
+        timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
+        timer.daemon = True
+        timer.start()
+
+    sys.unraisablehook = again
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before
 
 
 def _show(error: Exception) -> None:

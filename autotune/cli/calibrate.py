@@ -48,7 +48,7 @@ def calibrate(
     from autotune.calibration.response import CALIBRATIONS
     from autotune.collectives.tables import with_ranks
     from autotune.store import Store
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.progress import Progress
 
     counts = rank_counts(ranks)

@@ -202,11 +202,9 @@ def init(
             f"start-up time with {' '.join(options) or 'no launch options'}: "
             f"{seconds(tried[options])}"
         )
-    best = min(tried, key=lambda o: (tried[o], len(o)))
-    # A component is only left out for a very large gain, because it may be the interconnect.
-    if tried[()] < 3 * tried[best] or tried[()] - tried[best] < 0.5:
-        best = ()
-    saved = tried[()] - tried[best]
+    best, why = _launch_options(tried)
+    if not best and why != NONE_NEEDED:
+        out.print(f"no launch options: {why}", markup=False)
     text = "\n".join(
         [
             f'name = "{name}"',
@@ -222,7 +220,7 @@ def init(
             f'mpi = "{library.family}=={".".join(map(str, library.version_tuple[:2]))}"',
             f"wheel = {str(is_wheel(library)).lower()}",
             f"options = [{', '.join(repr(w).replace(chr(39), chr(34)) for w in best)}]",
-            f'why = "saves {seconds(saved)} at every start"' if best else 'why = "none needed"',
+            f'why = "{why}"',
             "",
         ]
     )
@@ -235,6 +233,26 @@ def init(
         "to use it from every directory."
     )
     out.print(said, markup=False)
+
+
+def _cpus(cpus: frozenset[int]) -> str:
+    return f"{'CPU' if len(cpus) == 1 else 'CPUs'} {cpu_list(cpus)}"
+
+
+NONE_NEEDED = "none needed"
+
+
+def _launch_options(tried: dict[tuple[str, ...], float]) -> tuple[tuple[str, ...], str]:
+    """The launch options to write, and why, from the start-up time in seconds with each."""
+    best = min(tried, key=lambda o: (tried[o], len(o)))
+    plain, saved = tried[()], tried[()] - tried[best]
+    # A component is only left out for a very large gain, because it may be the interconnect.
+    if plain >= 3 * tried[best] and saved >= 0.5:
+        return best, f"saves {seconds(saved)} at every start"
+    if saved < 0.1 * plain:
+        return (), NONE_NEEDED
+    left_out = f"{' '.join(best)} saves {seconds(saved)} at a start"
+    return (), f"{left_out}, too little to leave out what may be the interconnect"
 
 
 def _chosen_cpus(text: str | None) -> frozenset[int] | None:
@@ -268,9 +286,9 @@ def split(
     each = count(shares[0].cores, "core")
     out.print(f"{jobs} jobs with {each} each, started by {library.family} {library.version}:")
     for share in shares:
-        out.print(f"  CPUs {cpu_list(share.cpus)}:  {share.line}", markup=False, soft_wrap=True)
+        out.print(f"  {_cpus(share.cpus)}:  {share.line}", markup=False, soft_wrap=True)
     if left:
-        out.print(f"left over: CPUs {cpu_list(left)}")
+        out.print(f"left over: {_cpus(left)}")
     first = cpu_list(shares[0].cpus)
     out.print(
         f"To measure on such a set:  autotune cluster init NAME --cpus {first}", soft_wrap=True

@@ -87,7 +87,7 @@ def collectives(
     from autotune.collectives.result import TABLES
     from autotune.collectives.tables import SIZES, TableTerms, find_tables, with_ranks
     from autotune.store import Store
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.progress import Progress
 
     chosen = [word.strip() for word in operations.split(",") if word.strip()]

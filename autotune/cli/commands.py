@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -109,7 +110,33 @@ class _Lazy(Mapping[str, Any]):
         else:
             holder.command(name)(found)
         group: Any = typer.main.get_command(holder)
-        return group.commands[name]
+        return _plain(group.commands[name])
+
+
+def _plain(command: Any) -> Any:
+    """The command; its help shows arguments as manual pages do.
+
+    So ``[-- PROGRAM ARGS]`` for ``[[-- PROGRAM ARGS]]...`` and ``STUDY`` for ``STUDY <str>``.
+    """
+    for below in getattr(command, "commands", {}).values():
+        _plain(below)
+    for parameter in command.params:
+        if parameter.param_type_name == "argument":
+            several = "..." if parameter.nargs != 1 else ""
+            parameter.metavar = parameter.metavar or parameter.name.upper() + several
+            parameter.display_type_rich = _no_type
+            parameter.get_usage_pieces = partial(_usage, parameter)
+    return command
+
+
+def _usage(argument: Any, ctx: Any) -> list[str]:
+    """The argument in the line of usage."""
+    name = argument.metavar
+    return [name if argument.required or name.startswith("[") else f"[{name}]"]
+
+
+def _no_type(ctx: Any) -> None:
+    """The type that the help shows."""
 
 
 class _Group(TyperGroup):

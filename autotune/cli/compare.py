@@ -104,7 +104,7 @@ def compare(
     from autotune.store import Store
     from autotune.study.comparison import compare_settings, library_titles
     from autotune.study.other_library import OtherLibrary
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.progress import Progress
 

@@ -161,7 +161,7 @@ def trace(
     from autotune.api.target import find_target
     from autotune.datasets.dataset import FEATURES, load
     from autotune.datasets.plan import with_args
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
 
     found = load(name)
     place = found.folder / FEATURES

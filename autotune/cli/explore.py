@@ -70,7 +70,7 @@ def explore(
     from autotune.datasets.describe import describe
     from autotune.datasets.plan import cell_target, load_plan, prepare_dataset, start_dataset
     from autotune.store import Store
-    from autotune.targets.target import refuse_nested_launch
+    from autotune.targets.request import refuse_nested_launch
 
     refuse_nested_launch()
     known = load_plan(plan)

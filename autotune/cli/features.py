@@ -60,7 +60,7 @@ def features(
     from autotune.api.target import find_target
     from autotune.store import Store
     from autotune.targets.metric import failure_lines
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
 
     if explain:
         _explain(json_out)

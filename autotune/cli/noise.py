@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.study.noise import FEWEST
-from autotune.terminal.render import console, write_json
+from autotune.terminal.render import console, error_console, write_json
 from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def noise(
     from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.noise import measure_noise
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.progress import Progress
 
     words = TargetRequest(
@@ -48,15 +48,20 @@ def noise(
     target = find_target(words, silent_say if quiet else to_stderr)
     hidden = quiet or json_out == "-"
     with Store.open(store) as opened, Progress(None, None, hidden) as progress:
-        report = measure_noise(
-            target,
-            target.space(None),
-            opened,
-            runs=runs,
-            budget_s=None if budget is None else parse_duration(budget),
-            guard=guard,
-            watch=progress,
-        )
+        try:
+            report = measure_noise(
+                target,
+                target.space(None),
+                opened,
+                runs=runs,
+                budget_s=None if budget is None else parse_duration(budget),
+                guard=guard,
+                watch=progress,
+            )
+        except KeyboardInterrupt:
+            said = "\nInterrupted. Every finished run is stored; the same command measures anew."
+            error_console().print(said, markup=False)
+            raise
     if json_out:
         write_json(report.to_json(), json_out)
     if json_out != "-":

@@ -128,7 +128,7 @@ def predict(
     from autotune.api.target import find_target
     from autotune.space import DEFAULT
     from autotune.store import Store
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.prediction import print_prediction
     from autotune.terminal.progress import Progress

@@ -9,7 +9,8 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.targets.target import NOT_PARAMETERS, Say
+from autotune.targets.request import Say
+from autotune.targets.target import NOT_PARAMETERS
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import UNGUARDED, seconds
 from runner.types import LIBRARY, RunRecord, to_json
@@ -48,7 +49,8 @@ def run(
     from autotune.store import Store
     from autotune.study.study_key import several_words, too_long_words
     from autotune.targets.layout import replaced_words
-    from autotune.targets.target import TargetRequest, limit_words
+    from autotune.targets.request import TargetRequest
+    from autotune.targets.target import limit_words
 
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",

@@ -225,7 +225,7 @@ def search(
     from autotune.store import Store
     from autotune.study.request import SearchRequest
     from autotune.study.tried_layouts import require_layouts
-    from autotune.targets.target import TargetRequest
+    from autotune.targets.request import TargetRequest
 
     seconds = None if budget is None else parse_duration(budget)
     libraries = tuple(mpi or ())

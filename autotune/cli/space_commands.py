@@ -50,7 +50,9 @@ def show(
     ],
     ranks: Annotated[
         int,
-        opt("--ranks -n", "Number of ranks for which the space's conditions are evaluated.", min=1),
+        opt(
+            "--ranks -n N", "Number of ranks for which the space's conditions are evaluated.", min=1
+        ),
     ] = 2,
     mpi: Mpi = None,
     json_out: JsonOut = None,
@@ -136,7 +138,7 @@ def discover_parameters(
     level: Annotated[
         int,
         opt(
-            "--level",
+            "--level N",
             "Highest level of Open MPI's grading to list (1: basic user, 9: developer).",
             min=1,
             max=9,

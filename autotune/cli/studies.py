@@ -67,7 +67,7 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
 
 def show(
     study: StudyName,
-    limit: Annotated[int, opt("--limit", "Number of settings to list.", min=1)] = 10,
+    limit: Annotated[int, opt("--limit N", "Number of settings to list.", min=1)] = 10,
     whole: Annotated[
         bool, opt("--whole", "List every parameter of each setting; do not shorten.")
     ] = False,

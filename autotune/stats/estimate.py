@@ -39,6 +39,7 @@ class Estimate:
 def estimate(
     values: Values,
     *,
+    walls: Values | None = None,
     censored: Flags | None = None,
     resolution: float | None = None,
     min_time: float = 0.1,
@@ -46,16 +47,20 @@ def estimate(
 ) -> Estimate:
     """Median and its exact order-statistic interval of run times in seconds.
 
-    A censored value is the time limit that ended the run: the true time is longer. ``resolution``:
-    step of the metric, 0 for a clock, None to detect it. ``min_time``: a warning is given for runs
-    shorter than this. Raises ``WorkError`` for values that are no times, ``ValueError`` for no
-    values.
+    ``walls``: the wall times of the same runs; None where the values are wall times. A censored
+    value is the time limit that ended the run: the true time is longer. ``resolution``: step of the
+    metric, 0 for a clock, None to detect it. ``min_time``: a warning is given for runs whose wall
+    time is shorter than this. Raises ``WorkError`` for values that are no times, ``ValueError`` for
+    no values or for another number of wall times.
     """
     low = checked(values, "run time")
     if low.size == 0:
         raise ValueError("an estimate needs at least one run")
+    lasted = low if walls is None else checked(walls, "wall time")
+    if lasted.size != low.size:
+        raise ValueError(f"{low.size} runs and {lasted.size} wall times")
     cut = flags(censored, low.size)
-    whole = low[~cut]
+    whole, lasted = low[~cut], lasted[~cut]
     high = np.sort(np.where(cut, np.inf, low))
     low = np.sort(low)
     n = int(low.size)
@@ -76,7 +81,9 @@ def estimate(
         censored=int(cut.sum()),
         warnings=_warnings(low.size, rank, int(cut.sum()))
         + tuple(
-            run_warnings(whole, resolution=resolution, min_time=min_time) if whole.size else []
+            run_warnings(whole, lasted, resolution=resolution, min_time=min_time)
+            if whole.size
+            else []
         ),
     )
 

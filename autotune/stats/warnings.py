@@ -29,13 +29,17 @@ def mad_spread(values: Floats) -> float:
     return 1.4826 * middle(np.abs(values - middle(values)))
 
 
-def run_warnings(values: Floats, *, resolution: float, min_time: float) -> list[str]:
-    """Warnings on complete run times in seconds, shape (n,), n >= 1."""
-    median = float(np.median(values))
+def run_warnings(values: Floats, walls: Floats, *, resolution: float, min_time: float) -> list[str]:
+    """Warnings on complete run times in seconds, shape (n,), n >= 1.
+
+    ``walls``: the wall times of the same runs. They are the values themselves, unless the program
+    prints its own figure: that may be the time of one operation of many.
+    """
+    median, wall = float(np.median(values)), float(np.median(walls))
     found = []
-    if median < min_time:
+    if wall < min_time:
         found.append(
-            f"the run is too short ({median:.3g} s, below {min_time:g} s): start-up and "
+            f"the run is too short ({wall:.3g} s, below {min_time:g} s): start-up and "
             "the precision of the clock dominate; use a longer input"
         )
     if resolution > COARSE * median:

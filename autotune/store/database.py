@@ -27,6 +27,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlc
 
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.store.location import Location, mask_password, prepare_file
+from runner.supervise import DeferredInterrupts
 
 BUSY_TIMEOUT_S = 30.0
 
@@ -34,9 +35,9 @@ BUSY_TIMEOUT_S = 30.0
 class Database:
     """An opened database; ``shown`` names it in messages, without a password.
 
-    ``read`` and ``write`` are one transaction each. With ``read_only`` the database itself refuses
-    every write, and no file is created. Raises UsageError for inconsistent data, and the dialect's
-    error or WorkError if the database fails.
+    ``read`` and ``write`` are one transaction each; a Ctrl-C meanwhile is raised at its end. With
+    ``read_only`` the database itself refuses every write, and no file is created. Raises UsageError
+    for inconsistent data, and the dialect's error or WorkError if the database fails.
     """
 
     def __init__(
@@ -63,23 +64,24 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database from beginning to end."""
-        with self._explained(), self._engine.begin() as connection:
+        with _held_back(), self._explained(), self._engine.begin() as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction that is stored whole or not at all; durable when the block has ended."""
-        with self._explained(), self._writer.begin() as connection:
+        with _held_back(), self._explained(), self._writer.begin() as connection:
             yield connection
 
     def ready(self) -> None:
         """Make the settings of a database that is known to be a store."""
-        with self._explained():
+        with _held_back(), self._explained():
             self.dialect.ready(self._engine)
 
     def close(self) -> None:
         """Close all connections."""
-        self._engine.dispose()
+        with _held_back():
+            self._engine.dispose()
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
@@ -96,6 +98,28 @@ class Database:
             raise known or WorkError(
                 f"the results database {self.shown} failed: {words}"
             ) from error
+
+
+@contextmanager
+def _held_back() -> Iterator[None]:
+    """Hold a Ctrl-C back until the block has ended; a second one ends the block.
+
+    Within SQLAlchemy it would leave the transaction open, and the database locked by this very
+    process. The second one is for a server that does not answer.
+    """
+    held = DeferredInterrupts(_raise_the_second)
+    try:
+        with held:
+            yield
+    finally:
+        # One that is entered outside of this one reports it.
+        if held.count and not DeferredInterrupts.held():
+            raise KeyboardInterrupt
+
+
+def _raise_the_second(count: int) -> None:
+    if count > 1:
+        raise KeyboardInterrupt
 
 
 def _words(error: Exception) -> str:

@@ -150,7 +150,7 @@ def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcom
         f"{made.setting.key} is faster, but not recommended: {slow_words(slow_row(made.slow))}"
         for made in answer.vetoed
     ]
-    words += list(estimate(history.default_values()).warnings) if history.default_values() else []
+    words += _default_warnings(history)
     if proof is not None:
         for setting, decision in proof.decisions.items():
             words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]
@@ -160,6 +160,15 @@ def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcom
     words += _failures(trials) + _rejections(history) + _inactive(trials)
     words += unseen_threads(history)
     return list(dict.fromkeys(words))
+
+
+def _default_warnings(history: RunHistory) -> list[str]:
+    """Warnings on the times of the default."""
+    records = history.default_records()
+    if not records:
+        return []
+    walls = [record.wall_s for record in records]
+    return list(estimate([record.value_s for record in records], walls=walls).warnings)
 
 
 def sharing_warnings(ranks: int, cores: int) -> list[str]:

@@ -135,7 +135,7 @@ def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseRepo
         study=study,
         runs=len(entries),
         rejected=rejected,
-        seconds=estimate(values, resolution=0.0 if clock else None),
+        seconds=estimate(values, walls=walls, resolution=0.0 if clock else None),
         # For two independent runs the median step is 0.954 standard deviations of one run.
         spread=statistics.median(steps) / 0.954,
         resolution=resolution,

@@ -19,7 +19,7 @@ from autotune.config.validated import validate
 from autotune.errors import UsageError
 from autotune.store.text import canonical
 from autotune.study.budget import SearchPlan
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from autotune.wording import parse_duration
 
 SCHEMA = "autotune-search-1"

@@ -1,52 +1,38 @@
-"""Targets: program, input, ranks, MPI and cluster; and a setting of a target as a launch.
-
-The second part is the request of a target, before anything was looked up.
-"""
+"""Targets: program, input, ranks, MPI and cluster; and a setting of a target as a launch."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
-
-from pydantic import ConfigDict
+from typing import Any
 
 from autotune.config.app import (
     App,
-    app_from_command,
-    check_pattern,
-    load_app,
-    readable_metric,
     require_tunable,
 )
-from autotune.config.cluster import Cluster, load_cluster
+from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
-from autotune.targets.build import linked_words
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launcher_line import (
-    LauncherLine,
-    chosen_mpi,
     fixed_parameters,
-    parse_launcher_line,
     typed,
     without_parameters,
 )
 from autotune.targets.layout import Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
 from autotune.targets.program_identity import interpreter
-from autotune.wording import parse_duration, seconds
+from autotune.wording import seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.base import PYTHON_LIBRARY, Adapter
 from runner.mpi.discover import adapter as adapter_of
-from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, MetricChoice
 
@@ -365,161 +351,3 @@ class Target:
             found = adapter.python_variables(inherited if self.tells_python else os.environ)
             spec = dataclasses.replace(spec, variables=found | spec.variables)
         return shlex.join(typed(adapter.command(spec, Path()), adapter.library.launcher)) + behind
-
-
-Say = Callable[[str], None]
-"""A function that takes one sentence for the user."""
-Apart = Callable[[Library], Surroundings]
-"""A function that returns what keeps launches of a library from files that autotune published."""
-
-
-@dataclass(frozen=True)
-class TargetRequest:
-    """A target as the user gave it, before anything was looked up.
-
-    Either ``program`` (words; a launcher line is understood) or ``app`` (the name of a known
-    application, with ``input``) is given. ``ranks`` is the number of MPI processes. ``mpi`` and
-    ``cluster`` are names as on the command line. ``metric`` and ``verify`` are regular expressions
-    or ``json:KEY``. ``timeout`` is the longest run, in seconds or a text such as "10m". ``stdin``
-    is the path of rank 0's standard input. ``command`` is the command that makes the request, for
-    its messages; it is empty for Python.
-    """
-
-    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
-
-    program: Sequence[str] | None = None
-    app: str | None = None
-    input: str | None = None
-    ranks: int | None = None
-    cluster: str = "local"
-    mpi: str | None = None
-    metric: str | None = None
-    verify: str | None = None
-    timeout: float | str | None = None
-    clean_env: bool = False
-    command: str = ""
-    metric_choice: MetricChoice | None = None
-    stdin: str | None = None
-
-    def resolve(self, apart: Apart, say: Say) -> Target:
-        """Look everything up; raises UsageError for the first mistake.
-
-        ``say`` gets a sentence on launch options of the cluster that the program's own line
-        overrules.
-        """
-        refuse_nested_launch()
-        line = (
-            parse_launcher_line(tuple(self.program), self.command)
-            if self.program
-            else LauncherLine(())
-        )
-        app = self._app(line)
-        cluster = load_cluster(self.cluster)
-        library = find_library(chosen_mpi(self.mpi, line))
-        surroundings = Surroundings() if self.clean_env else apart(library)
-        app.input(self.input)  # Before the ranks: an unknown input is the simpler mistake.
-        target = Target.of(
-            app,
-            self.input,
-            self._ranks(line, app),
-            cluster,
-            library,
-            timeout_s=self.timeout_s,
-            options=line.options,
-            placement=line.placement,
-            clean_env=self.clean_env,
-            surroundings=surroundings,
-        )
-        if other := linked_words(target.program, library):
-            say(other)
-        for name, (theirs, own) in target.overruled.items():
-            say(
-                f"--mca {name} {own} of your command line is used; cluster {cluster.name} has "
-                f"--mca {name} {theirs}"
-            )
-        return target
-
-    @property
-    def timeout_s(self) -> float | None:
-        """Longest run in seconds; None if not given. Raises UsageError if it is no time."""
-        if isinstance(self.timeout, str):
-            return parse_duration(self.timeout, f"{self._named('timeout')} ")
-        return self.timeout
-
-    def _app(self, line: LauncherLine) -> App:
-        app, program = self._named("app"), self._named("program")
-        if self.app and self.program:
-            raise UsageError(f"{app} and {program} were both given; give only one of them")
-        if not self.app and not self.program:
-            raise UsageError(
-                f"nothing to run; expected autotune {self.command} --app NAME, or\nautotune "
-                f"{self.command} --ranks N -- PROGRAM ARGS.\nKnown applications: autotune apps"
-                if self.command
-                else f"nothing to run; expected {app}, or {program} and {self._named('ranks')}.\n"
-                "Known applications: autotune apps"
-            )
-        if not self.app:
-            if self.input:
-                given, of = self._named("input"), app.split()[0]
-                raise UsageError(
-                    f"{given} is an option for {of} only; give the program its own arguments"
-                )
-            return self.as_said(app_from_command(line.program, self.metric, self.verify))
-        check_pattern(self._named("metric"), self.metric, 1)
-        check_pattern(self._named("verify"), self.verify, 0)
-        return self.as_said(load_app(self.app))
-
-    def as_said(self, app: App) -> App:
-        """The application with the values of this request."""
-        changed: dict[str, object] = {
-            "metric": self.metric,
-            "verify": self.verify,
-            "metric_choice": self.metric_choice,
-        }
-        if self.stdin is not None:
-            changed["stdin"] = readable_metric(self.stdin, self._named("stdin"))
-            changed["inputs"] = {
-                name: given.model_copy(update={"stdin": None}) for name, given in app.inputs.items()
-            }
-        changed = {name: value for name, value in changed.items() if value is not None}
-        if self.metric_choice and (app.metric if self.metric is None else self.metric) is None:
-            choice, metric = self._named("metric_choice"), self._named("metric")
-            raise UsageError(
-                f"{choice} needs {metric}: without it the wall time counts, and a run has only one"
-            )
-        return app.model_copy(update=changed)
-
-    def _ranks(self, line: LauncherLine, app: App) -> int:
-        if self.ranks and line.ranks and self.ranks != line.ranks:
-            raise UsageError(
-                f"--ranks {self.ranks} and the launcher line's {line.ranks} ranks contradict "
-                "each other; give only one of them"
-            )
-        ranks = self.ranks or line.ranks or app.input(self.input).ranks or app.default_ranks
-        if ranks is None:
-            how = f"autotune {self.command} --ranks N ..." if self.command else "ranks=N"
-            cores = len(os.sched_getaffinity(0))
-            raise UsageError(
-                f"the number of ranks is missing; expected {how} (this machine has {cores} cores)"
-            )
-        return ranks
-
-    def _named(self, field: str) -> str:
-        """The name of a field as the caller writes it: an option, or a Python argument."""
-        if self.command:
-            return _OPTIONS.get(field, f"--{field.replace('_', '-')}")
-        return f"{field}="
-
-
-_OPTIONS = {"app": "--app NAME", "program": "-- PROGRAM ARGS"}
-
-
-def refuse_nested_launch() -> None:
-    """Raise UsageError if autotune was started by a launcher, since every rank would then tune."""
-    for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
-        if name in os.environ:
-            raise UsageError(
-                f"autotune was started inside an MPI launch ({name} is set), and mpirun inside "
-                "mpirun does not work.\nStart autotune without a launcher; it starts mpirun "
-                "itself."
-            )

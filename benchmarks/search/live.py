@@ -33,7 +33,8 @@ from autotune.study.selection import Race, race_evidence
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from benchmarks.common import report, run_benchmark, table
 from benchmarks.search.contestants import maker
 from benchmarks.search.limited import Limited

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ from runner.mpi.base import (
     Adapter,
     Probe,
 )
-from runner.mpi.library import POLICIES, Library, placement_of, same_value
+from runner.mpi.library import POLICIES, Library
 from runner.mpi.openmpi_collectives import (
     COMPONENT_LINE,
     component_priorities,
@@ -42,14 +42,20 @@ from runner.mpi.openmpi_parameters import (
     read_parameter_file,
     read_parameters,
 )
+from runner.mpi.openmpi_shown import (
+    SHOW_FILE,
+    SHOW_PARAMETER,
+    inherited_values,
+    mismatch_of,
+    parse_shown,
+    state_of,
+    world_size,
+)
 from runner.mpi.openmpi_traffic import (
     PMLS,
     UCX_CARRIER,
     carrier,
-    deselected,
     idle_under,
-    not_registered,
-    same_transfers,
     transport_of,
     without_traffic,
 )
@@ -73,9 +79,6 @@ from runner.mpi.openmpi_windows import (
 )
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
-SHOW_FILE = "mca-params.txt"
-SHOW_PARAMETER = "mpi_show_mca_params_file"
-_SIZE = re.compile(r"\(out of a total of (\d+)\)")
 _ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and what separates them."""
@@ -87,39 +90,6 @@ _RUNTIME, _PMIX = "prte", "pmix"
 _VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
 _OF_RUNTIME = re.compile(r"(prte|orte|plm|rmaps|ras|odls|oob|ess|state|hwloc_default)_\w+")
 _VERSION = re.compile(r"\(Open MPI\) v?(\d[\w.]*)|\(OpenRTE\) v?(\d[\w.]*)")
-# The launcher sets these for its own processes, and 4.1 hands them down as if a user had set them;
-# they are no setting.
-_LAUNCHER_OWN = re.compile(
-    r"^(orte_|ess$|ess_|pmix$|prte_|mpi_show_mca_params|mpi_oversubscribe$|plm_|rmaps_)"
-)
-
-
-def parse_shown(text: str) -> tuple[int | None, dict[str, tuple[str, str]]]:
-    """World size and ``{name: (value, source)}`` from a file written by ``mpi_show_mca_params``."""
-    size = None
-    values: dict[str, tuple[str, str]] = {}
-    for line in text.splitlines():
-        if line.startswith("#"):
-            found = _SIZE.search(line)
-            if found:
-                size = int(found[1])
-            continue
-        if (shown := _shown_line(line)) is not None:
-            values[shown[0]] = shown[1]
-    return size, values
-
-
-# About 500 lines follow every run, and nearly all of them are those of the run before.
-@lru_cache(maxsize=4096)
-def _shown_line(line: str) -> tuple[str, tuple[str, str]] | None:
-    """Name, value and source in ``name=value (source)``; None for another line."""
-    name, equals, rest = line.partition("=")
-    rest = rest.rstrip()
-    # The source may hold parentheses itself: "(file (PATH:LINE))".
-    at = rest.rfind(" (file (") if rest.endswith("))") else rest.rfind(" (")
-    if equals and at >= 0 and rest.endswith(")"):
-        return name.strip(), (rest[:at], rest[at + 2 : -1])
-    return None
 
 
 class OpenMPI(Adapter):
@@ -429,18 +399,10 @@ class OpenMPI(Adapter):
             *spec.launch_options,
         )
         ours = _values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
-        inherited = {
-            name: f"{value} ({_place(source)})"
-            for name, (value, source) in shown.items()
-            if source != "default" and name not in ours and not _LAUNCHER_OWN.match(name)
-        }
-        if not spec.clean_env:
-            inherited = {k: v for k, v in inherited.items() if not self._synonym(k, ours)}
-        # The launcher hands a requested placement down under the parameter's own name.
-        placed = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
-        inherited = {k: v for k, v in inherited.items() if placement_of(k) not in placed}
+        params = self.library.params
+        inherited = inherited_values(shown, ours, spec, params)
         asked = spec.of(LIBRARY) | spec.expected
-        read_back = {name: self._state(name, value, shown) for name, value in asked.items()}
+        read_back = {name: state_of(name, value, shown, params) for name, value in asked.items()}
         read_back |= without_traffic(read_back, shown, self.one_node(spec) and spec.ranks > 1)
         log = parse_ucx_log(logs) if logs else None
         self._ucx_seen = self._ucx_seen or carrier(shown) == UCX_CARRIER
@@ -450,8 +412,9 @@ class OpenMPI(Adapter):
         read_back |= served_collectives(read_back, reported)
         transport = transport_of(shown, log, self.one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
-        mismatch, complaint = self._mismatch(shown, spec), ucx_complaint(logs)
-        return Probe(True, _world_size(size, shown), read_back, inherited, mismatch, complaint)
+        mismatch = mismatch_of(self.library, self._prefix, shown, spec)
+        complaint = ucx_complaint(logs)
+        return Probe(True, world_size(size, shown), read_back, inherited, mismatch, complaint)
 
     def _windows(
         self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], components: tuple[str, ...]
@@ -474,56 +437,6 @@ class OpenMPI(Adapter):
     def operations_of(cls, parameter: str) -> tuple[str, ...]:
         return operations_of(parameter)
 
-    def _synonym(self, name: str, ours: dict[str, str]) -> bool:
-        info = self.library.params.get(name)
-        own = info.synonym_of if info else None
-        if own in ours:
-            return True
-        # Two components register a parameter under two names; the library lists only one of them.
-        words = name.split("_")[-2:]
-        if any(key not in self.library.params and key.split("_")[-2:] == words for key in ours):
-            return True
-        return any(
-            (other := self.library.params.get(key)) is not None and other.synonym_of == name
-            for key in ours
-        )
-
-    def _state(self, name: str, value: str, shown: dict[str, tuple[str, str]]) -> ReadBack:
-        info = self.library.params.get(name)
-        key = info.synonym_of if info and name not in shown and info.synonym_of else name
-        if key in shown:
-            effective, source = shown[key]
-            same = same_value(value, effective, info) or same_transfers(name, value, effective)
-            state = "in force" if same else "altered"
-            return ReadBack(state, value, effective, source)  # type: ignore[arg-type]
-        # Known to the library, but its component was not opened in this run.
-        if info or not_registered(name, shown):
-            return ReadBack("inactive", value)
-        selections = {n: p.default for n, p in self.library.params.items() if "_" not in n}
-        why = deselected(name, shown, selections)
-        return ReadBack("inactive", value, source=why) if why else ReadBack("unknown", value)
-
-    def _mismatch(self, shown: dict[str, tuple[str, str]], spec: LaunchSpec) -> str | None:
-        """How the ranks' library differs from the launcher's; None if it does not."""
-        registered = {n for n in shown if n.startswith("mpi_")}
-        unknown = sorted(registered - self.library.params.keys())
-        if unknown and SHOW_PARAMETER in self.library.params:
-            # The list is whole. The file below says nothing if the launcher was moved (a wheel):
-            # it then moves the places of any Open MPI that it starts.
-            return f"it has the parameter {unknown[0]}, which {self.library.version} does not have"
-        info = self.library.params.get("mca_base_param_files")
-        if info is None or spec.clean_env or "mca_base_param_files" not in shown:
-            return None
-        theirs, source = shown["mca_base_param_files"]
-        system = Path(theirs.split(",")[-1])
-        # A relocated library (the wheel) reports its present place; its ompi_info reports where it
-        # was built.
-        ours = self._prefix
-        same = system == Path(info.default.split(",")[-1]) or system.resolve().is_relative_to(ours)
-        if source != "default" or same:
-            return None
-        return f"its system parameter file is {theirs}, the launcher's is {info.default}"
-
     def transports(self) -> list[str]:
         return [p for p in PMLS if any(n.startswith(f"pml_{p}_") for n in self.library.params)]
 
@@ -539,19 +452,9 @@ class OpenMPI(Adapter):
         return found
 
 
-def _place(source: str) -> str:
-    """``file PATH:LINE`` for ``file (PATH:LINE)``; this text stands inside parentheses."""
-    return re.sub(r"^file \((.*)\)$", r"file \1", source)
-
-
 def _lines(path: Path) -> list[str]:
     """The lines of a file; none if there is no file."""
     return path.read_text(errors="replace").splitlines() if path.exists() else []
-
-
-def _option(policy: str) -> str:
-    """The option of the launcher for a policy: ``--bind-to`` for ``bind_to``."""
-    return "--" + policy.replace("_", "-")
 
 
 def _unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
@@ -564,16 +467,6 @@ def _unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
         return ("--bind-to", "none")
     # 5.0 maps more than two ranks by core or by NUMA node, depending on the machine.
     return ("--bind-to", "core") if prrte and not mapped and spec.ranks > 2 else ()
-
-
-def _world_size(counted: int | None, shown: dict[str, tuple[str, str]]) -> int | None:
-    """The number of ranks of the job.
-
-    4.1 counts only the processes known by then, those of its own node, but its launcher reports the
-    number. 5.0 counts all.
-    """
-    told = shown.get("orte_ess_num_procs", ("", ""))[0]
-    return int(told) if re.fullmatch("[0-9]{1,9}", told) else counted
 
 
 def _values_of(options: tuple[str, ...]) -> dict[str, str]:

@@ -260,8 +260,9 @@ def check_result(request: ExecRequest) -> None:
 class DeferredInterrupts:
     """While entered, SIGINT is counted, not raised; ``on_interrupt(count)`` is called for each.
 
-    At the end the caller reads ``count`` and raises the fitting exception. Outside the main thread,
-    and if SIGINT is ignored, the class does nothing, because no KeyboardInterrupt can come there.
+    So is SIGTERM where it raises KeyboardInterrupt. At the end the caller reads ``count`` and
+    raises the fitting exception. Outside the main thread, and if the signal is ignored, the class
+    does nothing, because no KeyboardInterrupt can come there.
     It may be nested: the inner one gets the signals and passes their number to the outer one.
     """
 
@@ -270,18 +271,26 @@ class DeferredInterrupts:
     def __init__(self, on_interrupt: Callable[[int], None] | None = None) -> None:
         self.count = 0
         self._on_interrupt = on_interrupt
-        self._previous: Any = None
+        self._previous: dict[signal.Signals, Any] = {}
         self._outer: DeferredInterrupts | None = None
         self._active = False
 
+    @classmethod
+    def held(cls) -> bool:
+        """Whether one is entered, which will report an interrupt to its caller."""
+        return cls._innermost is not None
+
     def __enter__(self) -> DeferredInterrupts:
-        in_main = threading.current_thread() is threading.main_thread()
-        if not in_main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+        if threading.current_thread() is not threading.main_thread():
+            return self
+        taken = [number for number in (signal.SIGINT, signal.SIGTERM) if _interrupts(number)]
+        if not taken:
             return self
         self._active = True
         self._outer = DeferredInterrupts._innermost
         DeferredInterrupts._innermost = self
-        self._previous = signal.signal(signal.SIGINT, self._handle)
+        for number in taken:
+            self._previous[number] = signal.signal(number, self._handle)
         return self
 
     def __exit__(
@@ -296,9 +305,19 @@ class DeferredInterrupts:
         DeferredInterrupts._innermost = self._outer
         if self._outer is not None:
             self._outer.count += self.count
-        signal.signal(signal.SIGINT, self._previous)
+        for number, previous in self._previous.items():
+            signal.signal(number, previous)
 
     def _handle(self, number: int, frame: FrameType | None) -> None:
         self.count += 1
         if self._on_interrupt is not None:
             self._on_interrupt(self.count)
+
+
+def _interrupts(number: signal.Signals) -> bool:
+    """Whether a signal raises KeyboardInterrupt, or is counted instead."""
+    handler = signal.getsignal(number)
+    if number == signal.SIGINT:
+        return handler not in (signal.SIG_IGN, None)
+    counted = getattr(handler, "__func__", None) is DeferredInterrupts._handle
+    return counted or handler is signal.default_int_handler

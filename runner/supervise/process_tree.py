@@ -12,6 +12,7 @@ Ending: SIGTERM, a grace time, then SIGKILL until no process is left.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import signal
 import time
@@ -21,6 +22,8 @@ from pathlib import Path
 from runner.guard import all_pids, read_proc, start_of, stat_fields
 from runner.supervise.messages import Leftover
 
+_PR_SET_CHILD_SUBREAPER = 36
+_LIBC = ctypes.CDLL(None, use_errno=True)
 _HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
 
 
@@ -254,3 +257,21 @@ def living() -> tuple[Leftover, ...]:
     """Descendants of this process that still run."""
     pids = [pid for pid in descendants(os.getpid()) if is_alive(pid)]
     return tuple(Leftover(pid, name_of(pid)) for pid in pids)
+
+
+def become_subreaper() -> None:
+    """Make orphans below this process its children; raises ``OSError`` if the kernel refuses."""
+    if _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
+        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
+
+
+def end_everything() -> None:
+    """Kill all descendants and wait for them."""
+    for _ in range(500):
+        signal_tree(signal.SIGKILL)
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        except ChildProcessError:
+            return
+        time.sleep(0.02)

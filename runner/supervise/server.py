@@ -4,19 +4,15 @@ The process is a child subreaper, so every process of a run stays below it even 
 When the tuner has gone, the supervision process ends all of them and then itself.
 
 In the order of the file: the event loop (:class:`Server`), one execution with its state and its
-next steps (:class:`Run`), and fork and exec of the launcher, done so that the launcher cannot
-outlive the supervision process.
+next steps (:class:`Run`), and the start of the launcher (:class:`PreparedLaunch`).
 """
 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import json
-import math
 import os
-import resource
 import selectors
 import signal
 import socket
@@ -24,10 +20,11 @@ import time
 import traceback
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any, NoReturn
+from typing import Any
 
-from runner import guard
 from runner.supervise import messages, process_tree
+from runner.supervise.child import become_program, read_all
+from runner.supervise.counters import Account, ProcessTable
 from runner.supervise.messages import (
     ExecRequest,
     ExecResult,
@@ -36,7 +33,7 @@ from runner.supervise.messages import (
     result_to_json,
 )
 from runner.supervise.output import Capture
-from runner.supervise.process_tree import living, signal_tree
+from runner.supervise.process_tree import become_subreaper, end_everything, living
 from runner.supervise.watches import InputWatch, RankWatch, ReadyFile
 
 _ORPHAN_GRACE_S = 2.0
@@ -195,65 +192,7 @@ def main(fd: int, tuner: int) -> None:
         raise
 
 
-def end_everything() -> None:
-    """Kill all descendants and wait for them."""
-    for _ in range(500):
-        signal_tree(signal.SIGKILL)
-        try:
-            while os.waitpid(-1, os.WNOHANG)[0]:
-                pass
-        except ChildProcessError:
-            return
-        time.sleep(0.02)
-
-
 _READ_BYTES = 1024 * 1024
-_TABLE_FRESH_S = 0.1
-"""A table taken after the previous run is used for the next one if it is no older than this."""
-_TABLE_COST_S = 0.002
-"""The table of processes is taken before each run only if it costs at most this many seconds."""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """Counters of the CPUs and of this process at one moment.
-
-    ``declared_s`` is the CPU time of the cluster's own processes in seconds.
-    """
-
-    at: float
-    cpu: guard.CpuTimes
-    server_s: float
-    declared_s: float
-
-    @classmethod
-    def take(cls, request: ExecRequest) -> Snapshot:
-        declared = sum(t.cpu_s for t in guard.process_times(request.own_pids).values())
-        counters = guard.cpu_times(request.judged_cpus)
-        return cls(time.monotonic(), counters, time.process_time(), declared)
-
-
-class ProcessTable:
-    """CPU time of every process before a run, so that a culprit can be named after the run.
-
-    On a machine with thousands of processes the table is refreshed rarely, so that it costs at most
-    one per cent of the time. Its figures then cover a longer time than the run.
-    """
-
-    def __init__(self) -> None:
-        self.before: dict[int, guard.ProcessTime] = {}
-        self._taken_at = -math.inf
-        self._next_at = 0.0
-
-    def refresh(self, older_s: float = 0.0) -> None:
-        """Take the table again if it is older than ``older_s`` seconds."""
-        start = time.monotonic()
-        if start < max(self._next_at, self._taken_at + older_s):
-            return
-        self._taken_at = start
-        self.before = guard.process_times()
-        cost = time.monotonic() - start
-        self._next_at = start + (100 * cost if cost > _TABLE_COST_S else 0.0)
 
 
 class Run:
@@ -263,7 +202,6 @@ class Run:
         self, request: ExecRequest, table: ProcessTable, prepared: PreparedLaunch | None = None
     ) -> None:
         self.request = request
-        self._table = table
         self._capture = Capture(
             request.patterns, request.head_bytes, request.tail_bytes, request.mark
         )
@@ -273,10 +211,7 @@ class Run:
         )
         self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
-        table.refresh(_TABLE_FRESH_S)
-        self._load1 = os.getloadavg()[0]
-        self._started_at = time.time()
-        self._before = Snapshot.take(request)
+        self._account = Account(request, table)
         # Set before the launch: the library may write the file at any time after it.
         self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
         try:
@@ -290,8 +225,6 @@ class Run:
             self.streams.add(self._ready.fd)
         self._status: int | None = None
         self._wall_s = 0.0
-        self._cpu_s = 0.0
-        self._rss_kib = 0
         self._linger_until: float | None = None
         self._stop: process_tree.TreeStop | None = None
         self._timed_out = False
@@ -318,19 +251,13 @@ class Run:
                 return
             if pid == 0:
                 return
-            self._account(usage)
+            self._account.add(usage)
             if pid == self._launched.pid:
                 now = time.monotonic()
                 self._status = status
-                self._cpu_s -= self._launched.waiting_cpu_s
+                self._account.cpu_s -= self._launched.waiting_cpu_s
                 self._wall_s = now - self._start
                 self._linger_until = now + self.request.linger_s
-
-    def _account(self, usage: resource.struct_rusage) -> None:
-        # The times of a child and of all that it waited for itself; so each process is counted
-        # once.
-        self._cpu_s += usage.ru_utime + usage.ru_stime
-        self._rss_kib = max(self._rss_kib, usage.ru_maxrss)
 
     def read(self, fd: int) -> bool:
         """Read the data that a stream offers; False at its end."""
@@ -408,18 +335,9 @@ class Run:
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
         """The result, after ``ended``. Processes in ``others`` are never culprits."""
-        after = Snapshot.take(self.request)
+        window = self._account.close()
         self._drain()
-        server_s = after.server_s - self._before.server_s
-        declared_s = after.declared_s - self._before.declared_s
-        window_s = after.at - self._before.at
-        own_s = self._cpu_s + server_s + declared_s
-        foreign = guard.judge_foreign_load(self._before.cpu, after.cpu, own_s, window_s)
-        culprits: tuple[guard.Culprit, ...] = ()
-        if foreign.exceeded:
-            own = (os.getpid(), *others, *self.request.own_pids)
-            now = guard.process_times()
-            culprits = guard.culprits(self._table.before, now, own, cpus=self.request.judged_cpus)
+        foreign, culprits = self._account.judge(window, others)
         status = self._status or 0
         return ExecResult(
             exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
@@ -427,16 +345,16 @@ class Run:
             timed_out=self._timed_out,
             interrupted=self._interrupted,
             wall_s=self._wall_s,
-            started_at=self._started_at,
-            cpu_s=self._cpu_s,
-            server_cpu_s=server_s,
+            started_at=self._account.started_at,
+            cpu_s=self._account.cpu_s,
+            server_cpu_s=window.server_s,
             tuner_cpu_s=0.0,
-            declared_cpu_s=declared_s,
-            max_rss_bytes=self._rss_kib * 1024,
-            load1=self._load1,
-            window_s=window_s,
-            before=self._before.cpu,
-            after=after.cpu,
+            declared_cpu_s=window.declared_s,
+            max_rss_bytes=self._account.rss_kib * 1024,
+            load1=self._account.load1,
+            window_s=window.seconds,
+            before=window.before,
+            after=window.after,
             foreign=foreign,
             culprits=culprits,
             output_bytes=self._capture.total_bytes,
@@ -470,16 +388,7 @@ def _due(now: float, start: float, seconds: float | None) -> bool:
     return seconds is not None and now >= start + seconds
 
 
-_PR_SET_PDEATHSIG = 1
-_PR_SET_CHILD_SUBREAPER = 36
 _PIPE_BYTES = 1024 * 1024
-_LIBC = ctypes.CDLL(None, use_errno=True)
-# Python ignores these signals, and an ignored signal stays ignored across exec; SIGINT is ignored
-# by the supervision process. SIGTERM and SIGCHLD have its handlers until exec.
-_RESET = (
-    *(signal.SIGINT, signal.SIGHUP, signal.SIGPIPE, signal.SIGXFSZ),
-    *(signal.SIGTERM, signal.SIGCHLD),
-)
 
 
 class LaunchFailure(Exception):
@@ -505,12 +414,6 @@ class Launched:
     waiting_cpu_s: float = 0.0
 
 
-def become_subreaper() -> None:
-    """Make orphans below this process its children; raises ``OSError`` if the kernel refuses."""
-    if _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) != 0:
-        raise OSError(ctypes.get_errno(), "prctl(PR_SET_CHILD_SUBREAPER)")
-
-
 class PreparedLaunch:
     """A child that waits for its program; a fork takes longer than an exec.
 
@@ -526,7 +429,7 @@ class PreparedLaunch:
         order, self._order = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            _child(server, order, (self._order, *unneeded), stdout, stderr, report)
+            become_program(server, order, (self._order, *unneeded), stdout, stderr, report)
         for fd in (stdout, stderr, report, order):
             os.close(fd)
 
@@ -538,7 +441,7 @@ class PreparedLaunch:
         order = {name: getattr(request, name) for name in ("argv", "env", "cwd", "stdin")}
         with contextlib.suppress(BrokenPipeError), os.fdopen(self._order, "wb") as pipe:
             pipe.write(json.dumps(order).encode("ascii"))
-        words = dict(line.split(" ", 1) for line in _read_all(self._report).splitlines())
+        words = dict(line.split(" ", 1) for line in read_all(self._report).splitlines())
         if "failed" in words or "at" not in words:
             os.close(self.stdout)
             os.close(self.stderr)
@@ -575,52 +478,3 @@ def _pipe() -> tuple[int, int]:
     with contextlib.suppress(OSError):
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
     return read, write
-
-
-def _read_all(fd: int) -> str:
-    parts = b""
-    while part := os.read(fd, 4096):
-        parts += part
-    os.close(fd)
-    return parts.decode("ascii")
-
-
-def _child(
-    server: int, order: int, unneeded: tuple[int, ...], stdout: int, stderr: int, report: int
-) -> NoReturn:
-    """The child between fork and exec; never returns and never raises into the server's code."""
-    step = "exec"
-    try:
-        signal.set_wakeup_fd(-1)
-        for changed in _RESET:
-            signal.signal(changed, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, ())
-        # A session of its own: a program that signals its process group must not hit the server.
-        os.setsid()
-        # Not SIGKILL: a killed mpirun leaves its ranks and files behind, a terminated one does not.
-        _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
-        if os.getppid() != server:
-            # The server died before the request above took effect.
-            os._exit(127)
-        for fd in unneeded:
-            os.close(fd)
-        text = _read_all(order)
-        if not text:
-            os._exit(0)  # No run follows.
-        waited_s = time.process_time()
-        asked = json.loads(text)
-        step = "cwd"
-        if asked["cwd"] is not None:
-            os.chdir(asked["cwd"])
-        step = "stdin"
-        os.dup2(os.open(asked["stdin"] or os.devnull, os.O_RDONLY), 0)
-        step = "exec"
-        os.dup2(stdout, 1)
-        os.dup2(stderr, 2)
-        os.write(report, f"at {time.monotonic()!r} {waited_s!r}\n".encode("ascii"))
-        os.execvpe(asked["argv"][0], asked["argv"], asked["env"])
-    except BaseException as error:
-        number = getattr(error, "errno", None) or 0
-        os.write(report, f"failed {step} {number}\n".encode("ascii"))
-    finally:
-        os._exit(127)

@@ -15,7 +15,7 @@ from autotune.anova.result import RESULTS, ProgramEvidence
 from autotune.anova.table import CellFacts
 from autotune.api.target import find_target
 from autotune.space import DEFAULT
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from autotune.terminal.classwide import print_proof
 from tests.anova.conftest import TRUTH, write
 from tests.cli.conftest import Cli, cli

@@ -13,7 +13,7 @@ import pytest
 
 from autotune.api.target import find_target
 from autotune.errors import WorkError
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from benchmarks import app_baselines
 from benchmarks.app_baselines import CASES, pair
 from benchmarks.mpi_programs import NoCompiler, Programs

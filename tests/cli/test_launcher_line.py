@@ -10,7 +10,7 @@ import pytest
 from autotune.api.target import find_target
 from autotune.space import DEFAULT
 from autotune.store import Store
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter
 from tests.cli.conftest import Cli

@@ -74,17 +74,29 @@ def test_any_program_with_its_launcher_line(cli: Cli, library: object, work: Pat
     assert result["default"]["median_s"] == pytest.approx(0.5, abs=0.4)
 
 
+WAITING = """
+import os, time
+from mpi4py import MPI
+if MPI.COMM_WORLD.rank == 0:
+    with open("launches", "a") as file:
+        file.write("x")
+    while os.path.exists("wait") and os.path.getsize("launches") > 4:
+        open("waits", "w").close()
+        time.sleep(0.05)
+    print("seconds 0.5")  # Always the same: nothing is to be proven when the search has ended.
+"""
+"""From its fifth launch on it waits until it is ended, as long as there is the file ``wait``."""
+
+
 def test_interrupting_and_going_on(library: object, work: Path) -> None:
-    # Always the same figure: nothing is to be proven when the search has ended.
-    (work / "p.py").write_text(
-        "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('seconds 0.5')\n"
-    )
+    (work / "p.py").write_text(WAITING)
+    (work / "wait").touch()
     words = [sys.executable, "-m", "autotune", "search", "--no-guard", "--store", "r.db"]
     words += ["--strategy", "random", "--metric", "seconds ([0-9.]+)"]
     program = ["--", "mpirun", "-np", "2", sys.executable, "p.py"]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     with subprocess.Popen(
-        # So many that none of them is the last one before the signal comes.
+        # Each run that waits is ended by its limit, so the search would go on for long.
         [*words, "--trials", "400", *program],
         cwd=work,
         env=env,
@@ -94,15 +106,13 @@ def test_interrupting_and_going_on(library: object, work: Path) -> None:
         # Ignored where a shell began the tests in the background, and it would be here, too.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as tuner:
-        deadline = time.monotonic() + 60
-        while time.monotonic() < deadline:
-            time.sleep(0.2)
-            if (work / "r.db").exists() and _runs(work) >= 4:
-                break
+        while not (work / "waits").exists() and tuner.poll() is None:
+            time.sleep(0.05)
         tuner.send_signal(signal.SIGINT)
-        _, err = tuner.communicate(timeout=60)
+        _, err = tuner.communicate()
     assert tuner.returncode == 130, err
     assert "Continue with" in err
+    (work / "wait").unlink()
     before = _runs(work)
     assert before >= 4
     shorter = [*words, "--trials", "3", *program]

@@ -17,7 +17,7 @@ from autotune.api.search import SearchInterrupted
 from autotune.store import Store
 from autotune.study.events import Event, TrialEnded
 from autotune.study.request import SearchRequest
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from runner.mpi.discover import libraries
 from tests.cli.conftest import Cli
 from tests.mpis import built, library_named

@@ -14,7 +14,7 @@ from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from runner.mpi.library import Library
 from runner.types import RunRecord
 

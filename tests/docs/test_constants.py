@@ -48,7 +48,7 @@ from runner.mate import launch
 from runner.mate.config import MAX_LOCAL_RANKS, Config
 from runner.micro import operations, sizes
 from runner.native import words
-from runner.supervise import messages, process_tree, server, watches
+from runner.supervise import counters, messages, process_tree, server, watches
 from runner.supervise.messages import ExecRequest
 from runner.testbed import measure
 from runner.trace import run as tracing
@@ -134,7 +134,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("statistics", "the metric's step above {} % of the median", (percent(warnings.COARSE),)),
     (
         "statistics",
-        "median below `min_time` ({} s)",
+        "median wall time below `min_time` ({} s)",
         (default(estimate, "min_time"),),
     ),
     ("statistics", "common divisor from {} runs on", (log_ratios._GCD_RUNS,)),
@@ -218,7 +218,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     ("measuring", "the same with at most {} s of grace", (server._ORPHAN_GRACE_S,)),
     ("measuring", "SIGKILL has no effect for {} s", (process_tree._PATIENCE_S,)),
     ("measuring", "why `grace_s` is {} s", (ExecRequest.grace_s,)),
-    ("measuring", "Where the table costs more than {} ms", (1000 * server._TABLE_COST_S,)),
+    ("measuring", "Where the table costs more than {} ms", (1000 * counters._TABLE_COST_S,)),
     ("measuring", "which is cut at {} KiB", (messages.LINE_LIMIT / 1024,)),
     (
         "measuring",

@@ -56,9 +56,9 @@ from runner.mpi.intel_info import parse as parse_impi_info
 from runner.mpi.intel_info import words_of
 from runner.mpi.intel_startup import parse_startup
 from runner.mpi.mpiexec_conf import variables_in
-from runner.mpi.openmpi import parse_shown
 from runner.mpi.openmpi_parameters import parse_ompi_info as parse_ompi_info
 from runner.mpi.openmpi_parameters import read_parameter_file
+from runner.mpi.openmpi_shown import parse_shown
 from runner.mpi.openmpi_ucx import (
     parse_ucx_log,
     ucx_complaint,

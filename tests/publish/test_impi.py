@@ -20,7 +20,7 @@ from autotune.publish.probe import Prober
 from autotune.publish.tune_file import NotObeyed
 from autotune.store import MpiInfo
 from autotune.study.session import Session
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library

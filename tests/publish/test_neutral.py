@@ -11,7 +11,8 @@ from autotune.api.target import find_target
 from autotune.cli import main
 from autotune.space import DEFAULT
 from autotune.study.session import Session
-from autotune.targets.target import Surroundings, Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Surroundings, Target
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library

@@ -10,7 +10,7 @@ from autotune.api.target import find_target
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import tune_text
 from autotune.space import Setting
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 

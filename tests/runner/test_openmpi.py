@@ -9,7 +9,8 @@ import pytest
 
 from runner.cpus import cpus_of
 from runner.mpi.library import Library, ParamInfo
-from runner.mpi.openmpi import SHOW_FILE, SHOW_PARAMETER, OpenMPI, parse_shown
+from runner.mpi.openmpi import OpenMPI
+from runner.mpi.openmpi_shown import SHOW_FILE, SHOW_PARAMETER, parse_shown
 from runner.placement import read_back_cpus, read_back_placement
 from runner.types import LaunchSpec, RunRecord, record_from_json, spec_from_json, to_json
 

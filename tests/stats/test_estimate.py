@@ -134,6 +134,18 @@ def test_warnings_say_what_is_wrong() -> None:
     assert not warned(calm / 100, "too short", min_time=0)
 
 
+def test_a_run_is_short_by_its_wall_time() -> None:
+    """The program's own figure may be the time of one operation of a run of seconds."""
+    one_operation = 1e-6 * (4 + np.random.default_rng(5).normal(0, 0.04, 20))
+    assert not warned(one_operation, "too short", walls=np.full(20, 3.0))
+    assert warned(one_operation, "too short (0.05 s", walls=np.full(20, 0.05))
+    # A run that the time limit ended is no run of that length.
+    cut = [False] * 19 + [True]
+    assert warned(one_operation, "too short", walls=[*np.full(19, 0.05), 9.0], censored=cut)
+    with pytest.raises(ValueError, match="20 runs and 3 wall times"):
+        estimate(one_operation, walls=[3.0] * 3)
+
+
 def test_calm_data_are_seldom_warned_of() -> None:
     rng = np.random.default_rng(6)
     noisy = [estimate(1 + rng.normal(0, 0.03, 12), resolution=0).warnings for _ in range(400)]

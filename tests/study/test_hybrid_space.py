@@ -13,7 +13,8 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.targets.layout import Layout, replaced_words, require_room
-from autotune.targets.target import Target, TargetRequest
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Target
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
 from tests.space.libraries import NEW, OLD

@@ -13,7 +13,7 @@ from autotune.api.target import find_target
 from autotune.cli.testbed_commands import testbed as commands
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
-from autotune.targets.target import TargetRequest
+from autotune.targets.request import TargetRequest
 from runner import testbed as tb
 from runner.launch import Runner, own_pids
 from runner.mpi.discover import adapter

@@ -294,14 +294,15 @@ class CompiledGraph:
         from runner.native.compile import compile_functions, default_numba
 
         with default_numba():
-            from runner.mate.compiled import failure, index, lowering, narrow
+            from runner.mate.compiled import context_methods, failure, index, lowering, narrow
 
             made: dict[RegionSource, Any] = {}
 
             def numba_function(source: RegionSource) -> Any:
                 if source not in made:
                     helpers = {h: numba_function(h) for h in source.helpers.values()}
-                    function = index.marked(source, lowering.index, helpers, lowering.count_as)
+                    count_as = context_methods.count_as
+                    function = index.marked(source, lowering.index, helpers, count_as)
                     made[source] = lowering.dispatcher(function, source)
                 return made[source]
 

@@ -1,6 +1,6 @@
 """Calls of C functions in compiled regions: their type for numba, and the call itself.
 
-Like :mod:`runner.mate.compiled.lowering`, which imports it, this module imports numba.
+Like :mod:`runner.mate.compiled.numba_types`, which imports it, this module imports numba.
 """
 
 from __future__ import annotations

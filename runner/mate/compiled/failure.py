@@ -13,7 +13,7 @@ from runner.mate.compiled.state import StateType
 from runner.mate.errors import GraphError
 
 SAID = "compiled region: "
-"""Begins the messages of :mod:`runner.mate.compiled.lowering` within those of numba."""
+"""Begins this package's own messages within those of numba."""
 _PLACE = re.compile(r'\bat (/[^"\n]*?) \((\d+)\)|File "([^"\n]+)", line (\d+)')
 _CALL = re.compile(r"No implementation of function .*? found for signature:\s*>>> (\S.*)")
 _LIBRARY = re.compile(r"No implementation of function Function\(<function [^_]\w* at ")

@@ -1,0 +1,36 @@
+"""The launch options that ``autotune cluster init`` chooses, and the reason that it writes."""
+
+from __future__ import annotations
+
+import pytest
+
+from autotune.cli.cluster_commands import NONE_NEEDED, _launch_options
+
+TOO_LITTLE = (
+    "--mca btl ^ofi saves 0.900 s at a start, too little to leave out what may be the interconnect"
+)
+OFI = ("--mca", "btl", "^ofi")
+
+
+@pytest.mark.parametrize(
+    ("plain", "without", "options", "why"),
+    [
+        (2.5, 0.5, OFI, "saves 2.000 s at every start"),
+        (
+            1.5,
+            0.6,
+            (),
+            TOO_LITTLE,
+        ),
+        (0.52, 0.5, (), NONE_NEEDED),
+        (0.5, 0.6, (), NONE_NEEDED),
+    ],
+)
+def test_a_component_is_left_out_for_much_only(
+    plain: float, without: float, options: tuple[str, ...], why: str
+) -> None:
+    assert _launch_options({(): plain, OFI: without}) == (options, why)
+
+
+def test_a_library_without_the_component_needs_no_options() -> None:
+    assert _launch_options({(): 0.5}) == ((), NONE_NEEDED)

@@ -1,0 +1,46 @@
+"""The note on runs that are too short, where the program prints the time of one operation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from autotune.space import DEFAULT
+from autotune.study.conclusion import study_warnings
+from autotune.study.noise import _report
+from autotune.study.run_history import HistoryEntry, RunHistory
+from runner.types import RunRecord
+
+
+def entries(wall_s: float, metric_s: float | None) -> list[HistoryEntry]:
+    """Eight runs of the default that differ a little."""
+    return [
+        HistoryEntry(
+            order,
+            DEFAULT.key,
+            "default",
+            RunRecord(
+                "ok",
+                wall_s=wall_s * (1 + order / 1000),
+                metric_s=None if metric_s is None else metric_s * (1 + order / 1000),
+            ),
+        )
+        for order in range(8)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("wall_s", "metric_s", "short"),
+    [(3.0, 4e-6, False), (0.05, 4e-6, True), (3.0, None, False), (0.05, None, True)],
+)
+def test_the_wall_time_decides(wall_s: float, metric_s: float | None, short: bool) -> None:
+    made = entries(wall_s, metric_s)
+    history = RunHistory()
+    for entry in made:
+        history.add(entry)
+    answer: Any = type("Answer", (), {"vetoed": (), "proof": None})
+    of_study = study_warnings(history, [], answer)
+    of_noise = _report(made, "study", 0).seconds.warnings
+    for words in (of_study, of_noise):
+        assert any("too short" in said for said in words) is short, words
