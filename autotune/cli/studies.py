@@ -122,11 +122,9 @@ def show(
         ]
         for b in best[:limit]
     ]
-    above = (
-        "; for the comparison see gain above"
-        if found.result is not None and found.key.strategy != NOISE
-        else ""
-    )
+    compared = found.key.strategy == COMPARE or found.status in FINISHED
+    printed = found.result is not None and found.key.strategy != NOISE and compared
+    above = "; for the comparison see gain above" if printed else ""
     title = f"fastest settings by the median of all their runs (no comparison{above})"
     if not whole and any(row[0].endswith(" more") for row in rows):
         title += "; --whole lists them in full"

@@ -113,6 +113,10 @@ def test_interrupting_and_going_on(library: object, work: Path) -> None:
     assert tuner.returncode == 130, err
     assert "Continue with" in err
     (work / "wait").unlink()
+    show = [sys.executable, "-m", "autotune", "show", "1", "--store", "r.db"]
+    shown = subprocess.run(show, cwd=work, env=env, capture_output=True, text=True, check=True)
+    assert "fastest settings" in shown.stdout
+    assert "see gain above" not in shown.stdout
     before = _runs(work)
     assert before >= 4
     shorter = [*words, "--trials", "3", *program]
