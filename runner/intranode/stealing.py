@@ -11,6 +11,7 @@ from __future__ import annotations
 from runner.intranode.moves import add_to, move
 from runner.intranode.words import BITS, LOCALIZED, ME, MOVE, REGION, SEAT, THROUGHPUT
 from runner.native.atomic import add, inner, load, peek, put, store, swap_if
+from runner.native.dice import draw
 
 _END = 1 << BITS
 _FIRST = _END - 1
@@ -130,14 +131,14 @@ def help_others(me: int) -> int:
         return 1
     count = load(me + ME.nears)
     if count != 0:
-        victim = load(load(me + ME.near) + 8 * draw(me, count))
+        victim = load(load(me + ME.near) + 8 * draw(me + ME.dice, count))
         if steal_from(me, victim) != 0:
             store(me + ME.last, victim)
             return 1
     strategy, count = load(me + ME.strategy), load(me + ME.fars)
     if strategy == LOCALIZED or count == 0:
         return 0
-    victim = load(load(me + ME.far) + 8 * draw(me, count))
+    victim = load(load(me + ME.far) + 8 * draw(me + ME.dice, count))
     if strategy == THROUGHPUT and _users(me, load(victim + SEAT.domain)) >= load(me + ME.saturate):
         return 0
     return steal_from(me, victim)
@@ -160,14 +161,3 @@ def set_active(me: int, value: int) -> None:
     """Say whether this rank uses the memory."""
     if load(me + ME.flags) != 0:
         put(load(me + ME.seat) + SEAT.active, value)
-
-
-@inner
-def draw(me: int, below: int) -> int:
-    """A random number from 0 to ``below - 1`` (xorshift)."""
-    x = load(me + ME.dice)
-    x ^= x << 13
-    x ^= (x >> 7) & 0x1FFFFFFFFFFFFFF
-    x ^= x << 17
-    store(me + ME.dice, x)
-    return ((x >> 11) & 0xFFFFFFFFFF) % below

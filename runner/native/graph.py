@@ -29,7 +29,8 @@ from runner.native.atomic import (
     swap_if,
 )
 from runner.native.clock import now
-from runner.native.queue import draw, lock, unlock, wake
+from runner.native.dice import draw
+from runner.native.queue import lock, unlock, wake
 from runner.native.words import (
     BITS,
     CLOSED,
@@ -124,7 +125,7 @@ def _any_bit(worker: int, bits: int) -> int:
     while rest != 0:
         rest &= rest - 1
         count += 1
-    skip = draw(worker, count)
+    skip = draw(worker + WORKER.dice, count)
     while skip > 0:
         bits &= bits - 1
         skip -= 1

@@ -20,6 +20,7 @@ from runner.native.atomic import (
     store,
     swap_if,
 )
+from runner.native.dice import draw
 from runner.native.words import CORE, PARKED, QUEUED, RANK, RUNNING, WOKEN, WORKER
 
 _WAIT, _WAKE = 0, 1
@@ -195,22 +196,11 @@ def pop(core: int, worker: int, taker: int) -> int:
 def _shuffle(taker: int, ring: int, mask: int, head: int, tail: int) -> None:
     """Exchange the first and the last rank with ones that the taker draws at random."""
     for end in (head, tail - 1):
-        other = head + draw(taker, tail - head)
+        other = head + draw(taker + WORKER.dice, tail - head)
         a, b = ring + 8 * (end & mask), ring + 8 * (other & mask)
         rank = load(a)
         store(a, load(b))
         store(b, rank)
-
-
-@inner
-def draw(worker: int, below: int) -> int:
-    """A random number from 0 to ``below - 1`` (xorshift), drawn by this worker's thread only."""
-    x = load(worker + WORKER.dice)
-    x ^= x << 13
-    x ^= (x >> 7) & 0x1FFFFFFFFFFFFFF
-    x ^= x << 17
-    store(worker + WORKER.dice, x)
-    return ((x >> 11) & 0xFFFFFFFFFF) % below
 
 
 @inner

@@ -19,6 +19,7 @@ HERE = Path(__file__).with_name("transcription")
 CORE = Path(__file__).parents[2] / "runner" / "native"
 MARK = re.compile(r"^/\* (\w+)\.(\w+) ([0-9a-f]{12}) \*/$", re.MULTILINE)
 LEFT_OUT = {
+    "dice": set[str](),
     "queue": {"worker_of", "rank_of"},
     "graph": {"fail", "note", "begin_turn", "count_turn"},
     # The log; the thread that only polls.

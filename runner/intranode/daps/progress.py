@@ -33,6 +33,7 @@ from runner.native.atomic import (
     store_real,
     swap_if,
 )
+from runner.native.dice import draw
 
 FUNCTIONS = {
     "issue": "int64(int64, int64, int64, int64)",
@@ -139,7 +140,7 @@ def help_other(me: int) -> int:
     others = load(me + ME.locals) - 1
     if load(me + ME.steals) == 0 or others == 0 or is_early(me):
         return 0
-    first = draw(me, others)
+    first = draw(me + ME.dice, others)
     for turn in range(others):
         place = load(me + ME.number) + 1 + (first + turn) % others
         owner = owner_of(me, place % (others + 1))
@@ -168,17 +169,6 @@ def help_held(me: int, owner: int, net: int, shm: int) -> int:
         store(me + ME.stolen, load(me + ME.stolen) + 1)
     put(owner + OWNER.in_progress, 0)
     return moved
-
-
-@inner
-def draw(me: int, below: int) -> int:
-    """A random number from 0 to ``below - 1`` (xorshift)."""
-    x = load(me + ME.dice)
-    x ^= x << 13
-    x ^= (x >> 7) & 0x1FFFFFFFFFFFFFF
-    x ^= x << 17
-    store(me + ME.dice, x)
-    return ((x >> 11) & 0xFFFFFFFFFF) % below
 
 
 @inner

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.intranode.errors import ConfigError, IntranodeError, RankLost
+from runner.intranode.errors import ConfigError, IntranodeError
 from runner.intranode.mcoll import allgather, allreduce, in_node, scatter
 from runner.intranode.mcoll.config import MCOLL, Config
 from runner.intranode.mcoll.kinds import code_of, mpi_operation, operation_of
@@ -19,6 +19,7 @@ from runner.intranode.mcoll.plan import Plan
 from runner.intranode.mcoll.program import Counts, Program
 from runner.intranode.mcoll.team import Team, topology_of
 from runner.intranode.mcoll.words import ME
+from runner.intranode.processes import rank_lost
 from runner.native.kernels import load
 from runner.native.machine_code import address_of
 from runner.native.memory import Memory
@@ -38,8 +39,8 @@ _FUTEX = 202 if platform.machine() in ("x86_64", "AMD64") else 98
 class Collective:
     """A prepared collective: ``run()`` does it once; all ranks do the same in the same order.
 
-    ``form``: its algorithm.  ``run`` keeps the arrays alive, and raises :class:`RankLost` if a rank
-    of the node has died.
+    ``form``: its algorithm.  ``run`` keeps the arrays alive, and raises
+    :class:`runner.intranode.RankLost` if a rank of the node has died.
     """
 
     form: str
@@ -274,10 +275,7 @@ class MultiObject:
         step = programs[turn % len(programs)].address
         while step := self._execute(me, step, self._looks):
             if lost := self._team.lost():
-                raise RankLost(
-                    f"rank {self.rank} waits, but these of its node have died: {lost}; look at "
-                    "their own messages, and start the program again"
-                )
+                raise rank_lost(f"rank {self.rank}", lost)
             self.comm.Iprobe()
 
 

@@ -112,7 +112,7 @@ static double now(void)
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
-/* queue.draw 04c638d68d06 */
+/* dice.draw 127b3fb2e291 */
 static word draw(worker *self, word below)
 {
     self->dice ^= self->dice << 13;

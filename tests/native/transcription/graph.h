@@ -15,7 +15,7 @@ static void make_ready(worker *self, node *n)
     if (n->rank != self->rank) wake(n->rank, n->urgent);
 }
 
-/* graph._any_bit 30767a37544a */
+/* graph._any_bit c44cfda5b3ae */
 static int _any_bit(worker *self, word bits)
 {
     word skip = draw(self, __builtin_popcountll(bits));

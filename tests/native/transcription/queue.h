@@ -118,7 +118,7 @@ static word waiting(worker *w)
     return tail - peek(&w->head);
 }
 
-/* queue._shuffle f5552c6bfa1d */
+/* queue._shuffle cf3bc5899d78 */
 static void _shuffle(worker *taker, worker *w, word mask, word head, word tail)
 {
     word ends[2] = {head, tail - 1};
