@@ -80,9 +80,12 @@ def own_lines(operation: str, words: str, config: str, ranks_of_node: int) -> li
     if config:
         forms = [f"--mcoll-config {config}"]
     else:
-        objects = ",".join(map(str, sorted({1, ranks_of_node})))
         own = ",".join(form for form in FORMS[operation] if form != LIBRARY)
-        forms = [f"--mcoll-config none --forms {own} --compare-objects {objects}"]
+        # One start for each: only the end of what a program prints is kept.
+        forms = [
+            f"--mcoll-config none --forms {own} --compare-objects {objects}"
+            for objects in sorted({1, ranks_of_node})
+        ]
     return [
         Line(f"mcoll{told}", mapping, f"{words} {form}")
         for form in forms
@@ -93,6 +96,8 @@ def own_lines(operation: str, words: str, config: str, ranks_of_node: int) -> li
 def cells_of(record: Any) -> dict[Key, list[float]]:
     """The times of each cell, in us."""
     lines = [line for line in record.stdout_tail.splitlines() if line.startswith("{")]
+    if not lines:
+        sys.exit("no result: the JSON line is longer than what is kept of the output; fewer cells")
     said = json.loads(lines[-1])
     return {(c["size"], c["form"], c["objects"]): c["runs_us"] for c in said["cells"]}
 
