@@ -80,11 +80,12 @@ def own_lines(operation: str, words: str, config: str, ranks_of_node: int) -> li
     if config:
         forms = [f"--mcoll-config {config}"]
     else:
-        own = ",".join(form for form in FORMS[operation] if form != LIBRARY)
-        # One start for each: only the end of what a program prints is kept.
+        objects = ",".join(map(str, sorted({1, ranks_of_node})))
+        # A start for each form: only the end of what a program prints is kept.
         forms = [
-            f"--mcoll-config none --forms {own} --compare-objects {objects}"
-            for objects in sorted({1, ranks_of_node})
+            f"--mcoll-config none --forms {form} --compare-objects {objects}"
+            for form in FORMS[operation]
+            if form != LIBRARY
         ]
     return [
         Line(f"mcoll{told}", mapping, f"{words} {form}")
