@@ -8,6 +8,7 @@ frame of dashes, and stack traces and clean-up messages follow.
 from __future__ import annotations
 
 import re
+import signal as signals
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -52,6 +53,12 @@ _SIGNALS = (
     re.compile(r"exited on\s+signal (?P<number>\d+) \((?P<name>[^()]+)\)"),
     re.compile(r"EXIT STRING: (?P<name>[^()]+) \(signal (?P<number>\d+)\)"),
 )
+_JOINED = re.compile(
+    r"EXIT CODE: (?P<first>\d+)\b.{0,500}?EXIT STRING: [^()]+ \(signal (?P<joined>\d+)\)", re.DOTALL
+)
+"""MPICH's launcher joins the states of all processes with "or", and says that of the first one."""
+_WITH_KILL = (signals.SIGILL, signals.SIGABRT, signals.SIGBUS)
+"""Joined with SIGKILL, by which it ends the others, these are no signal that ends a program."""
 _MPICH = re.compile(r"^Abort\(-?\d+\)[^:]*: (?P<what>.*)$")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
 _ABORTED = re.compile(
@@ -218,6 +225,10 @@ def _signal(text: str) -> str:
 
     The signal by which the launcher itself ends the other ranks does not count.
     """
+    for found in _JOINED.finditer(text):
+        first, joined = int(found["first"]), int(found["joined"])
+        if first in _WITH_KILL and first | signals.SIGKILL == joined:
+            return f"{signals.strsignal(first)} (signal {first})"
     for pattern in _SIGNALS:
         for found in pattern.finditer(text):
             if found["number"] != "15":

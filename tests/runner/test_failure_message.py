@@ -65,6 +65,27 @@ def test_who_asks_for_standard_input() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("code", "joined", "words"),
+    [
+        (6, 15, "Aborted (signal 6)"),
+        (7, 15, "Bus error (signal 7)"),
+        (4, 13, "Illegal instruction (signal 4)"),
+        # An exit code of 1, and the others were killed.
+        (1, 9, "Killed (signal 9)"),
+        (15, 15, "without a message"),
+    ],
+)
+def test_states_that_mpich_joins(code: int, joined: int, words: str) -> None:
+    """Its launcher kills the other ranks, and says the states of all, joined by "or"."""
+    names = {9: "Killed", 13: "Broken pipe", 15: "Terminated"}
+    printed = (
+        f"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: {code}\n"
+        f"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: {names[joined]} (signal {joined})\n"
+    )
+    assert failure_message("", printed).words.startswith(words)
+
+
 def test_a_long_complaint_is_cut() -> None:
     assert len(failure_message("error: " + "x" * 10_000).words) == LONGEST
 
