@@ -73,7 +73,7 @@ def test_who_asks_for_standard_input() -> None:
         (4, 13, "Illegal instruction (signal 4)"),
         # An exit code of 1, and the others were killed.
         (1, 9, "Killed (signal 9)"),
-        (15, 15, "without a message"),
+        (15, 15, ""),
     ],
 )
 def test_states_that_mpich_joins(code: int, joined: int, words: str) -> None:
@@ -83,7 +83,9 @@ def test_states_that_mpich_joins(code: int, joined: int, words: str) -> None:
         f"=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   EXIT CODE: {code}\n"
         f"YOUR APPLICATION TERMINATED WITH THE EXIT STRING: {names[joined]} (signal {joined})\n"
     )
-    assert failure_message("", printed).words.startswith(words)
+    found = failure_message("", printed).words
+    assert found.startswith(words)
+    assert words or "signal" not in found
 
 
 def test_a_long_complaint_is_cut() -> None:

@@ -45,6 +45,7 @@ SWITCHES: dict[str, tuple[str, tuple[str, ...] | tuple[int, int], str]] = {
     ),
     "overlap": ("overlap", (ON, OFF), "copy a block of a ring while the next one is under way"),
     "chunks": ("chunks", ("p-way", "binomial"), "how the ranks of a node reduce"),
+    "piece": ("piece", _BYTES, "bytes of MPI's messages at most; 0: messages are whole"),
     "copy": ("copy", ("temporary", "publish"), "two buffers in turn, or one that all leave"),
     "waiting": ("waiting", (AUTO, "spin", "yield", "sleep"), "what a rank does that waits"),
     "spins": ("spins", (0, 1 << 30), "looks before a waiting rank gives its core away"),
@@ -74,6 +75,7 @@ class Config:
     allreduce_mpi_from: int = 0
     overlap: bool = True
     chunks: str = "p-way"
+    piece: int = 32768
     copy: str = "temporary"
     waiting: str = AUTO
     spins: int = 20

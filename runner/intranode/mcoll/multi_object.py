@@ -247,7 +247,8 @@ class MultiObject:
         from mpi4py import MPI
 
         seat, config, team = self._seat, self.config, self._team
-        key += (code, seat.objects, seat.radix, config.overlap, config.chunks, config.copy)
+        key += (code, seat.objects, seat.radix)
+        key += (config.overlap, config.chunks, config.copy, config.piece)
         if key not in self._programs:
             plan = Plan(seat, item)
             write(plan)
@@ -258,7 +259,8 @@ class MultiObject:
                 plan.barrier()
             places = [team.buffer(turn, plan.size) for turn in turns]
             self._programs[key] = made = [
-                Program(plan, place, team.barrier, code, team.view, self.comm) for place in places
+                Program(plan, place, team.barrier, code, team.view, self.comm, config.piece)
+                for place in places
             ]
             size = made[0].most * MPI._sizeof(MPI.Status)
             if size > self._statuses.size:

@@ -28,16 +28,17 @@ class Program:
     """The program of a plan in the node's memory at ``work``.
 
     ``barrier``: the address of the node's counter; ``code``: kind and operation of elements;
-    ``view``: bytes of shared memory (address, size) as an array; ``comm``: between the nodes.
+    ``view``: bytes of shared memory (address, size) as an array; ``comm``: between the nodes;
+    ``piece``: bytes of MPI's messages at most, 0: whatever a message has.
     """
 
     def __init__(
-        self, plan: Plan, work: int, barrier: int, code: int, view: View, comm: Any
+        self, plan: Plan, work: int, barrier: int, code: int, view: View, comm: Any, piece: int = 0
     ) -> None:
         # Behind the last step is an END, which is 0.
         self._table = np.zeros((len(plan.steps) + 1, STEP.size >> 3), np.int64)
         self.address: int = self._table.ctypes.data
-        self._work, self._view, self._comm = work, view, comm
+        self._work, self._view, self._comm, self._piece = work, view, comm, piece
         self._requests: list[Any] = []
         self._handles: dict[tuple[Message, ...], NDArray[Any]] = {}
         self.most = 0
@@ -56,13 +57,17 @@ class Program:
 
     def _message_step(self, messages: tuple[Message, ...]) -> dict[str, int]:
         """The fields of START or WAIT, which name the same handles."""
+        from mpi4py import MPI
+
         if messages not in self._handles:
             self._handles[messages] = self._made(messages)
-            self.most = max(self.most, len(messages))
+        handles = self._handles[messages]
+        count = handles.size // MPI._sizeof(MPI.Request)
+        self.most = max(self.most, count)
         sent = [message.size for message in messages if message.sends]
         return {
-            **{"to_base": BASES["work"], "to": self._handles[messages].ctypes.data},
-            **{"count": len(messages), "a": len(sent), "b": sum(sent)},
+            **{"to_base": BASES["work"], "to": handles.ctypes.data},
+            **{"count": count, "a": len(sent), "b": sum(sent)},
         }
 
     def _made(self, messages: tuple[Message, ...]) -> NDArray[Any]:
@@ -71,11 +76,13 @@ class Program:
 
         handles = b""
         for message in messages:
-            data = self._view(self._work + message.place.offset, message.size)
             make = self._comm.Send_init if message.sends else self._comm.Recv_init
-            self._requests.append(make([data, MPI.BYTE], message.peer, _TAG))
-            address = MPI._addressof(self._requests[-1])
-            handles += ctypes.string_at(address, MPI._sizeof(MPI.Request))
+            place, piece = self._work + message.place.offset, self._piece or message.size
+            for at in range(0, message.size, piece):
+                data = self._view(place + at, min(piece, message.size - at))
+                self._requests.append(make([data, MPI.BYTE], message.peer, _TAG))
+                address = MPI._addressof(self._requests[-1])
+                handles += ctypes.string_at(address, MPI._sizeof(MPI.Request))
         return np.frombuffer(bytearray(handles), np.uint8)
 
     def free(self) -> None:

@@ -41,6 +41,7 @@ def settings(made: MultiObject, dice: random.Random) -> list[Config]:
                     radix=radix,
                     overlap=dice.random() < 0.5,
                     chunks=dice.choice(("p-way", "binomial")),
+                    piece=dice.choice((0, 1000, 32768)),
                     copy=dice.choice(("temporary", "publish")),
                     waiting=dice.choice(WAITS),
                     spins=dice.choice((0, 5, 100)),
