@@ -220,15 +220,27 @@ def _stack(what: str, rest: list[str]) -> str:
     return f"{head}: {last}" if last and last not in head else head
 
 
+def joined_exit_code(text: str) -> int | None:
+    """The exit code of the first rank that ended, where MPICH's launcher says that of the others,
+    which it killed; None if it does not."""
+    found = _JOINED.search(text)
+    if found is None or int(found["joined"]) != signals.SIGKILL:
+        return None
+    first = int(found["first"])
+    return first if first != signals.SIGKILL else None
+
+
 def _signal(text: str) -> str:
     """The signal that ended a process ("Segmentation fault (signal 11)"); "" if there is none.
 
     The signal by which the launcher itself ends the other ranks does not count.
     """
-    for found in _JOINED.finditer(text):
+    if found := _JOINED.search(text):
         first, joined = int(found["first"]), int(found["joined"])
         if first in _WITH_KILL and first | signals.SIGKILL == joined:
             return f"{signals.strsignal(first)} (signal {first})"
+        if joined_exit_code(text) is not None:
+            return ""
     for pattern in _SIGNALS:
         for found in pattern.finditer(text):
             if found["number"] != "15":

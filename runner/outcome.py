@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import signal as signals
 
-from runner.failure_message import FailureMessage, failure_message
+from runner.failure_message import FailureMessage, failure_message, joined_exit_code
 from runner.mpi.base import Probe
 from runner.supervise import ExecResult, PatternMatch
 from runner.supervise.messages import number_in
@@ -129,7 +129,8 @@ def _failure(
     if not probe.initialised and not result.ranks and refused:
         words = said.words or probe.not_started or "the launcher refused the command line"
         return "launch_error", words, None
-    how = f"exit code {result.exit_code}"
+    code = joined_exit_code(text)
+    how = f"exit code {result.exit_code if code is None else code}"
     if result.signal is not None:
         how = f"ended by signal {signals.Signals(result.signal).name}"
     words = f"{probe.complaint} ({said.words})" if probe.complaint else said.words

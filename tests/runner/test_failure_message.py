@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.failure_message import LONGEST, failure_message, telling_lines
+from runner.failure_message import LONGEST, failure_message, joined_exit_code, telling_lines
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data" / "complaints.json").read_text()
@@ -72,8 +72,9 @@ def test_who_asks_for_standard_input() -> None:
         (7, 15, "Bus error (signal 7)"),
         (4, 13, "Illegal instruction (signal 4)"),
         # An exit code of 1, and the others were killed.
-        (1, 9, "Killed (signal 9)"),
+        (1, 9, ""),
         (15, 15, ""),
+        (9, 9, "Killed (signal 9)"),
     ],
 )
 def test_states_that_mpich_joins(code: int, joined: int, words: str) -> None:
@@ -86,6 +87,7 @@ def test_states_that_mpich_joins(code: int, joined: int, words: str) -> None:
     found = failure_message("", printed).words
     assert found.startswith(words)
     assert words or "signal" not in found
+    assert joined_exit_code(printed) == (1 if (code, joined) == (1, 9) else None)
 
 
 def test_a_long_complaint_is_cut() -> None:
