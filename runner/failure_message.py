@@ -57,7 +57,7 @@ _JOINED = re.compile(
     r"EXIT CODE: (?P<first>\d+)\b.{0,500}?EXIT STRING: [^()]+ \(signal (?P<joined>\d+)\)", re.DOTALL
 )
 """MPICH's launcher joins the states of all processes with "or", and says that of the first one."""
-_WITH_KILL = (signals.SIGILL, signals.SIGABRT, signals.SIGBUS)
+_WITH_KILL = (signals.SIGABRT, signals.SIGILL, signals.SIGBUS)
 """Joined with SIGKILL, by which it ends the others, these are no signal that ends a program."""
 _MPICH = re.compile(r"^Abort\(-?\d+\)[^:]*: (?P<what>.*)$")
 _RAISED = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
@@ -237,8 +237,10 @@ def _signal(text: str) -> str:
     """
     if found := _JOINED.search(text):
         first, joined = int(found["first"]), int(found["joined"])
-        if first in _WITH_KILL and first | signals.SIGKILL == joined:
-            return f"{signals.strsignal(first)} (signal {first})"
+        for number in _WITH_KILL:
+            # The first one may be the one that was killed.
+            if first in (number, signals.SIGKILL) and number | signals.SIGKILL == joined:
+                return f"{signals.strsignal(number)} (signal {int(number)})"
         if joined_exit_code(text) is not None:
             return ""
     for pattern in _SIGNALS:

@@ -69,6 +69,7 @@ def test_who_asks_for_standard_input() -> None:
     ("code", "joined", "words"),
     [
         (6, 15, "Aborted (signal 6)"),
+        (9, 15, "Aborted (signal 6)"),
         (7, 15, "Bus error (signal 7)"),
         (4, 13, "Illegal instruction (signal 4)"),
         # An exit code of 1, and the others were killed.
