@@ -1,12 +1,23 @@
-"""Errors that a user sees as one message; the command line prints them without a traceback."""
+"""Errors that a user sees as one message; the command line prints them without a traceback.
+
+Each error has a stable code, such as ``metric.cut``: scripts and tests ask for the code, people
+read the message.  docs/reference/codes.md lists the codes.
+"""
 
 from __future__ import annotations
 
 
 class AutotuneError(Exception):
-    """Base of the errors that are shown to the user; ``exit_code`` is what the command returns."""
+    """Base of the errors that are shown to the user; ``exit_code`` is what the command returns.
+
+    ``code`` is ``AREA.FAULT``, in lower case; it stays the same when the message changes.
+    """
 
     exit_code = 1
+
+    def __init__(self, message: str = "", *, code: str = "unspecified.error") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class UsageError(AutotuneError):

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 
 class RunnerError(Exception):
-    """Work failed: the message says what was wrong, where, what was expected and what to do."""
+    """Work failed: the message says what was wrong, where, what was expected and what to do.
+
+    ``code`` is ``AREA.FAULT``, in lower case; it stays the same when the message changes.
+    """
+
+    def __init__(self, message: str = "", *, code: str = "unspecified.error") -> None:
+        super().__init__(message)
+        self.code = code
 
 
 class RunnerUsageError(RunnerError):

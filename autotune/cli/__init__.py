@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -34,7 +34,6 @@ def _run(arguments: list[str]) -> int:
     from autotune.errors import AutotuneError
     from autotune.extras import missing_extra
     from autotune.terminal.command_line import remember_command
-    from autotune.terminal.render import error_console
     from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()
@@ -48,25 +47,52 @@ def _run(arguments: list[str]) -> int:
         return stop.exit_code
     except typer.TyperException as error:
         _show(error)
+        _document(arguments, str(error), "usage.option", 2)
         return 2
     except typer.Abort:
         return INTERRUPTED
     except AutotuneError as error:
-        error_console().print(f"autotune: {error}", markup=False, highlight=False)
-        return error.exit_code
+        return _failed(arguments, str(error), error.code, error.exit_code)
     except RunnerError as error:
-        error_console().print(f"autotune: {error}", markup=False, highlight=False)
-        return 2 if isinstance(error, RunnerUsageError) else 1
+        code = 2 if isinstance(error, RunnerUsageError) else 1
+        return _failed(arguments, str(error), error.code, code)
     except ModuleNotFoundError as error:
         words = missing_extra(error)
         if words is None:
             raise
-        error_console().print(f"autotune: {words}", markup=False, highlight=False)
-        return 2
+        return _failed(arguments, words, "install.extra", 2)
     except BrokenPipeError:
         # The reader of the output has closed it (autotune ... | head): that is no error.
         sys.stderr.close()
         return 0
+
+
+def _failed(arguments: Sequence[str], message: str, code: str, exit_code: int) -> int:
+    """Print an error with its code, and as a document where --json asks for one."""
+    from autotune.terminal.render import error_console
+
+    error_console().print(f"autotune [{code}]: {message}", markup=False, highlight=False)
+    _document(arguments, message, code, exit_code)
+    return exit_code
+
+
+def _document(arguments: Sequence[str], message: str, code: str, exit_code: int) -> None:
+    """Write the error as JSON to where ``--json`` of this command points, if it is there."""
+    from autotune.errors import AutotuneError
+    from autotune.terminal.command_line import value_of
+    from autotune.terminal.render import write_json
+
+    target = value_of("--json", arguments)
+    if target is None:
+        return
+    document = {
+        "schema": "autotune-error-1",
+        "code": code,
+        "message": message,
+        "exit_code": exit_code,
+    }
+    with suppress(AutotuneError, OSError):  # The error itself may be that this file is wrong.
+        write_json(document, target)
 
 
 def _give_home() -> None:

@@ -35,6 +35,18 @@ def remember_command(words: Sequence[str] | None) -> None:
     _words = None if words is None else list(words)
 
 
+def value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The value of an option among arguments, before ``--``; None if it is not there."""
+    words = list(arguments)
+    words = words[: words.index("--")] if "--" in words else words
+    for at, word in enumerate(words):
+        if word == option and at + 1 < len(words):
+            return words[at + 1]
+        if word.startswith(f"{option}="):
+            return word.partition("=")[2]
+    return None
+
+
 def _said() -> tuple[list[str], list[str]]:
     """The words of the running command: its own, and from ``--`` on those of the program."""
     words = list(sys.argv[1:] if _words is None else _words)

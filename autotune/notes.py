@@ -1,0 +1,36 @@
+"""Notes: what a user should know beside the figures; warnings of results are notes, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Note:
+    """A message that is given once.
+
+    ``code`` is ``AREA.FACT``, in lower case, and stable: scripts and tests ask for it.  ``words``
+    is the message as a sentence.  ``data`` has its figures, in JSON types.
+    """
+
+    code: str
+    words: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """The published form, in JSON types."""
+        return {"code": self.code, "words": self.words, "data": dict(self.data)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Note:
+        """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for damage."""
+        code, words, figures = data["code"], data["words"], dict(data.get("data", {}))
+        if not (isinstance(code, str) and isinstance(words, str)):
+            raise TypeError("a note's code and words are text")
+        return cls(code, words, figures)
+
+
+Say = Callable[[Note], None]
+"""Gets the notes of a piece of work, each when it is known."""
