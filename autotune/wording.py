@@ -14,6 +14,7 @@ from autotune.errors import UsageError
 HEADLINES = {
     "recommended": "A better setting is proven.",
     "keep_default": "Keep the default: nothing was proven to be faster.",
+    "contradicted": "Faster, but contradicted: nothing is recommended.",
     "inconclusive": "Not decided: no setting was proven faster, and none was ruled out.",
     "too_noisy": "Too noisy: the runs on this machine scatter too much to decide.",
     "unguarded": "Measured without the guard: nothing is proven.",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from autotune.errors import WorkError
+from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.stats import Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store, StudyKey
@@ -23,6 +24,7 @@ from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
+from autotune.study.objections import Finding, findings_on, objections, remarks
 from autotune.study.other_library import OtherLibrary, described
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
@@ -102,6 +104,8 @@ class ComparisonOutcome:
     proof_warnings: list[str] = field(default_factory=list)
     drift_repeats: int = 0
     cut_short: bool = False
+    findings: tuple[Finding, ...] = ()
+    """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     next_step: NextStep | None = None
     """What would decide the comparison if it is open."""
     failed: str = ""
@@ -119,9 +123,14 @@ class ComparisonOutcome:
 
     @property
     def verdict(self) -> str:
-        """The decision's outcome; "failed" if B never ran, "unguarded" without the guard."""
+        """The decision's outcome; "failed" if B never ran, "unguarded" without the guard.
+
+        "contradicted": one side is faster, and an objection speaks against it.
+        """
         if self.failed:
             return "failed"
+        if self.contradictions:
+            return "contradicted"
         return self.decision.outcome if self.guarded else "unguarded"
 
     @property
@@ -136,7 +145,7 @@ class ComparisonOutcome:
     def faster(self) -> Literal["a", "b"] | None:
         """The side whose runs took less time, as far as the interval shows it; else None."""
         seen = self.decision.comparison
-        if self.failed or not seen.significant:
+        if self.failed or self.contradictions or not seen.significant:
             return None
         return "b" if seen.lo > 0 else "a"
 
@@ -151,9 +160,15 @@ class ComparisonOutcome:
         return self.decision.comparison.n
 
     @property
+    def contradictions(self) -> list[Note]:
+        """The objections to the faster side."""
+        return objections(self.findings)
+
+    @property
     def warnings(self) -> list[str]:
         """Warnings on the proof, in plain words."""
-        return [*self.decision.comparison.warnings, *self.proof_warnings]
+        remarked = [note.words for note in remarks(self.findings)]
+        return [*self.decision.comparison.warnings, *self.proof_warnings, *remarked]
 
     def to_json(self) -> dict[str, Any]:
         """The figures in JSON types; with the two settings they are ``autotune-comparison-1``."""
@@ -179,6 +194,7 @@ class ComparisonOutcome:
             "drift_repeats": self.drift_repeats,
             "budget_ended_it": self.cut_short,
             "next_step": None if self.next_step is None else self.next_step.to_json(),
+            "contradictions": [note.to_json() for note in self.contradictions],
             "warnings": self.warnings,
             **({} if self.libraries is None else {"mpi": self.libraries, "faster": self.faster}),
         }
@@ -348,6 +364,11 @@ def outcome_of(
     # Runs of an earlier round say nothing about this one.
     rejections = rejection_rows(RunHistory.of(entries))
     seen = any(e.record.world_size is not None for e in entries if e.record.valid)
+    findings: tuple[Finding, ...] = ()
+    if decision.comparison.significant:
+        sides = (request.first, second)
+        faster, slower = reversed(sides) if decision.comparison.lo > 0 else sides
+        findings = findings_on(evaluator.history, faster, slower)
     failed = _failure([e for e in entries if e.key == second.key and e.counts], seen)
     bounds = Budget(evaluator.history, request.budget_s, request.max_runs)
     step = compare_step(
@@ -364,6 +385,7 @@ def outcome_of(
         proof_warnings=proof_warnings(proof),
         drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
+        findings=findings,
         failed=failed,
         next_step=step if request.guard and not failed else None,
         guarded=request.guard,

@@ -6,17 +6,18 @@ words.
 
 from __future__ import annotations
 
-import dataclasses
 import statistics
 from collections import Counter
 from typing import Any
 
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
-from autotune.stats import SLOW, SlowLaunches, estimate, known_gain
+from autotune.stats import estimate, known_gain
 from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirmation import Confirmation
-from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
-from autotune.study.result import Finalist, Result, Status, slow_words
+from autotune.study.objections import remarks
+from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed, slow_row
+from autotune.study.result import Finalist, Result, Status
 from autotune.study.run_history import RunHistory
 from autotune.study.trial_store import Trial
 from autotune.study.tried_layouts import unseen_threads
@@ -65,7 +66,7 @@ def judge_status(answer: StudyOutcome, history: RunHistory, guarded: bool = True
     if answer.chosen is not None:
         return "recommended"
     if answer.vetoed:
-        return "keep_default"
+        return "contradicted"
     if proof is None and answer.budget_ended:
         return "inconclusive"
     if proof is None or not (proof.open or proof.winners):
@@ -118,6 +119,19 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
         }
 
 
+def contradictions(answer: StudyOutcome) -> list[Note]:
+    """The objections to proven settings; the data of each has its setting."""
+    return [
+        Note(
+            note.code,
+            f"{made.setting.key} is faster, but not recommended: {note.words}",
+            {**note.data, "setting": made.setting.to_json()},
+        )
+        for made in answer.vetoed
+        for note in made.objections
+    ]
+
+
 def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any]]:
     """Every round of the study: its share of alpha and its outcome."""
     won = "proven" if guarded else LOOKS_BETTER
@@ -133,11 +147,6 @@ def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any
     ]
 
 
-def slow_row(seen: SlowLaunches) -> dict[str, Any]:
-    """The rates of slow launches as JSON."""
-    return dataclasses.asdict(seen) | {"threshold": SLOW}
-
-
 REJECTED_SHARE = 0.2
 _MANY = 4
 """From so many on, unused parameters of one component are counted, not listed."""
@@ -146,11 +155,10 @@ _MANY = 4
 def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[str]:
     """A few sentences, the most important first."""
     proof = answer.proof
-    words = [
-        f"{made.setting.key} is faster, but not recommended: {slow_words(slow_row(made.slow))}"
-        for made in answer.vetoed
-    ]
-    words += _default_warnings(history)
+    words = _default_warnings(history)
+    for made in (answer.recommendation, *answer.vetoed):
+        if made is not None:
+            words += [f"{made.setting.key}: {note.words}" for note in remarks(made.findings)]
     if proof is not None:
         for setting, decision in proof.decisions.items():
             words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]

@@ -27,6 +27,7 @@ from autotune.strategies import Strategy
 from autotune.study.budget import BudgetSpent, SearchPlan
 from autotune.study.conclusion import (
     best_seen,
+    contradictions,
     count_runs,
     finalist_rows,
     judge_status,
@@ -175,6 +176,7 @@ class StudyRun:
         result.finalists = finalist_rows(answer)
         result.rounds = round_rows(answer, result.guard)
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
+        result.contradictions = contradictions(answer)
         result.warnings = [
             *sharing_warnings(target.ranks, target.cores),
             *study_warnings(history, self.trial_store.trials, answer),
@@ -463,7 +465,7 @@ class _Proofs:
     def _recommend(self, answer: StudyOutcome) -> None:
         for winner, made, proof in ranked_winners(answer, self.plan.min_gain):
             made_of = self.recommender.recommend(winner, made, proof)
-            if made_of.slow.verdict != "more frequent":
+            if not made_of.objections:
                 answer.recommendation = made_of
                 return
             answer.vetoed.append(made_of)

@@ -13,8 +13,10 @@ import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.stats import (
+    SLOW,
     Comparison,
     Decision,
     LookPlan,
@@ -35,6 +37,8 @@ from autotune.study.confirmation import (
     measure_blocks,
 )
 from autotune.study.events import PhaseStarted
+from autotune.study.objections import Finding, findings_on, objections
+from autotune.study.result import slow_words
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
 from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
 from autotune.study.search import SearchPhase
@@ -91,7 +95,8 @@ class Recommendation:
     """A setting that is recommended.
 
     ``decision`` is its own decision against the default. ``fresh`` is the comparison on blocks
-    measured after the decision; None if the budget did not hold them.
+    measured after the decision; None if the budget did not hold them. ``findings`` are those of the
+    checks (:mod:`autotune.study.objections`); with an objection the setting is not recommended.
     """
 
     setting: Setting
@@ -100,6 +105,12 @@ class Recommendation:
     pruning: Pruning
     fresh: Comparison | None
     slow: SlowLaunches
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def objections(self) -> list[Note]:
+        """Why the setting is not recommended; empty if it is."""
+        return objections(self.findings)
 
 
 class Recommender:
@@ -142,7 +153,9 @@ class Recommender:
         if _doubtful(slow_of(self.evaluator.history, named, alpha=rounds.slow_alpha)):
             blocks = self._blocks(rounds, "fresh", named)
             measure_blocks(blocks, FRESH_IF_SLOW, [named], self.search.budget, reach=True)
-        return Recommendation(named, rounds, decision, pruning, fresh, self._slow(rounds, named))
+        slow = self._slow(rounds, named)
+        findings = (*slow_findings(slow), *findings_on(self.evaluator.history, named))
+        return Recommendation(named, rounds, decision, pruning, fresh, slow, findings)
 
     def _prepare(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
         """The plan of the comparison with the whole setting, stored before it is measured."""
@@ -286,6 +299,19 @@ class _Slimming:
             )
 
 
+def slow_findings(slow: SlowLaunches) -> list[Finding]:
+    """The objection to a setting whose slow launches come more often than the default's."""
+    if slow.verdict != "more frequent":
+        return []
+    row = slow_row(slow)
+    return [Finding(Note("result.slow_launches", slow_words(row), row), stops=True)]
+
+
+def slow_row(slow: SlowLaunches) -> dict[str, Any]:
+    """The rates of slow launches as JSON."""
+    return dataclasses.asdict(slow) | {"threshold": SLOW}
+
+
 def _doubtful(seen: SlowLaunches) -> bool:
     """Whether so many slow launches were seen that more blocks must tell the rates apart."""
     return seen.slow + seen.default_slow > 1
@@ -361,7 +387,7 @@ class StudyOutcome:
     """The outcome of a study.
 
     ``proofs`` are its rounds with their confirmations. ``recommendation`` is None if the default
-    stands. ``vetoed`` are recommendations that were refused because of slow launches.
+    stands. ``vetoed`` are proven settings that are not recommended because of an objection.
     """
 
     search: SearchPhase

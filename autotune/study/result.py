@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from autotune.errors import WorkError
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
 from autotune.study.library_switch import switch_words
@@ -20,10 +21,27 @@ from autotune.wording import ParameterNames, interval, percent, share
 
 SCHEMA = "autotune-result-1"
 Status = Literal[
-    "recommended", "keep_default", "inconclusive", "too_noisy", "unguarded", "interrupted"
+    "recommended",
+    "keep_default",
+    "contradicted",
+    "inconclusive",
+    "too_noisy",
+    "unguarded",
+    "interrupted",
 ]
-"""The possible answers; ``unguarded`` means measured without the guard, so nothing is proven."""
-FINISHED = ("recommended", "keep_default", "inconclusive", "too_noisy", "unguarded")
+"""The possible answers; ``unguarded`` means measured without the guard, so nothing is proven.
+
+``contradicted``: a setting won its proof, and an objection speaks against it, so nothing is
+recommended.
+"""
+FINISHED = (
+    "recommended",
+    "keep_default",
+    "contradicted",
+    "inconclusive",
+    "too_noisy",
+    "unguarded",
+)
 """The statuses of a study that has ended with a result."""
 NOTHING_LEFT = "the strategy has nothing left to try"
 BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
@@ -117,6 +135,8 @@ class Result:
     slow_launches: dict[str, Any] | None = None
     """How often the recommended setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
+    contradictions: list[Note] = field(default_factory=list)
+    """The objections to settings that won their proof (:mod:`autotune.study.objections`)."""
     warnings: list[str] = field(default_factory=list)
     inherited: dict[str, str] = field(default_factory=dict)
     params_file: str | None = None
@@ -173,6 +193,7 @@ class Result:
             "slow_launches": self.slow_launches,
             "fidelity": self.fidelity,
             "finalists": [f.to_json() for f in self.finalists],
+            "contradictions": [note.to_json() for note in self.contradictions],
             "warnings": self.warnings,
             "inherited": self.inherited,
             "params_file": self.params_file,
@@ -230,6 +251,7 @@ class Result:
         names = {f.name for f in dataclasses.fields(cls)}
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])
+        plain["contradictions"] = [Note.from_json(row) for row in data["contradictions"]]
         plain["gain_ci"] = _ends(data.get("gain_ci95"))
         plain["finalists"] = [
             Finalist(
@@ -313,7 +335,7 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
 
 
 def slow_words(seen: Mapping[str, Any]) -> str:
-    """The rates of slow launches (:func:`autotune.study.conclusion.slow_row`) in one sentence."""
+    """The rates of slow launches (``autotune.study.recommendation.slow_row``), in a sentence."""
     said = (
         f"{seen['slow']} of {seen['launches']} launches took more than {seen['threshold']:g} times "
         f"as long as usual, {seen['default_slow']} of {seen['default_launches']} with "

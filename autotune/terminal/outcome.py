@@ -62,6 +62,8 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
         out.print(WHY_UNGUARDED, markup=False)
     for words in result.evidence():
         out.print(names.within(words), markup=False)
+    for note in result.contradictions:
+        out.print(f"[{note.code}] {names.within(note.words)}", markup=False)
     for warning in result.warnings:
         out.print(f"note: {names.within(warning)}", markup=False)
     if result.status == "recommended":

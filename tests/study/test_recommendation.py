@@ -9,7 +9,6 @@ import pytest
 
 from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.conclusion import slow_row
 from autotune.study.confirmation import Blocks, Pairs, confirm_blocks
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import (
@@ -20,6 +19,7 @@ from autotune.study.recommendation import (
     Recommender,
     fresh_blocks,
     slow_of,
+    slow_row,
 )
 from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds

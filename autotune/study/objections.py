@@ -1,0 +1,48 @@
+"""Objections: reasons why a setting that won its proof is not recommended.
+
+A proof compares figures. It does not see that the figures are wrong: that a setting changes the
+results, that a program did not do the same work twice, that a rate was read as a time. Each check
+reads the runs of a setting and of its reference and says what it sees. A finding that stops is an
+objection: nothing is recommended then. Any other finding is a note.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from autotune.notes import Note
+from autotune.space import DEFAULT, Setting
+from autotune.study.run_history import RunHistory
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one check says; ``stops``: whether it is an objection."""
+
+    note: Note
+    stops: bool
+
+
+Check = Callable[[RunHistory, Setting, Setting], Iterable[Finding]]
+"""A function of the run history, a setting and its reference."""
+
+CHECKS: tuple[Check, ...] = ()
+"""The checks, in the order in which their findings are shown."""
+
+
+def findings_on(
+    history: RunHistory, setting: Setting, reference: Setting = DEFAULT
+) -> tuple[Finding, ...]:
+    """What all checks say of a setting that is faster than its reference."""
+    return tuple(one for check in CHECKS for one in check(history, setting, reference))
+
+
+def objections(findings: Iterable[Finding]) -> list[Note]:
+    """The findings that stop a recommendation."""
+    return [one.note for one in findings if one.stops]
+
+
+def remarks(findings: Iterable[Finding]) -> list[Note]:
+    """The findings that do not."""
+    return [one.note for one in findings if not one.stops]
