@@ -17,7 +17,7 @@ class Note:
 
     code: str
     words: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def to_json(self) -> dict[str, Any]:
         """The published form, in JSON types."""
@@ -30,6 +30,12 @@ class Note:
         if not (isinstance(code, str) and isinstance(words, str)):
             raise TypeError("a note's code and words are text")
         return cls(code, words, figures)
+
+
+def waiting_note(holder: str) -> Note:
+    """The note that ``holder`` has the machine lock, and is waited for."""
+    words = f"waiting until {holder[:200]} releases the machine lock"
+    return Note("lock.waiting", words, {"holder": holder})
 
 
 Say = Callable[[Note], None]

@@ -24,6 +24,7 @@ from autotune.anova.result import ProgramEvidence
 from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import RunTable
 from autotune.errors import UsageError, WorkError
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 
 BEST_OF = 80
@@ -85,7 +86,7 @@ class Choice:
     setting: Setting
     why: str
     rows: tuple[ClassRow, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
 
 def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
@@ -260,23 +261,32 @@ def _why_none(usable: Sequence[ClassRow]) -> str:
 
 def _warnings(
     table: RunTable, rows: Sequence[ClassRow], apps: Sequence[str], method: str
-) -> list[str]:
-    words = []
+) -> list[Note]:
+    notes = []
     if len(apps) < 2:
-        words.append("the class has only one program, so the gain on other programs is unknown")
+        words = "the class has only one program, so the gain on other programs is unknown"
+        notes.append(Note("classwide.one_program", words))
     null = sum(best.null for best in table.best.values())
     if null:
-        words.append(
-            f"{null} of {len(table.cells)} cells have no possible gain; there the setting "
-            "can only do harm, which the proof checks"
+        notes.append(
+            Note(
+                "classwide.no_gain",
+                f"{null} of {len(table.cells)} cells have no possible gain; there the setting "
+                "can only do harm, which the proof checks",
+                {"cells": len(table.cells), "without_gain": null},
+            )
         )
     for row in rows:
         if row.name == method and row.measured < 1:
-            words.append(
-                f"the setting was run on {row.measured:.0%} of the cells; its figures for the "
-                "others come from a model until it is measured"
+            notes.append(
+                Note(
+                    "classwide.modelled",
+                    f"the setting was run on {row.measured:.0%} of the cells; its figures for the "
+                    "others come from a model until it is measured",
+                    {"measured": row.measured},
+                )
             )
-    return words
+    return notes
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Checks of the assumptions of the analysis, as warnings in plain words."""
+"""Checks of the assumptions of the analysis, as warnings."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from autotune.anova.mixed import variance_shares
 from autotune.anova.oneway import MIN_LEVEL, Values
+from autotune.notes import Note
 
 _DOMINANT = 0.5
 _HEAVY = 10.0
@@ -18,8 +19,8 @@ _REPEATED = 0.2
 _LOST = 0.2
 
 
-def diagnose(values: Values, model: str) -> list[str]:
-    """The warnings as sentences, the most serious first; empty if the assumptions hold."""
+def diagnose(values: Values, model: str) -> list[Note]:
+    """The warnings, the most serious first; empty if the assumptions hold."""
     return [
         *_too_little(values),
         *_dominant_cell(values),
@@ -31,25 +32,33 @@ def diagnose(values: Values, model: str) -> list[str]:
     ]
 
 
-def _too_little(values: Values) -> list[str]:
+def _too_little(values: Values) -> list[Note]:
     table = values.table
-    words = []
+    notes = []
     poor = [name for name in table.names if (np.bincount(table.codes(name)) >= MIN_LEVEL).sum() < 2]
     if poor:
-        words.append(
-            f"{len(poor)} of {len(table.names)} parameters have fewer than two levels with "
-            f"{MIN_LEVEL} observations and are not tested: measure more settings"
+        notes.append(
+            Note(
+                "anova.few_levels",
+                f"{len(poor)} of {len(table.names)} parameters have fewer than two levels with "
+                f"{MIN_LEVEL} observations and are not tested: measure more settings",
+                {"parameters": poor},
+            )
         )
     if values.left_out:
-        words.append(
-            f"{len(values.left_out)} of {len(values.left_out) + len(table.cells)} cells "
-            "have no possible gain and are left out of this response; --response log uses "
-            "all"
+        notes.append(
+            Note(
+                "anova.cells_left_out",
+                f"{len(values.left_out)} of {len(values.left_out) + len(table.cells)} cells "
+                "have no possible gain and are left out of this response; --response log uses "
+                "all",
+                {"cells": list(values.left_out)},
+            )
         )
-    return words
+    return notes
 
 
-def _dominant_cell(values: Values) -> list[str]:
+def _dominant_cell(values: Values) -> list[Note]:
     """One cell with most of the variance: the results are then about this cell."""
     table = values.table
     if len(table.cells) < 3:
@@ -62,30 +71,34 @@ def _dominant_cell(values: Values) -> list[str]:
         return []
     key = list(table.cells)[worst]
     return [
-        (
+        Note(
+            "anova.dominant_cell",
             f"cell {key} has {shares[worst] / total:.0%} of the variance, so the results "
             "are mostly about this cell (its gain is small, or its slow settings are very "
-            "slow); --response log weighs the cells more evenly"
+            "slow); --response log weighs the cells more evenly",
+            {"cell": key, "share": float(shares[worst]) / total},
         )
     ]
 
 
-def _repeated_settings(values: Values, model: str) -> list[str]:
+def _repeated_settings(values: Values, model: str) -> list[Note]:
     if model == "mixed":
         return []
     share = variance_shares(values).of_setting
     if share < _REPEATED or len(values.table.cells) < 2:
         return []
     return [
-        (
+        Note(
+            "anova.repeated_settings",
             f"{share:.0%} of the variance belongs to settings that were run in several "
             "cells, so rows are not independent and this model finds too many effects; "
-            "--model mixed accounts for it"
+            "--model mixed accounts for it",
+            {"share": share},
         )
     ]
 
 
-def _confounded(values: Values) -> list[str]:
+def _confounded(values: Values) -> list[Note]:
     """Parameters that were changed together, so that their effects cannot be separated."""
     table = values.table
     _, first = np.unique(table.units, return_index=True)
@@ -100,9 +113,11 @@ def _confounded(values: Values) -> list[str]:
     strength, a, b = max(found)
     more = f", and {len(found) - 1} more pairs" if len(found) > 1 else ""
     return [
-        (
+        Note(
+            "anova.confounded",
             f"{a} and {b} were mostly changed together (association {strength:.2f}{more}): "
-            "an effect of one is attributed to both"
+            "an effect of one is attributed to both",
+            {"parameters": [a, b], "association": strength, "pairs": len(found)},
         )
     ]
 
@@ -123,7 +138,7 @@ def _cramer(a: np.typing.NDArray[np.int_], b: np.typing.NDArray[np.int_]) -> flo
     return math.sqrt(phi2 / room) if room > 0 else 0.0
 
 
-def _heavy_tails(values: Values, model: str) -> list[str]:
+def _heavy_tails(values: Values, model: str) -> list[Note]:
     from scipy import stats
 
     if model == "rank" or values.y.size < MIN_LEVEL or float(np.ptp(values.y)) == 0:
@@ -132,14 +147,16 @@ def _heavy_tails(values: Values, model: str) -> list[str]:
     if kurtosis < _HEAVY:
         return []
     return [
-        (
+        Note(
+            "anova.heavy_tail",
             f"the response has a heavy tail (excess kurtosis {kurtosis:.0f}): a few very "
-            "slow settings determine the means; compare with --model rank"
+            "slow settings determine the means; compare with --model rank",
+            {"kurtosis": kurtosis},
         )
     ]
 
 
-def _unequal(values: Values, model: str) -> list[str]:
+def _unequal(values: Values, model: str) -> list[Note]:
     """Factors whose levels have different variances (Brown-Forsythe)."""
     from scipy import stats
 
@@ -157,21 +174,25 @@ def _unequal(values: Values, model: str) -> list[str]:
     if not found:
         return []
     return [
-        (
+        Note(
+            "anova.unequal_variances",
             f"levels of {', '.join(found[:3])}{' and others' if len(found) > 3 else ''} "
             "have unequal variances, so their F test is not exact; compare with --model "
-            "rank"
+            "rank",
+            {"parameters": found},
         )
     ]
 
 
-def _lost(values: Values) -> list[str]:
+def _lost(values: Values) -> list[Note]:
     lost = float((~values.table.rows["ok"].to_numpy(dtype=bool)).mean())
     if lost < _LOST:
         return []
     return [
-        (
+        Note(
+            "anova.lost_rows",
             f"{lost:.0%} of the rows failed or were stopped as too slow; they count with "
-            "their time limit, so the means of the levels that cause it are too good"
+            "their time limit, so the means of the levels that cause it are too good",
+            {"share": lost},
         )
     ]

@@ -31,6 +31,7 @@ from autotune.anova.mixed import centred
 from autotune.anova.oneway import Values, respond
 from autotune.anova.table import RunTable, numeric
 from autotune.errors import WorkError
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
 from autotune.study.result import Result
@@ -106,7 +107,7 @@ class Importance:
     pairs: tuple[PairImportance, ...]
     r2: float
     rows: int
-    notes: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def importance(table: RunTable, seed: int = 0, proven: Collection[str] = ()) -> Importance:
@@ -228,14 +229,16 @@ def _pairs(table: RunTable, parts: Sequence[Parts]) -> tuple[PairImportance, ...
     return tuple(sorted(found, key=lambda pair: -pair.share))
 
 
-def _notes(r2: float) -> list[str]:
+def _notes(r2: float) -> list[Note]:
     if r2 >= TRUSTED:
         return []
     return [
-        (
+        Note(
+            "importance.unexplained",
             f"the random forest explains {max(r2, 0):.0%} of the variance of settings that "
             "it was not trained on: nothing matters here, or there are too few settings; "
-            "the order below means nothing"
+            "the order below means nothing",
+            {"r2": r2},
         )
     ]
 

@@ -13,6 +13,7 @@ from functools import partial
 
 from autotune.anova.result import ProgramEvidence
 from autotune.errors import UsageError, WorkError
+from autotune.notes import Say
 from autotune.space import Setting, Space
 from autotune.stats import MIN_GAIN, LookPlan
 from autotune.store import Store
@@ -55,7 +56,7 @@ class PairTerms:
 
     ``compare`` runs the pairs of one comparison.  ``budget_s`` is for all programs together.
     ``looks`` and ``prune_looks`` are numbers of pairs on a program.  ``margin`` and ``min_gain``
-    are shares (0.02: 2 %).  ``say`` gets one line for each step.
+    are shares (0.02: 2 %).  ``say`` gets a note for each step.
     """
 
     compare: Compare
@@ -68,7 +69,7 @@ class PairTerms:
     seed: int = 0
     guard: bool = True
     watch: Watcher = silent
-    say: Callable[[str], None] = lambda words: None
+    say: Say = lambda note: None
 
     def plan(self, decide_at: int | None = None) -> LookPlan:
         """The looks at one program, with 2.5 % on each side of its interval; raises UsageError."""

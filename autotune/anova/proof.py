@@ -23,6 +23,7 @@ from autotune.anova.paired_runs import (
 )
 from autotune.anova.pruning import Pruned, prune
 from autotune.anova.result import HeldOut, ProgramEvidence
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.wording import UNGUARDED, percent
 
@@ -64,7 +65,8 @@ def prove_class(setting: Setting, programs: Sequence[Program], terms: PairTerms)
         pruned = Pruned(setting, unproven=tuple(setting) if len(setting) > 1 else ())
     shown: list[PairsOutcome] = []
     for number, program in enumerate(programs):
-        terms.say(f"{number + 1}/{len(programs)}  proving on {program.name}")
+        words = f"{number + 1}/{len(programs)}  proving on {program.name}"
+        terms.say(Note("classwide.program", words, {"program": program.name}))
         left = clock.share(len(programs) - number)
         shown.append(measure_pairs(DEFAULT, pruned.setting, program, terms.plan(), terms, left))
     _go_on(pruned.setting, programs, shown, terms, clock)
@@ -87,7 +89,8 @@ def _go_on(
             return
         row = shown[number].row
         later = [look for look in terms.looks if look > row.pairs]
-        terms.say(f"{row.app}: continuing to {later[0]} pairs")
+        words = f"{row.app}: continuing to {later[0]} pairs"
+        terms.say(Note("classwide.further", words, {"program": row.app, "pairs": later[0]}))
         plan = terms.plan(decide_at=later[0] if row.verdict == "passed" else None)
         more = measure_pairs(DEFAULT, setting, programs[number], plan, terms, clock.share(1))
         if more.row.pairs > row.pairs:

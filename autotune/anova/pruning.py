@@ -16,6 +16,7 @@ from typing import Literal
 
 from autotune.anova.classwide import mean_gain
 from autotune.anova.paired_runs import PairsOutcome, PairTerms, Program, SharedBudget, measure_pairs
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import LookPlan
 from autotune.study.ablation import Elimination
@@ -65,7 +66,8 @@ def prune(
         if name not in left.setting:
             answers[name] = "not slower"  # It has no effect without a removed one.
             continue
-        terms.say(f"{number + 1}/{len(names)}  without {name}")
+        words = f"{number + 1}/{len(names)}  without {name}"
+        terms.say(Note("classwide.without", words, {"parameter": name}))
         smaller = left.without((name,))
         if smaller is None:
             answers[name] = "unmeasured"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.names import names_path
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.trust import check_name
 from runner.types import all_finite
@@ -73,7 +74,7 @@ class ClasswideResult:
     ``pruned``: parameters that were removed.  Those also in ``pruned_unclear`` were not shown to
     cost less than the margin; the others were.  ``not_pruned``: parameters that stayed without
     being shown to act.  ``next_step`` says what would decide an open proof.  ``scores`` are the
-    rows of the choice (see docs/explanation/anova.md), ``warnings`` plain sentences.
+    rows of the choice (see docs/explanation/anova.md), ``warnings`` notes on it.
     """
 
     status: Status
@@ -93,7 +94,7 @@ class ClasswideResult:
     pruned: tuple[str, ...] = ()
     why: str = ""
     scores: tuple[dict[str, Any], ...] = ()
-    warnings: tuple[str, ...] = field(default_factory=tuple)
+    warnings: tuple[Note, ...] = field(default_factory=tuple)
     margin: float | None = None
     held_out_lo: float | None = None
     held_out_hi: float | None = None
@@ -119,6 +120,7 @@ class ClasswideResult:
             plain = {name: value for name, value in plain.items() if name not in _LATER}
         plain["setting"] = self.setting.to_json()
         plain["evidence"] = [dataclasses.asdict(row) for row in self.evidence]
+        plain["warnings"] = [note.to_json() for note in self.warnings]
         for name in _LISTS:
             if name in plain:
                 plain[name] = list(plain[name])
@@ -143,6 +145,7 @@ def _parse(data: dict[str, Any]) -> ClasswideResult:
         raise ValueError(f"held_out_shows is {data['held_out_shows']!r}")
     listed = ("pruned", "warnings", "scores", *(name for name in _LISTS if name in data))
     lists = {name: tuple(data[name]) for name in listed}
+    lists["warnings"] = tuple(map(Note.from_json, data["warnings"]))
     return ClasswideResult(
         **data | lists | {"setting": Setting(data["setting"]), "evidence": evidence}
     )

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from autotune.anova.best_known import BestKnown, best_known
 from autotune.datasets import Cell, Dataset, load
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Value
 from autotune.store import Store, StudyRecord
 from autotune.study.trial_store import history_of
@@ -57,7 +58,7 @@ class RunTable:
     ``factors``: shape (rows, parameters), the position of the row's level in ``levels`` of the
     parameter.  The keys of ``levels`` are the levels as text, ``UNSET`` (no value) first.
     ``defaults``: the value of an unset parameter, where that is known.  ``best``: OPUB of each
-    cell.  ``unguarded``: a sentence about runs without the guard, "" if there are none.
+    cell.  ``unguarded``: a note on runs without the guard, None if there are none.
     """
 
     origin: str
@@ -69,7 +70,7 @@ class RunTable:
     settings: Mapping[str, Setting]
     best: Mapping[str, BestKnown]
     same: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    unguarded: str = ""
+    unguarded: Note | None = None
 
     @cached_property
     def names(self) -> list[str]:
@@ -286,4 +287,5 @@ def study_table(store: Store, study: StudyRecord) -> RunTable:
     place = CellFacts(study.hash[:12], key.app.name, key.app.input, key.ranks, key.cluster)
     frame = pd.DataFrame(rows, columns=["key", "ratio", "ok"])
     made = build_table(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
-    return replace(made, unguarded="" if key.guarded else f"{UNGUARDED}: {MAY_BE_OTHERS}")
+    off = Note("guard.off", f"{UNGUARDED}: {MAY_BE_OTHERS}")
+    return replace(made, unguarded=None if key.guarded else off)

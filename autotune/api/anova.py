@@ -22,6 +22,7 @@ from autotune.anova.oneway import RESPONSES, Response, Values, respond
 from autotune.anova.stability import WAYS, By, Subset, stability
 from autotune.anova.table import read_table
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.report.figures import level_means
 from autotune.report.page import drawn_page
 from autotune.space import Setting
@@ -42,7 +43,7 @@ class Analysis:
     crossed: list[Interaction]
     fitted: Fit | None
     parts: list[Subset]
-    notes: list[str]
+    notes: list[Note]
 
     @property
     def setting(self) -> Setting:
@@ -66,7 +67,7 @@ class Analysis:
         """The means of levels as one HTML page."""
         drawings = level_means(self.factors, self.response)
         title = f"Level means: {self.values.table.origin}"
-        return drawn_page(title, [*self.headline, *self.notes], drawings)
+        return drawn_page(title, [*self.headline, *(note.words for note in self.notes)], drawings)
 
     def to_json(self) -> dict[str, Any]:
         """The published form (``autotune-anova-1``), in JSON types."""
@@ -86,7 +87,7 @@ class Analysis:
             "interactions": [pair.to_json() for pair in self.crossed],
             "stability": [part.to_json() for part in self.parts],
             "joint": None if self.fitted is None else vars(self.fitted),
-            "notes": self.notes,
+            "notes": [note.to_json() for note in self.notes],
         }
 
 

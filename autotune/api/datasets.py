@@ -17,11 +17,11 @@ from autotune.config.app import load_app
 from autotune.config.cluster import load_cluster
 from autotune.datasets.exchange import Source, export_cells
 from autotune.errors import UsageError
+from autotune.notes import Note, Say
 from autotune.space import load_space
 from autotune.space.trust import check_config_name
 from autotune.store import Store, StudyRecord
 from autotune.store.keys import COMPARE, NOISE, SCREENING
-from autotune.targets.request import Say
 from runner.mpi.discover import find_library, launcher_of
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def dataset_of_traced(
     """Write the studies of traced programs as a dataset with features in ``folder``; returns the
     folder.
 
-    ``files`` are features files.  ``say`` gets a line for each study that is left out, with the
+    ``files`` are features files.  ``say`` gets a note for each study that is left out, with the
     reason.  Raises UsageError if no study is left.
     """
 
@@ -102,7 +102,7 @@ def dataset_of_traced(
                 + "".join(f"\n{said}" for said in problems)
             )
         for said in problems:
-            say(f"left out: {said}")
+            say(Note("study.left_out", f"left out: {said}"))
         made = export_cells(sources, opened, folder)
     for cell, source in zip(made.cells, sources, strict=True):
         launch = of_study[source.study.hash]

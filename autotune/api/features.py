@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from autotune.api.target import to_stderr
 from autotune.errors import UsageError
-from autotune.targets.request import Say
+from autotune.notes import Note, Say
 from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.trace import (
@@ -39,15 +39,22 @@ def traced_features(
     guard: bool = True,
     tell: Say = to_stderr,
 ) -> tuple[Features, Traced]:
-    """Trace one run of a target; ``tell`` gets lines about the steps.
+    """Trace one run of a target; ``tell`` gets notes on the steps.
 
     Raises UsageError if the program cannot be traced.
     """
     spec = target.spec(None)
-    with target.measured(guard, lambda who: tell(f"waiting for {who}"), tell) as runner:
-        tell(f"tracing one run of {target.app.name} on {target.ranks} ranks")
+
+    def wait(holder: str) -> None:
+        tell(Note("lock.waiting", f"waiting for {holder}"))
+
+    def step(words: str) -> None:
+        tell(Note("trace.step", words))
+
+    with target.measured(guard, wait, tell) as runner:
+        step(f"tracing one run of {target.app.name} on {target.ranks} ranks")
         try:
-            traced = trace(runner, spec, method, tell)
+            traced = trace(runner, spec, method, step)
         except NotTraceable as problem:
             raise UsageError(str(problem)) from None
     return features_of(target, traced), traced

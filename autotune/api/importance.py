@@ -21,6 +21,7 @@ from autotune.api.features import read_features
 from autotune.datasets import load
 from autotune.datasets.catalog import is_known
 from autotune.errors import UsageError, WorkError
+from autotune.notes import Note
 from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
 from autotune.store import Store
@@ -43,8 +44,8 @@ class Explained:
     gone: tuple[str, ...]
 
     @property
-    def notes(self) -> list[str]:
-        """Further notes for the reader, as sentences."""
+    def notes(self) -> list[Note]:
+        """Further notes for the reader."""
         return [note for note in (*self.result.notes, self.table.unguarded) if note]
 
     def to_json(self) -> dict[str, Any]:
@@ -65,7 +66,7 @@ class Explained:
                 key: [{**vars(n), "ratio": finite(n.ratio)} for n in steps]
                 for key, steps in self.near.items()
             },
-            "notes": self.notes,
+            "notes": [note.to_json() for note in self.notes],
         }
 
     def page(self) -> str:
@@ -169,7 +170,7 @@ def _page(found: RunTable, result: Importance, near: dict[str, list[NeighbourSet
     words = [
         f"{found.origin}: {result.rows} rows, {len(found.cells)} cells.",
         "Around the best setting: one parameter is changed, all others stay as they are.",
-        *result.notes,
+        *(note.words for note in result.notes),
     ]
     return drawn_page(f"Importance: {found.origin}", words, drawings)
 

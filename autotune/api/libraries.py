@@ -20,7 +20,7 @@ from autotune.api.options import (
 )
 from autotune.errors import UsageError
 from autotune.study.comparison import ComparisonOutcome, compare_settings
-from autotune.study.events import Note, Watcher
+from autotune.study.events import Watcher
 from autotune.study.other_library import OtherLibrary
 
 
@@ -60,7 +60,7 @@ def compare_libraries(
         target_request(program, target),
         (first, second),
         second_program,
-        lambda words: tell(Note(words)),
+        tell,
     )
     with opened(store) as database:
         request = comparison_request(

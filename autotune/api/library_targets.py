@@ -10,12 +10,13 @@ from itertools import combinations
 
 from autotune.api.target import find_target
 from autotune.errors import UsageError
+from autotune.notes import Note, Say
 from autotune.space import LibraryChoice, Space
 from autotune.space.resolve import parts_for
 from autotune.study.other_library import OtherLibrary
-from autotune.targets.build import foreign_build, library_folders, linked_words, names_library
+from autotune.targets.build import foreign_build, library_folders, linked_note, names_library
 from autotune.targets.launcher_line import parse_launcher_line, same_library
-from autotune.targets.request import Say, TargetRequest
+from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter, find_library
@@ -36,7 +37,7 @@ def compared_targets(
             "compare, or one"
         )
     words = request if second_program is None else _with_program(request, second_program)
-    notes: list[str] = []
+    notes: list[Note] = []
     _require_different(libraries)
     first = _found(request, libraries[0], notes)
     second = _found(words, libraries[1], notes)
@@ -58,7 +59,7 @@ def searched_targets(request: TargetRequest, libraries: Sequence[str], say: Say)
     under all of them, and everything that is wrong with the target.
     """
     _require_different(libraries)
-    notes: list[str] = []
+    notes: list[Note] = []
     found = [_found(request, name, notes) for name in libraries]
     _require_names(found)
     _require_no_options(found)
@@ -93,12 +94,12 @@ def chosen_spaces(
     return LibraryChoice.of(spaces[0], {other.name: other.space for other in others}), others
 
 
-def _found(request: TargetRequest, library: str, notes: list[str]) -> Target:
+def _found(request: TargetRequest, library: str, notes: list[Note]) -> Target:
     """The target under a library; ``notes`` gets what is said of it."""
-    said: list[str] = []
+    said: list[Note] = []
     target = find_target(replace(request, mpi=library), said.append)
     # Which library the program loads by itself does not matter: it gets the one that is named.
-    notes += [words for words in said if words != linked_words(target.program, target.library)]
+    notes += [note for note in said if note != linked_note(target.program, target.library)]
     return target
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TypedDict, Unpack, cast
 
-from autotune.api.target import find_target, to_stderr
+from autotune.api.target import find_target
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import Store
-from autotune.study.events import Event, Note, PhaseStarted, TrialEnded, Waiting, Watcher
+from autotune.study.events import Event, PhaseStarted, TrialEnded, Waiting, Watcher
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from autotune.wording import parse_duration
@@ -107,7 +109,7 @@ def target_of(program: Program, options: TargetOptions, watch: Watcher) -> Targe
                 "set it there"
             )
         return program
-    return find_target(target_request(program, options), lambda words: watch(Note(words)))
+    return find_target(target_request(program, options), watch)
 
 
 def space_of(target: Target, space: SpaceLike) -> Space:
@@ -132,10 +134,15 @@ def seconds_of(budget: Budget) -> float | None:
     return parse_duration(budget) if isinstance(budget, str) else budget
 
 
+def _line(text: str) -> None:
+    """One line on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
 class Lines:
     """A watcher that writes a line for phases, better settings and waiting."""
 
-    def __init__(self, write: Callable[[str], None] = to_stderr) -> None:
+    def __init__(self, write: Callable[[str], None] = _line) -> None:
         self._write = write
         self._best: float | None = None
 

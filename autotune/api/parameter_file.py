@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from pathlib import Path
 
+from autotune.notes import Note
 from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import file_evidence, gain_words
 from autotune.space import Setting
@@ -36,7 +37,7 @@ def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None
     try:
         written = write_tune_file(place, side.target, side.space, bare, evidence, side.runner)
     except NotObeyed as problem:
-        result.warnings.append(str(problem))
+        result.warnings.append(Note(problem.code, str(problem)))
         return
     if written is not None:
         result.params_file = str(written)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from autotune.api.features import read_features
 from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.trust import check_config_name, check_values
 from autotune.targets.launcher_line import LAUNCHERS
@@ -59,7 +60,7 @@ class Prediction:
 
     named: NamedSetting
     near: list[Neighbour]
-    strange: list[str]
+    strange: list[Note]
     features: Features
     model: ModelFile
     place: PredictionPlace | None
@@ -112,7 +113,7 @@ class Prediction:
                 {"cell": n.cell, "distance": n.distance, "best": n.best.to_json(), "gain": n.gain}
                 for n in self.near
             ],
-            "foreign": self.strange,
+            "foreign": [note.to_json() for note in self.strange],
             "app": features.app,
             "input": features.input,
             "ranks": features.ranks,
@@ -279,10 +280,11 @@ def _unsure(answer: ComposedAnswer) -> str:
     return f"calibrations measured it less than {ENOUGH} times, or at one time only"
 
 
-def _strange_trace(features: Features) -> list[str]:
+def _strange_trace(features: Features) -> list[Note]:
     if features.machine["fingerprint"] == describe_machine().fingerprint:
         return []
-    return ["the program was traced on another machine than the one that was calibrated"]
+    words = "the program was traced on another machine than the one that was calibrated"
+    return [Note("features.other_machine", words)]
 
 
 def _place(
@@ -336,26 +338,36 @@ def _unseen_machine(model: ModelFile) -> bool:
 
 def _strange_here(
     model: ModelFile, features: Features, place: PredictionPlace | None, learned: Sequence[str]
-) -> list[str]:
+) -> list[Note]:
     """Reasons why the model may not hold here, one in each entry."""
     found = []
     here, about = describe_machine().fingerprint, model.about
     if _unseen_machine(model):
-        found.append("the model was trained on another machine")
+        found.append(Note("model.other_machine", "the model was trained on another machine"))
     elif features.machine["fingerprint"] != here:
-        found.append("the program was traced on another machine")
+        words = "the program was traced on another machine"
+        found.append(Note("features.other_machine", words))
     mpi = f"{features.mpi_name} {features.mpi_version}"
     if mpi not in about.mpis:
         found.append(
-            f"the program was traced with {mpi}, the model was trained with "
-            f"{', '.join(about.mpis) or 'an unknown MPI'}"
+            Note(
+                "model.other_mpi",
+                f"the program was traced with {mpi}, the model was trained with "
+                f"{', '.join(about.mpis) or 'an unknown MPI'}",
+                {"traced": mpi, "trained": list(about.mpis)},
+            )
         )
     if place is not None and _unknown_family(place, learned):
         found.append(
-            f"the model knows {', '.join(learned)} only: its setting is written in the words of "
-            f"{place.library.family}, where nothing is known of its gain.  Try it first with "
-            "autotune search --start"
+            Note(
+                "model.other_family",
+                f"the model knows {', '.join(learned)} only: its setting is written in the words "
+                f"of {place.library.family}, where nothing is known of its gain.  Try it first "
+                "with autotune search --start",
+                {"learned": list(learned), "here": place.library.family},
+            )
         )
     if place is None:
-        found.append("no MPI library was found here, so the setting was not checked against one")
+        words = "no MPI library was found here, so the setting was not checked against one"
+        found.append(Note("mpi.none", words))
     return found

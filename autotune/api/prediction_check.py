@@ -121,9 +121,10 @@ def refusal(prediction: Prediction, unproven: bool) -> str:
     if not adapter_for(place.library).tune_option:
         return f"{place.library.family} has no parameter files"
     if strange and not unproven:
+        doubts = "; ".join(note.words for note in strange)
         return (
-            f"{'; '.join(strange)}.  Check the setting here (--check), or write the file "
-            "all the same (--unproven)"
+            f"{doubts}.  Check the setting here (--check), or write the file all the same "
+            "(--unproven)"
         )
     return ""
 

@@ -6,12 +6,12 @@ import dataclasses
 from dataclasses import dataclass
 
 from autotune.api.target import to_stderr
+from autotune.notes import Say
 from autotune.space import Setting, Space
 from autotune.store import Store
 from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
 from autotune.study.study_key import begun_key, study_key
-from autotune.targets.request import Say
 from autotune.targets.target import Target
 from runner.mpi.discover import adapter as adapter_for
 from runner.supervise import DeferredInterrupts
@@ -41,7 +41,7 @@ def run_once(
 ) -> OneRun:
     """Run a program once; ``setting`` in a form of the command line.
 
-    ``tell`` gets sentences about other MPI jobs on the same CPUs. An interrupted run ends the
+    ``tell`` gets notes on other MPI jobs on the same CPUs. An interrupted run ends the
     program and stores nothing. Raises UsageError for a setting that cannot be used.
     """
     adapter = adapter_for(target.library)

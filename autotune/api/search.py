@@ -11,6 +11,7 @@ from autotune.api.library_targets import chosen_spaces, searched_targets
 from autotune.api.parameter_file import write_proven
 from autotune.api.target import find_target, to_stderr
 from autotune.errors import AutotuneError, UsageError
+from autotune.notes import Note, Say
 from autotune.space import Setting, Space
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.strategies import Strategy, find, resolve_options
@@ -30,7 +31,6 @@ from autotune.study.study_request import StudyRequest
 from autotune.study.trial_store import history_of
 from autotune.study.tried_layouts import TriedLayout, tried_layouts
 from autotune.study.worker_trust import sign
-from autotune.targets.request import Say
 from autotune.targets.target import Target
 from autotune.wording import short_setting
 
@@ -220,7 +220,13 @@ class Search:
 
         found = warm_start(features, space, target)
         words = "; ".join(short_setting(p.to_json()) for p in found) or "only the default"
-        self.say(f"warm start with predicted settings{origin}: {words}")
+        self.say(
+            Note(
+                "search.warm_start",
+                f"warm start with predicted settings{origin}: {words}",
+                {"settings": [p.to_json() for p in found]},
+            )
+        )
         return tuple(found)
 
     def _stopped(self, status: str, result: Result | None) -> None:

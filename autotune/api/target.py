@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 
-from autotune.targets.request import Say, TargetRequest
+from autotune.notes import Note, Say
+from autotune.targets.request import TargetRequest
 from autotune.targets.target import Surroundings, Target
 from runner.mpi.library import Library
 
 
-def to_stderr(words: str) -> None:
-    """One line on standard error."""
-    print(words, file=sys.stderr, flush=True)
+def to_stderr(note: Note) -> None:
+    """The words of a note on standard error."""
+    print(note.words, file=sys.stderr, flush=True)
 
 
-def silent_say(words: str) -> None:
+def silent_say(note: Note) -> None:
     """Say nothing: for users who want the result only."""
 
 
@@ -41,5 +42,6 @@ def _apart(library: Library, say: Say) -> Surroundings:
         del os.environ[name]
     if found:
         listed = ", ".join(str(path) for path in found.files)
-        say(f"files published by autotune are not in force while measuring: {listed}")
+        words = f"files published by autotune are not in force while measuring: {listed}"
+        say(Note("published.not_in_force", words, {"files": [str(path) for path in found.files]}))
     return found.surroundings

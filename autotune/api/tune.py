@@ -24,7 +24,7 @@ from autotune.api.search import Search
 from autotune.api.study import Study
 from autotune.space import Space
 from autotune.strategies import OptionValue, Strategy
-from autotune.study.events import Note, Watcher
+from autotune.study.events import Watcher
 from autotune.study.request import SearchRequest
 from autotune.targets.metric import Objective
 from autotune.targets.request import TargetRequest
@@ -114,7 +114,7 @@ def tune(
             request,
             database,
             watch=watch,
-            say=lambda words: watch(Note(words)),
+            say=watch,
             target=found,
             space=space if isinstance(space, Space) else None,
             strategy=None if isinstance(strategy, str) else strategy,

@@ -18,6 +18,7 @@ from typing import Any
 
 from autotune.api.search import Search
 from autotune.errors import UsageError, WorkError
+from autotune.notes import Note
 from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
 from autotune.study.request import SearchRequest
@@ -60,7 +61,8 @@ def work(crew: Crew, search: Search, url: str | None) -> Result:
         for _ in range(crew.workers):
             jobs.submit()
         said = count(crew.workers, "worker")
-        search.say(f"{said} submitted to {crew.scheduler}: {', '.join(jobs.ids)}")
+        words = f"{said} submitted to {crew.scheduler}: {', '.join(jobs.ids)}"
+        search.say(Note("workers.submitted", words, {"jobs": [*jobs.ids]}))
         answer = jobs.wait()
     except BaseException:
         with suppress(RunnerError):  # The user sees the first error, not that of the cancellation.
@@ -122,7 +124,8 @@ class _Jobs:
                     raise WorkError(self._in_vain())
                 again += 1
                 self.submit()
-                say("all workers have ended; starting one more, which continues")
+                words = "all workers have ended; starting one more, which continues"
+                say(Note("workers.again", words))
             trials = store.trials(
                 follow_moved_study(store, store.get_study(self.search.study.id)).id
             )
@@ -133,7 +136,13 @@ class _Jobs:
             )
             spent = time.monotonic() - began
             if line != told and (states["running"] or spent > BEGINNING_S):
-                say(f"after {remaining(spent)}: {line}")
+                data = {
+                    "running": states["running"],
+                    "waiting": states["pending"],
+                    "trials_done": done,
+                    "trials_running": len(trials) - done,
+                }
+                say(Note("workers.progress", f"after {remaining(spent)}: {line}", data))
                 told = line
             time.sleep(POLL_S)
 
@@ -144,7 +153,7 @@ class _Jobs:
                 self._seen = self.scheduler.states(self.ids)
                 return
             except RunnerError as problem:
-                self.search.say(f"{problem}; trying again")
+                self.search.say(Note("scheduler.again", f"{problem}; trying again"))
                 time.sleep(UNANSWERED_S)
         self._seen = self.scheduler.states(self.ids)
 
@@ -155,13 +164,18 @@ class _Jobs:
                 continue
             self._ended.add(job)
             if _proves_elsewhere(log):
-                self.search.say(f"worker {job} has ended: another worker runs the proof")
+                words = f"worker {job} has ended: another worker runs the proof"
+                self.search.say(Note("worker.ended", words, {"job": job}))
                 continue
             said = _lines(log)
             last = f"its last line: {said[-1]}" if said else "it printed nothing"
             self.search.say(
-                f"worker {job} is lost: {last} ({log.name}).  Its finished runs are stored; "
-                "its last trial is measured again"
+                Note(
+                    "worker.lost",
+                    f"worker {job} is lost: {last} ({log.name}).  Its finished runs are stored; "
+                    "its last trial is measured again",
+                    {"job": job, "log": str(log)},
+                )
             )
 
     def _in_vain(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -30,6 +30,7 @@ from autotune.calibration.response import (
     pooled,
 )
 from autotune.calibration.rounds import CalibrationRounds
+from autotune.notes import Note, Say, waiting_note
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
@@ -56,7 +57,7 @@ class CalibrationTerms:
     seed: int = 0
     guard: bool = True
     watch: Watcher = silent
-    say: Callable[[str], None] = lambda words: None
+    say: Say = lambda note: None
     budget_s: float | None = None
 
 
@@ -72,7 +73,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
     # One machine lock for all tables, so that they are of one time.
     with MachineLock(
         "exclusive",
-        on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
+        on_wait=lambda holder: terms.say(waiting_note(holder)),
         cpus=targets[0].cluster.cpu_set,
     ) as lock:
         for note in targets[-1].shared_notes(lock):
@@ -113,8 +114,12 @@ def _say_spent(
             "complete.  Every run is stored: the same command with a larger --budget continues"
         ) from spent
     terms.say(
-        f"the budget was spent before the table of {target.ranks} ranks: it is left out.  Every "
-        "run is stored: the same command with a larger --budget continues"
+        Note(
+            "budget.spent",
+            f"the budget was spent before the table of {target.ranks} ranks: it is left out.  "
+            "Every run is stored: the same command with a larger --budget continues",
+            {"ranks": target.ranks},
+        )
     )
 
 
@@ -127,9 +132,20 @@ def _table(
     algorithms = {name: algorithm_settings(target, space, name) for name in COLLECTIVES}
     every = points_of((*MESSAGES, *COLLECTIVES))
     nodes = int(target.facts.get("nodes", 1))
+    several = sum(map(len, algorithms.values()))
     terms.say(
-        f"{count(target.ranks, 'rank')} on {count(nodes, 'node')}: {len(levels)} levels, "
-        f"{sum(map(len, algorithms.values()))} algorithms, {len(every)} points"
+        Note(
+            "calibration.begun",
+            f"{count(target.ranks, 'rank')} on {count(nodes, 'node')}: {len(levels)} levels, "
+            f"{several} algorithms, {len(every)} points",
+            {
+                "ranks": target.ranks,
+                "nodes": nodes,
+                "levels": len(levels),
+                "algorithms": several,
+                "points": len(every),
+            },
+        )
     )
     timed, asked = probe_target(target, every), probe_space(space, every)
     key = study_key(
@@ -153,8 +169,12 @@ def _table(
                 jobs = None
         table = response_table(target.ranks, nodes, int(target.facts["cores"]), history, rounds)
     terms.say(
-        f"  {len(history.entries)} launches; measured {rounds.points} of "
-        f"{rounds.grid} points of a full grid ({rounds.points / max(rounds.grid, 1):.0%})"
+        Note(
+            "calibration.measured",
+            f"  {len(history.entries)} launches; measured {rounds.points} of "
+            f"{rounds.grid} points of a full grid ({rounds.points / max(rounds.grid, 1):.0%})",
+            {"launches": len(history.entries), "points": rounds.points, "grid": rounds.grid},
+        )
     )
     return table, history, rounds, budget.left_s
 

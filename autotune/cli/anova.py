@@ -14,7 +14,7 @@ from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.files import write_text
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import console, note_line, table, write_json
 from autotune.wording import percent
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def anova(
         _print(found)
         _print_parts(found.parts, found.factors)
         for note in found.notes:
-            console().print(f"note: {note}", markup=False)
+            console().print(note_line(note.code, note.words), markup=False)
         if picture is not None:
             console().print(f"wrote {picture}", markup=False)
 

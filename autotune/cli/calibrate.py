@@ -63,7 +63,7 @@ def calibrate(
             seed=seed,
             guard=guard,
             watch=progress,
-            say=lambda said: error_console().print(said, markup=False),
+            say=lambda note: error_console().print(note.words, markup=False),
             budget_s=None if budget is None else parse_duration(budget),
         )
         try:

@@ -168,7 +168,7 @@ def classwide(
                 seed=seed,
                 guard=guard,
                 watch=progress,
-                say=lambda words: error_console().print(words, markup=False),
+                say=lambda note: error_console().print(note.words, markup=False),
                 prune=do_prune,
             )
             try:

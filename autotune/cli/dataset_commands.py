@@ -17,7 +17,7 @@ from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.datasets.card import Cell, read_card
 from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
 from autotune.errors import UsageError
-from autotune.terminal.render import WIDTH, console, table, write_json
+from autotune.terminal.render import WIDTH, console, note_line, table, write_json
 from autotune.wording import beginning, count, percent, seconds
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def describe(
     )
     _print(words)
     if card.unguarded:
-        out.print(card.unguarded, markup=False)
+        out.print(note_line(card.unguarded.code, card.unguarded.words), markup=False)
 
 
 def _print(words: Description) -> None:

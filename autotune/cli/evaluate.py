@@ -13,7 +13,7 @@ from autotune.cli.options import opt
 from autotune.cli.train import From, Named, Split
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
-from autotune.terminal.render import console, error_console, table, write_json
+from autotune.terminal.render import console, error_console, note_line, table, write_json
 from autotune.wording import remaining
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def predict(
     if json_out != "-":
         _print(found)
         for note in data.notes:
-            console().print(f"note: {note}", markup=False)
+            console().print(note_line(note.code, note.words), markup=False)
 
 
 class _Counting:

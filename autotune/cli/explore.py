@@ -165,7 +165,8 @@ class ExploreProgress(LiveLine):
 
     def __call__(self, event: Told) -> None:
         from autotune.datasets.campaign import BlockEnded
-        from autotune.study.events import Note, PhaseStarted, RunEnded, Waiting
+        from autotune.notes import Note
+        from autotune.study.events import PhaseStarted, RunEnded, Waiting
 
         if self.quiet:
             return

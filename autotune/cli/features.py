@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.files import check_writable
-from autotune.terminal.render import console, error_console, table, write_json
+from autotune.terminal.render import console, error_console, note_line, table, write_json
 from autotune.wording import count, seconds
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def features(
     if json_out:
         write_json(found.to_json(), json_out)
     if metric and traced.record.state == "no_metric":
-        for line in (f"note: {traced.record.reason}", *failure_lines(traced.record)):
+        for line in (note_line("metric.none", traced.record.reason), *failure_lines(traced.record)):
             error_console().print(line, markup=False)
     if json_out != "-":
         _print(found, traced)

@@ -11,7 +11,7 @@ from autotune.cli import completion
 from autotune.cli.anova import SourceOption, one_source
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.files import write_text
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import console, note_line, table, write_json
 from autotune.wording import count, percent
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _print(explained: Explained, limit: int) -> None:
         markup=False,
     )
     for note in explained.notes:
-        out.print(f"note: {note}", markup=False)
+        out.print(note_line(note.code, note.words), markup=False)
     # A search does not draw settings at random, so a parameter that was set together with a good
     # one looks good, too.
     chosen = found.origin.startswith("study")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 from autotune.cli import completion
 from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, opt
 from autotune.files import check_writable
-from autotune.terminal.render import console, error_console, hanging, table, write_json
+from autotune.notes import Note, Say, waiting_note
+from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
 from autotune.wording import key_parts
 
 if TYPE_CHECKING:
@@ -129,9 +130,9 @@ def publish(
     quiet = json_out == "-"
     errors = error_console()
 
-    def say(words: str) -> None:
+    def say(note: Note) -> None:
         if not quiet:
-            errors.print(words, markup=False)
+            errors.print(note.words, markup=False)
 
     with MachineLock("shared", on_wait=waiting(say)), Prober(library, place) as prober:
         done = carry_out(planned, prober, say)
@@ -142,12 +143,12 @@ def publish(
         _print_places(planned, library)
 
 
-def waiting(say: Callable[[str], None]) -> Callable[..., None]:
+def waiting(say: Say) -> Callable[..., None]:
     """A function that says who holds the machine lock while launches wait for it."""
 
     def told(*words: object) -> None:
         holder = " ".join(" ".join(str(w) for w in words).split())
-        say(f"waiting until {holder[:200]} releases the machine lock")
+        say(waiting_note(holder))
 
     return told
 
@@ -156,7 +157,7 @@ def _write(proposal: PublicationSource, done: list[Published], json_out: str) ->
     data = {
         "schema": SCHEMA,
         "evidence": proposal.evidence.to_json(),
-        "doubts": list(proposal.doubts),
+        "doubts": [doubt.to_json() for doubt in proposal.doubts],
         "files": [one.to_json() for one in done],
     }
     write_json(data, json_out)
@@ -170,7 +171,7 @@ def _print(proposal: PublicationSource, done: list[Published], force: bool) -> N
     out.print(f"{seen.source}: {', '.join(key_parts(seen.setting))}", markup=False)
     out.print(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
     for doubt in proposal.doubts if force else ():
-        out.print(f"note: {doubt}", markup=False)
+        out.print(note_line(doubt.code, doubt.words), markup=False)
     for one in done:
         mark = "published" if one.proven else "written, UNPROVEN"
         out.print(f"{mark}: {one.path} ({one.format})", markup=False, soft_wrap=True)
@@ -192,18 +193,18 @@ def _print_places(planned: Sequence[Planned], library: Library) -> None:
         if one in read:
             continue
         usual = one.fmt.default_path(one.header.cluster, library)
-        words = f"note: no library reads {one.path}; install it where this library reads {usual}"
-        out.print(words, markup=False, soft_wrap=True)
+        words = f"no library reads {one.path}; install it where this library reads {usual}"
+        out.print(note_line("publish.not_read", words), markup=False, soft_wrap=True)
     check = planned[0].header.evidence.check
     names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
     for kind, name in dict.fromkeys(names):
         if (Path("configs") / kind / f"{name}.toml").is_file():
             place = user_config() / kind
             words = (
-                f"note: configs/{kind}/{name}.toml is found from this directory only; for "
+                f"configs/{kind}/{name}.toml is found from this directory only; for "
                 f"cron, copy it to {place}, or run the command after cd {Path.cwd()}"
             )
-            out.print(words, markup=False, soft_wrap=True)
+            out.print(note_line("publish.local_config", words), markup=False, soft_wrap=True)
     if read:
         again = " --run-recorded" if recorded_only(check) else ""
         files = shlex.join(str(one.path) for one in read)

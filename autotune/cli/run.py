@@ -9,7 +9,7 @@ import typer
 
 from autotune.cli import options as o
 from autotune.cli.options import opt
-from autotune.targets.request import Say
+from autotune.notes import Say
 from autotune.targets.target import NOT_PARAMETERS
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import UNGUARDED, seconds
@@ -47,22 +47,22 @@ def run(
     from autotune.api.run import run_once
     from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
-    from autotune.study.study_key import several_words, too_long_words
-    from autotune.targets.layout import replaced_words
+    from autotune.study.study_key import several_note, too_long_note
+    from autotune.targets.layout import replaced_note
     from autotune.targets.request import TargetRequest
-    from autotune.targets.target import limit_words
+    from autotune.targets.target import limit_note
 
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
         metric_choice, stdin,
     )  # fmt: skip
-    tell: Say = silent_say if quiet else _say
-    notes: Say = silent_say if quiet or json_out == "-" else _say
+    tell: Say = silent_say if quiet else to_stderr
+    notes: Say = silent_say if quiet or json_out == "-" else to_stderr
     target = find_target(words, silent_say if quiet else to_stderr)
     known = target.space(space)
     if target.timeout_s is None:
-        notes(limit_words(target))
-    if replaced := replaced_words(known):
+        notes(limit_note(target))
+    if replaced := replaced_note(known):
         notes(replaced)
     with Store.open(store) as opened:
         try:
@@ -77,8 +77,8 @@ def run(
         _print(record, guard)
         _print_effects(record, done.space.launched(done.setting))
         if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
-            notes(several_words(record.metric_count or 0))
-        if too_long := too_long_words(record, target.metric_choice):
+            notes(several_note(record.metric_count or 0))
+        if too_long := too_long_note(record, target.metric_choice):
             notes(too_long)
     if not record.valid:
         raise typer.Exit(1)

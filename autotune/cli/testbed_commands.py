@@ -12,7 +12,7 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import console, note_line, table, write_json
 from autotune.wording import percent, seconds
 from runner import testbed as tb
 from runner.lock import BusyError, MachineLock
@@ -216,7 +216,10 @@ def _print_nodes(found: tb.Testbed) -> None:
     console().print(table("", ["node", "address", "CPUs"], rows))
     if found.shared_cpus:
         console().print(
-            "note: the nodes share CPUs; ranks are started as oversubscribed and yield",
+            note_line(
+                "testbed.shared_cpus",
+                "the nodes share CPUs; ranks are started as oversubscribed and yield",
+            ),
             markup=False,
         )
 
@@ -286,10 +289,17 @@ def _print_doubts(seen: tb.Status) -> None:
     asked, trip = seen.asked_round_trip_s, seen.round_trip_s
     if asked and trip and abs(trip / asked - 1) > USEFUL_ERROR:
         out.print(
-            "note: the round trip differs from the latency asked for; is the machine busy?",
+            note_line(
+                "testbed.latency",
+                "the round trip differs from the latency asked for; is the machine busy?",
+            ),
             markup=False,
         )
     if not seen.realtime:
         out.print(
-            "note: the delay line has no real-time priority, so ranks can delay it", markup=False
+            note_line(
+                "testbed.priority",
+                "the delay line has no real-time priority, so ranks can delay it",
+            ),
+            markup=False,
         )

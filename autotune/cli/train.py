@@ -13,7 +13,7 @@ from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
-from autotune.terminal.render import console, table, write_json
+from autotune.terminal.render import console, note_line, table, write_json
 
 if TYPE_CHECKING:
     from autotune.prediction import TrainingSet
@@ -124,7 +124,7 @@ def train(
         "programs": list(data.apps),
         "settings": len(made.settings) - 1,
         "data": data.hash,
-        "notes": list(data.notes),
+        "notes": [note.to_json() for note in data.notes],
     }
     if json_out:
         write_json(told, json_out)
@@ -139,7 +139,7 @@ def train(
     rows = [[t.kind, f"{-t.cost * 100:+.1f} %", _options(t.options)] for t in done]
     shown.print(table("", ["model", ">on programs left out", "options chosen there"], rows))
     for note in data.notes:
-        shown.print(f"note: {note}", markup=False)
+        shown.print(note_line(note.code, note.words), markup=False)
     shown.print(f"{best.kind} written to {place}", markup=False, soft_wrap=True)
 
 
@@ -176,7 +176,7 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
             "programs": list(data.apps),
             "settings": 0,
             "data": data.hash,
-            "notes": list(data.notes),
+            "notes": [note.to_json() for note in data.notes],
         }
         write_json(told, json_out)
     if json_out == "-":

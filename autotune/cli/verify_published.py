@@ -97,7 +97,7 @@ def verify_published(
             "first with autotune publish"
         )
     quiet = json_out == "-"
-    say = waiting(lambda words: error_console().print(words, markup=False))
+    say = waiting(lambda note: error_console().print(note.words, markup=False))
     states = [look_at(path, library, spaces or (), say) for path in paths]
     if not quiet:
         _print_states(states)

@@ -14,6 +14,7 @@ from pathlib import Path
 from autotune.collectives.measurement import at_size
 from autotune.collectives.tournament import TableEntry
 from autotune.errors import WorkError
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, LookPlan, NoBlocks, looks_up_to
@@ -54,7 +55,7 @@ class ProvenTable:
 
     entries: tuple[TableEntry, ...]
     evidence: tuple[SizeEvidence, ...]
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Note, ...] = ()
 
 
 def between(sizes: Sequence[int]) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import datetime
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.collectives.measurement import (
@@ -39,6 +39,7 @@ from autotune.collectives.tournament import (
 )
 from autotune.dialects import dialect
 from autotune.errors import UsageError
+from autotune.notes import Note, Say, waiting_note
 from autotune.space import DEFAULT, Space
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
@@ -70,7 +71,7 @@ class TableTerms:
     seed: int = 0
     guard: bool = True
     watch: Watcher = silent
-    say: Callable[[str], None] = lambda words: None
+    say: Say = lambda note: None
     budget_s: float | None = None
     """Machine seconds for all tables together."""
     multi_object: bool = False
@@ -96,7 +97,7 @@ def find_tables(
     # One machine lock for all tables, so that runs that are compared are close in time.
     with MachineLock(
         "exclusive",
-        on_wait=lambda holder: terms.say(f"waiting until {holder[:200]} releases the machine lock"),
+        on_wait=lambda holder: terms.say(waiting_note(holder)),
         cpus=targets[0].cluster.cpu_set,
     ) as lock:
         for note in targets[-1].shared_notes(lock):
@@ -143,7 +144,9 @@ def _part(
     words = dialect(target.library.family)
     space = words.space(target.library, operation, {**target.facts, "nodes": 1})
     every = table_candidates(space)
-    terms.say(f"{operation} on {target.ranks} ranks: {len(every)} candidates")
+    words_of_start = f"{operation} on {target.ranks} ranks: {len(every)} candidates"
+    data = {"operation": operation, "ranks": target.ranks, "candidates": len(every)}
+    terms.say(Note("collectives.begun", words_of_start, data))
     sizes = terms.sizes
     timed = target_for(target, operation, sizes)
     with _session(timed, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
@@ -160,8 +163,9 @@ def _part(
     found = ProvenTable((TableEntry(sizes[0], DEFAULT),), ())
     if any(entry.setting != DEFAULT for entry in table):
         if (fewest := fewest_pairs(sizes)) > terms.pairs:
-            few = f"{fewest} pairs instead of {terms.pairs}"
-            terms.say(f"  {few}: with fewer pairs nothing can be proven at all sizes")
+            few = f"  {fewest} pairs instead of {terms.pairs}"
+            few += ": with fewer pairs nothing can be proven at all sizes"
+            terms.say(Note("collectives.pairs", few, {"pairs": fewest, "asked": terms.pairs}))
         rules = as_rules(words, space, operation, target.ranks, table)
         stem = f"{operation}-{target.ranks}"
         loads, setting = loading_space(words.loading(rules, target.library, folder(), stem))
@@ -175,14 +179,18 @@ def _part(
                 words.leaves_sizes,
             )
             left_s, launches = budget.left_s, launches + len(on.evaluator.history.entries)
+    better = sum(e.setting != DEFAULT for e in table)
+    proven = sum(e.setting != DEFAULT for e in found.entries)
     terms.say(
-        f"  measured {search.points} of {search.grid} points of the grid; "
-        f"{sum(e.setting != DEFAULT for e in table)} entries found, "
-        f"{sum(e.setting != DEFAULT for e in found.entries)} "
-        f"{'proven' if terms.guard else LOOK_BETTER}"
+        Note(
+            "collectives.measured",
+            f"  measured {search.points} of {search.grid} points of the grid; {better} entries "
+            f"found, {proven} {'proven' if terms.guard else LOOK_BETTER}",
+            {"points": search.points, "grid": search.grid, "entries": better, "proven": proven},
+        )
     )
     for warning in found.warnings:
-        terms.say(f"  {warning}")
+        terms.say(warning)
     rivalry = None
     if terms.multi_object and operation in RIVAL_FORMS:
         rivalry, left_s, more = _rivals(operation, target, terms, found.entries, left_s, limit_s)
@@ -223,12 +231,12 @@ def _rivals(
         )
         left_s, launches = budget.left_s, len(on.evaluator.history.entries)
     if rivalry is None:
-        terms.say("  the budget was spent before several objects were compared")
+        spent = "  the budget was spent before several objects were compared"
+        terms.say(Note("budget.spent", spent))
     else:
         won = sum(row.winner == "mcoll" for row in rivalry.rows)
-        terms.say(
-            f"  several objects: faster than the library at {won} of {len(terms.sizes)} sizes"
-        )
+        gained = f"  several objects: faster than the library at {won} of {len(terms.sizes)} sizes"
+        terms.say(Note("collectives.objects", gained, {"won": won, "sizes": len(terms.sizes)}))
     return rivalry, left_s, launches
 
 

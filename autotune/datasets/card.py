@@ -17,6 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName, is_plain
+from autotune.notes import Note
 from autotune.space import InactiveParameters, Setting, Space
 from autotune.wording import MAY_BE_OTHERS, UNGUARDED, count
 from runner.files import MIB, read_text
@@ -205,14 +206,18 @@ class Card(CardModel):
         return to_toml(data)
 
     @property
-    def unguarded(self) -> str:
-        """Which cells were measured without the guard, in words; "" if there are none."""
+    def unguarded(self) -> Note | None:
+        """Which cells were measured without the guard; None if there are none."""
         cells = [
             f"{cell.key} ({len(cell.unguarded)} of {count(cell.blocks, 'block')})"
             for cell in self.cells
             if cell.unguarded
         ]
-        return f"{UNGUARDED}: {', '.join(cells)}; {MAY_BE_OTHERS}" if cells else ""
+        if not cells:
+            return None
+        words = f"{UNGUARDED}: {', '.join(cells)}; {MAY_BE_OTHERS}"
+        keys = [cell.key for cell in self.cells if cell.unguarded]
+        return Note("guard.off", words, {"cells": keys})
 
 
 def read_card(folder: Path) -> Card:

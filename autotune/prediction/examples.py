@@ -23,6 +23,7 @@ from autotune.calibration.response import CALIBRATIONS, Calibration
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.datasets.dataset import CALIBRATION, FEATURES
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Value
 from autotune.wording import count
 from runner.trace import Features, FeaturesError, load_features
@@ -114,7 +115,7 @@ class TrainingSet:
     examples: tuple[Example, ...]
     sources: tuple[str, ...] = ()
     defaults: Mapping[str, Value] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
         if len(self.apps) < 3:
@@ -122,7 +123,8 @@ class TrainingSet:
             raise UsageError(
                 f"{place}: {count(len(self.apps), 'program')} with features and runs "
                 f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, because "
-                "each is left out in turn to validate the model.\n" + "\n".join(self.notes)
+                "each is left out in turn to validate the model.\n"
+                + "\n".join(note.words for note in self.notes)
             )
 
     @property
@@ -191,18 +193,18 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
     UsageError if fewer than three programs are left, or a file is wrong.
     """
     examples: list[Example] = []
-    notes: list[str] = []
+    notes: list[Note] = []
     defaults: dict[str, Value] = {}
     for place in places:
         dataset = load(place)
         calibration = stored_calibration(dataset)
-        if dataset.card.unguarded:
-            notes.append(f"{dataset.name}: {dataset.card.unguarded}")
+        if (off := dataset.card.unguarded) is not None:
+            notes.append(Note(off.code, f"{dataset.name}: {off.words}", off.data))
         for cell in dataset.cells:
             if split is not None and cell.split != split:
                 continue
             found = _example(dataset, cell, len(places) > 1, calibration)
-            if isinstance(found, str):
+            if isinstance(found, Note):
                 notes.append(found)
                 continue
             examples.append(found)
@@ -213,17 +215,20 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
 
 def _example(
     dataset: Dataset, cell: Cell, several: bool, calibration: Calibration | None
-) -> Example | str:
+) -> Example | Note:
     """The cell as an example, or the reason why it cannot be one."""
     where = f"{dataset.name}/{cell.key}"
     space = dataset.space(cell)
     if space.requires or any(p.target in _OF_THE_PROGRAM for p in space):
-        return f"{where} is left out: its parameters belong to the program itself"
+        words = f"{where} is left out: its parameters belong to the program itself"
+        return Note("cell.own_parameters", words, {"cell": where})
     features = stored_features(dataset, cell)
     if features is None:
-        return (
+        return Note(
+            "cell.no_features",
             f"{where} is left out: no {FEATURES}/{cell.key}.json in {dataset.folder} "
-            "(made by: autotune features -o)"
+            "(made by: autotune features -o)",
+            {"cell": where},
         )
     runs = dataset.runs(cell)
     same = dataset.representatives(cell)
@@ -232,7 +237,8 @@ def _example(
     # In other cells their effects may differ, so each keeps its name.
     measured = [i for i, first in enumerate(same) if first in by_setting]
     if 0 not in measured or len(measured) < 2:
-        return f"{where} is left out: it needs runs of the default and of another setting"
+        words = f"{where} is left out: it needs runs of the default and of another setting"
+        return Note("cell.few_runs", words, {"cell": where})
     settings = dataset.settings(cell)
     ratio, null = _best(dataset, cell, runs, settings)
     return Example(

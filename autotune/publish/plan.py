@@ -146,7 +146,7 @@ def _refuse_doubts(proposal: PublicationSource, force: bool) -> None:
     if proposal.doubts and not force:
         raise UsageError(
             f"{proposal.evidence.source} is not published:\n"
-            + "\n".join(f"  - {doubt}" for doubt in proposal.doubts)
+            + "\n".join(f"  - {doubt.words}" for doubt in proposal.doubts)
             + "\n--force publishes it all the same."
         )
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autotune.errors import AutotuneError, UsageError
+from autotune.notes import Note, Say
 from autotune.publish.formats.base import Loading
 from autotune.publish.install import install, keep_edited, put, read_installed
 from autotune.publish.plan import Planned
@@ -18,7 +19,6 @@ from autotune.publish.undo import remove
 from runner.mpi.library import Library
 
 UNSEEN = "a test run has to prove it before it is installed"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,8 @@ def publish_files(planned: Sequence[Planned], prober: Prober, say: Say) -> list[
 def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     library = prober.library
     if one.unobeyed is None:
-        say(f"{one.fmt.name}: test runs with a private copy")
+        words = f"{one.fmt.name}: test runs with a private copy"
+        say(Note("publish.test_runs", words, {"format": one.fmt.name}))
         shown = one if is_live(one, library) else replace(one, kept="")
         probe = prober.prove(
             one.fmt, one.content, lambda content: shown.text(content, library, UNSEEN).main
@@ -103,7 +104,8 @@ def _publish(one: Planned, prober: Prober, say: Say) -> Published:
     def prove() -> None:
         if one.unobeyed is None:
             place = "the installed file" if is_live(one, library) else "a copy of what was written"
-            say(f"{one.fmt.name}: test runs with {place}")
+            words = f"{one.fmt.name}: test runs with {place}"
+            say(Note("publish.test_runs", words, {"format": one.fmt.name}))
             prober.check(one.fmt, one.content, in_place(one, prober))
 
     install(one.path, text, one.backup, prove)

@@ -19,6 +19,7 @@ from autotune.config.cluster import Cluster
 from autotune.dialects import dialect
 from autotune.dialects.translation import translated
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence
 from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
@@ -39,7 +40,7 @@ class PublicationSource:
 
     content: Content
     evidence: Evidence
-    doubts: tuple[str, ...]
+    doubts: tuple[Note, ...]
     classwide: bool
 
 
@@ -176,7 +177,7 @@ def _other_library(
     return library
 
 
-def _loaded(store: Store, study: StudyRecord) -> list[str]:
+def _loaded(store: Store, study: StudyRecord) -> list[Note]:
     """A doubt if some of the counted runs are above the guard's limit: earlier versions did not
     store that the guard was off."""
     if not study.key.guarded:
@@ -186,7 +187,8 @@ def _loaded(store: Store, study: StudyRecord) -> list[str]:
     if not loaded:
         return []
     words = f"other programs used the machine in {loaded} of the {len(counted)} runs that count"
-    return [f"it was {UNGUARDED}: {words}"]
+    data = {"runs": len(counted), "loaded": loaded}
+    return [Note("guard.off", f"it was {UNGUARDED}: {words}", data)]
 
 
 def _check_of(study: StudyRecord) -> dict[str, Any]:
@@ -213,7 +215,7 @@ def _reading(key: StudyKey) -> dict[str, str]:
     return {name: str(value) for name, value in told.items() if value}
 
 
-def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[str]:
+def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[Note]:
     here, there = describe_machine(), study.key.machine
     doubts = []
     same = (there.cores, there.cpu_model, round(there.memory_bytes / _GIB)) == (
@@ -223,34 +225,50 @@ def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[str]:
     )
     if not same:
         doubts.append(
-            f"it was measured on another machine ({there.cores} cores, {there.cpu_model}); "
-            f"this one has {here.cores} cores, {here.cpu_model}"
+            Note(
+                "machine.other",
+                f"it was measured on another machine ({there.cores} cores, {there.cpu_model}); "
+                f"this one has {here.cores} cores, {here.cpu_model}",
+                {"measured": there.cpu_model, "here": here.cpu_model},
+            )
         )
     now = hashlib.sha256(cluster.definition.encode()).hexdigest()
     if study.key.cluster == cluster.name and study.key.cluster_hash != now:
         doubts.append(
-            f"it was measured with another definition of cluster {cluster.name} "
-            "(interconnect, nodes, launch options)"
+            Note(
+                "cluster.other_definition",
+                f"it was measured with another definition of cluster {cluster.name} "
+                "(interconnect, nodes, launch options)",
+                {"cluster": cluster.name},
+            )
         )
     return doubts
 
 
-def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> list[str]:
+def _common_doubts(evidence: Evidence, cluster: Cluster, library: Library) -> list[Note]:
     doubts = []
     if not evidence.guarded:
-        doubts.append(f"it was {UNGUARDED}, so it proves nothing")
+        doubts.append(Note("guard.off", f"it was {UNGUARDED}, so it proves nothing"))
     elif not evidence.proven:
-        doubts.append("its setting was not proven to be faster")
+        doubts.append(Note("setting.unproven", "its setting was not proven to be faster"))
     if evidence.cluster != cluster.name:
         doubts.append(
-            f"it was measured on cluster {evidence.cluster}, not on {cluster.name}; did "
-            f"you mean --cluster {evidence.cluster}?"
+            Note(
+                "cluster.other",
+                f"it was measured on cluster {evidence.cluster}, not on {cluster.name}; did "
+                f"you mean --cluster {evidence.cluster}?",
+                {"measured": evidence.cluster, "here": cluster.name},
+            )
         )
     measured = f"{evidence.mpi_family} {evidence.mpi_version}"
     if measured != f"{library.family} {library.version}":
         doubts.append(
-            f"it was measured with {measured}; this is {library.family} {library.version} "
-            f"in {library.bin} (--mpi selects another)"
+            Note(
+                "mpi.other",
+                f"it was measured with {measured}; this is {library.family} {library.version} "
+                f"in {library.bin} (--mpi selects another)",
+                {"measured": measured, "here": f"{library.family} {library.version}"},
+            )
         )
     return doubts
 
@@ -354,7 +372,11 @@ def _from_collectives(
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     if family != library.family:
         doubts.append(
-            f"its algorithms were translated from {family} by name; none was measured here"
+            Note(
+                "rules.translated",
+                f"its algorithms were translated from {family} by name; none was measured here",
+                {"from": family},
+            )
         )
     return PublicationSource(Content(rules=rules), evidence, tuple(doubts), True)
 
@@ -367,11 +389,12 @@ def _translated(result: CollectiveResult, library: Library) -> tuple[Rule, ...]:
     return translated(result.rules, result.algorithms, families, theirs)
 
 
-def _other_machine(measured: str) -> list[str]:
+def _other_machine(measured: str) -> list[Note]:
     here = describe_machine().fingerprint
     if measured in (here, here[:12]):
         return []
-    return [f"it was measured on machine {measured}, but this one is {here}"]
+    words = f"it was measured on machine {measured}, but this one is {here}"
+    return [Note("machine.other", words, {"measured": measured, "here": here})]
 
 
 def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:

@@ -188,7 +188,7 @@ def classwide_section(result: ClasswideResult) -> Section:
         copies=(Copy("Setting", spelled(values)),) if values else (),
         tables=(PageTable("Proof on every program", columns, rows),) if rows else (),
         figures=(dots("Gain of the class's setting", "gain, %", marks),) if marks else (),
-        notes=(*result.warnings, *pruning),
+        notes=(*(note.words for note in result.warnings), *pruning),
     )
 
 

@@ -47,7 +47,9 @@ def study_section(store: Store, study: StudyRecord, title: str | None = None) ->
         copies=tuple(_copies(result)),
         tables=(*_tables(history, trials, result), provenance(study, runs)),
         figures=tuple(drawing for drawing in drawings if drawing),
-        notes=() if result is None else tuple(result.names.within(w) for w in result.warnings),
+        notes=()
+        if result is None
+        else tuple(result.names.within(note.words) for note in result.warnings),
     )
 
 

@@ -41,6 +41,7 @@ class SpaceFinding:
     """One remark; ``where`` is the key in the file. An ``error`` must be corrected."""
 
     kind: Literal["error", "note"]
+    code: str
     where: str
     message: str
 
@@ -79,7 +80,7 @@ def check_file(name: str, library: Library) -> SpaceReport:
             f"{title(library)} does not list its parameters, so the space cannot be checked"
         )
     definition, mistakes = read_with_mistakes(file)
-    findings = [SpaceFinding("error", "", line) for line in mistakes]
+    findings = [SpaceFinding("error", "space.invalid", "", line) for line in mistakes]
     if definition is None:
         return SpaceReport(file.path, title(library), tuple(findings), None)
     findings += [*_parameters(definition, library), *_words(definition, library)]
@@ -96,7 +97,7 @@ def _resolved(
     try:
         return resolve(definition, file.name, file.path, library), []
     except UsageError as error:
-        return None, [SpaceFinding("error", "", str(error))]
+        return None, [SpaceFinding("error", error.code, "", str(error))]
 
 
 def _parameters(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
@@ -104,7 +105,7 @@ def _parameters(definition: Definition, library: Library) -> Iterator[SpaceFindi
         where = f"parameters.{canonical}"
         keys = merged(table, library)
         if keys.absent is not None:
-            yield SpaceFinding("note", where, f"left out here: {keys.absent}")
+            yield SpaceFinding("note", "parameter.absent", where, f"left out here: {keys.absent}")
             continue
         info = None
         name = keys.name or canonical
@@ -122,19 +123,25 @@ def _name(
 ) -> Iterator[SpaceFinding]:
     if info is None:
         message = f"{title(library)} has no parameter {name}: {today(name, library)}"
-        yield SpaceFinding("note" if keys.optional else "error", where, message)
+        yield SpaceFinding(
+            "note" if keys.optional else "error", "parameter.unknown", where, message
+        )
     elif info.synonym_of in library.params:
         yield SpaceFinding(
-            "note", where, f"{name} is called {info.synonym_of} here; that name is used"
+            "note",
+            "parameter.synonym",
+            where,
+            f"{name} is called {info.synonym_of} here; that name is used",
         )
 
 
 def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[SpaceFinding]:
     if keys.levels is None:
-        yield SpaceFinding("error", f"{where}.levels", "no levels for this library")
+        yield SpaceFinding("error", "levels.none", f"{where}.levels", "no levels for this library")
     if keys.levels == ENUM and (info is None or not info.enum):
         yield SpaceFinding(
             "error",
+            "levels.no_enum",
             f"{where}.levels",
             '"enum" needs a parameter with enumerated values; the library lists none',
         )
@@ -145,7 +152,9 @@ def _values(keys: Keys, info: ParamInfo | None, where: str) -> Iterator[SpaceFin
     given += [("default", normalise_value(keys.default))] if keys.default is not None else []
     for key, value in given:
         if info is not None and (problem := refused_value(value, info)):
-            yield SpaceFinding("error", f"{where}.{key}", f"{problem} (type {info.type})")
+            yield SpaceFinding(
+                "error", "parameter.value", f"{where}.{key}", f"{problem} (type {info.type})"
+            )
 
 
 def _implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]:
@@ -155,9 +164,9 @@ def _implied(keys: Keys, where: str, library: Library) -> Iterator[SpaceFinding]
         info = library.params.get(name)
         if info is None:
             message = f"{title(library)} has no parameter {name}: {today(name, library)}"
-            yield SpaceFinding("error", f"{where}.implies", message)
+            yield SpaceFinding("error", "parameter.unknown", f"{where}.implies", message)
         elif problem := refused_value(value, info):
-            yield SpaceFinding("error", f"{where}.implies.{name}", problem)
+            yield SpaceFinding("error", "parameter.value", f"{where}.implies.{name}", problem)
 
 
 def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
@@ -174,7 +183,10 @@ def _words(definition: Definition, library: Library) -> Iterator[SpaceFinding]:
             if name in legal and word not in legal[name]:
                 known = ", ".join(sorted(legal[name])) or "numbers"
                 yield SpaceFinding(
-                    "error", where, f"{word!r} is not a value of {name}; expected {known}"
+                    "error",
+                    "expression.word",
+                    where,
+                    f"{word!r} is not a value of {name}; expected {known}",
                 )
 
 

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.notes import Note
 from autotune.stats.exact import (
     Flags,
     Floats,
@@ -68,7 +69,7 @@ class Comparison:
     """Blocks whose two figures differ by no more than the resolution of the metric."""
     min_gain: float
     method: Method
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
 
 def known_gain(value: float) -> float | None:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from autotune.notes import Note
 from autotune.stats.exact import Flags, Values, sign_rank, sign_tail
 from autotune.stats.log_ratios import checked, detect_resolution, flags
 from autotune.stats.warnings import mad_spread, run_warnings
@@ -33,7 +34,7 @@ class Estimate:
     bound: Literal["exact", "at least"]
     """"at least" if half of the runs or more are censored."""
     censored: int
-    warnings: tuple[str, ...]
+    warnings: tuple[Note, ...]
 
 
 def estimate(
@@ -88,14 +89,19 @@ def estimate(
     )
 
 
-def _warnings(n: int, rank: int, cut: int) -> tuple[str, ...]:
+def _warnings(n: int, rank: int, cut: int) -> tuple[Note, ...]:
     found = []
     if rank == 0:
         runs = "1 run" if n == 1 else f"{n} runs"
-        found.append(f"only {runs}: too few for an interval at the promised confidence level")
+        words = f"only {runs}: too few for an interval at the promised confidence level"
+        found.append(Note("runs.few", words, {"runs": n}))
     if cut:
         found.append(
-            f"{cut} of {n} runs were ended by the time limit; their true times are longer "
-            "than shown"
+            Note(
+                "runs.cut",
+                f"{cut} of {n} runs were ended by the time limit; their true times are longer "
+                "than shown",
+                {"cut": cut, "runs": n},
+            )
         )
     return tuple(found)

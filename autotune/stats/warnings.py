@@ -1,4 +1,4 @@
-"""Warnings in plain words on figures that are less certain than they look (as in pyperf).
+"""Warnings on figures that are less certain than they look (as in pyperf).
 
 The first part is about the times of runs and of comparisons. The last part asks whether the guard
 rejects the runs of one setting more often than those of the default. Rejected runs are repeated. So
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from autotune.notes import Note
 from autotune.stats.exact import Floats, middle
 from autotune.stats.log_ratios import LogRatios
 
@@ -29,7 +30,9 @@ def mad_spread(values: Floats) -> float:
     return 1.4826 * middle(np.abs(values - middle(values)))
 
 
-def run_warnings(values: Floats, walls: Floats, *, resolution: float, min_time: float) -> list[str]:
+def run_warnings(
+    values: Floats, walls: Floats, *, resolution: float, min_time: float
+) -> list[Note]:
     """Warnings on complete run times in seconds, shape (n,), n >= 1.
 
     ``walls``: the wall times of the same runs. They are the values themselves, unless the program
@@ -39,14 +42,22 @@ def run_warnings(values: Floats, walls: Floats, *, resolution: float, min_time: 
     found = []
     if wall < min_time:
         found.append(
-            f"the run is too short ({wall:.3g} s, below {min_time:g} s): start-up and "
-            "the precision of the clock dominate; use a longer input"
+            Note(
+                "metric.short",
+                f"the run is too short ({wall:.3g} s, below {min_time:g} s): start-up and "
+                "the precision of the clock dominate; use a longer input",
+                {"wall_s": wall, "least_s": min_time},
+            )
         )
     if resolution > COARSE * median:
         found.append(
-            f"the metric has a resolution of {resolution:g} s, "
-            f"{_share(resolution, median)} of the run: smaller differences cannot be seen; "
-            "use a longer input or the wall time"
+            Note(
+                "metric.coarse",
+                f"the metric has a resolution of {resolution:g} s, "
+                f"{_share(resolution, median)} of the run: smaller differences cannot be seen; "
+                "use a longer input or the wall time",
+                {"resolution_s": resolution, "median_s": median},
+            )
         )
     if values.size < 3 or median <= 0:
         return found
@@ -54,50 +65,81 @@ def run_warnings(values: Floats, walls: Floats, *, resolution: float, min_time: 
     modes = _two_groups(values)
     if modes is not None:
         found.append(
-            f"the runs form two groups, near {modes[0]:.4g} s and {modes[1]:.4g} s: "
-            "something changes between runs (placement, clock frequency, another process)"
+            Note(
+                "runs.two_groups",
+                f"the runs form two groups, near {modes[0]:.4g} s and {modes[1]:.4g} s: "
+                "something changes between runs (placement, clock frequency, another process)",
+                {"means_s": list(modes)},
+            )
         )
     elif spread > SPREAD * median:
         found.append(
-            f"the runs scatter by {spread / median:.0%} around the median: small gains "
-            "cannot be told from noise"
+            Note(
+                "runs.scatter",
+                f"the runs scatter by {spread / median:.0%} around the median: small gains "
+                "cannot be told from noise",
+                {"spread": spread / median},
+            )
         )
     if modes is None:
         far = np.abs(values - median) > max(_OUTLIER * spread, 0.02 * median, 1.5 * resolution)
         if far.any():
             worst = float(values[np.argmax(np.abs(values - median))])
             found.append(
-                f"outliers: {int(far.sum())} of {values.size} runs (the farthest took "
-                f"{worst / median:.2g}x the median)"
+                Note(
+                    "runs.outliers",
+                    f"outliers: {int(far.sum())} of {values.size} runs (the farthest took "
+                    f"{worst / median:.2g}x the median)",
+                    {"outliers": int(far.sum()), "runs": values.size, "farthest": worst / median},
+                )
             )
     return found
 
 
-def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> tuple[str, ...]:
+def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> tuple[Note, ...]:
     """Warnings on the blocks of a comparison."""
     found = []
     if not interval:
-        found.append(f"too few blocks ({ratios.n}) for an interval")
+        found.append(
+            Note("blocks.few", f"too few blocks ({ratios.n}) for an interval", {"blocks": ratios.n})
+        )
     if ratios.coarseness > min_gain / 2:
         found.append(
-            f"the metric is too coarse: its resolution of {ratios.resolution:g} s is "
-            f"{ratios.coarseness:.1%} of the run, and smaller differences count as ties; "
-            "use a longer input or the wall time"
+            Note(
+                "metric.coarse",
+                f"the metric is too coarse: its resolution of {ratios.resolution:g} s is "
+                f"{ratios.coarseness:.1%} of the run, and smaller differences count as ties; "
+                "use a longer input or the wall time",
+                {"resolution_s": ratios.resolution, "share": ratios.coarseness},
+            )
         )
     if 2 * ratios.ties > ratios.n:
-        found.append(f"{ratios.ties} of {ratios.n} blocks are ties")
+        found.append(
+            Note(
+                "blocks.ties",
+                f"{ratios.ties} of {ratios.n} blocks are ties",
+                {"ties": ratios.ties, "blocks": ratios.n},
+            )
+        )
     for cut, who in (
         (ratios.value_low == -np.inf, "setting"),
         (ratios.value_high == np.inf, "default"),
     ):
         if cut.any():
             found.append(
-                f"the {who} was ended by the time limit in {int(cut.sum())} of {ratios.n} blocks"
+                Note(
+                    "blocks.cut",
+                    f"the {who} was ended by the time limit in {int(cut.sum())} of {ratios.n} "
+                    "blocks",
+                    {"side": who, "cut": int(cut.sum()), "blocks": ratios.n},
+                )
             )
     whole = ratios.value_low[np.isfinite(ratios.value_low) & np.isfinite(ratios.value_high)]
     spread = mad_spread(whole)
     if whole.size >= 3 and spread > SPREAD:
-        found.append(f"the ratio scatters by {np.expm1(spread):.0%} from block to block")
+        ratio = float(np.expm1(spread))
+        words = f"the ratio scatters by {ratio:.0%} from block to block"
+        found.append(Note("blocks.scatter", words, {"spread": ratio}))
     return tuple(found)
 
 

@@ -101,7 +101,7 @@ class ComparisonOutcome:
     runs: int = 0
     rejected: int = 0
     rejections: list[dict[str, Any]] = field(default_factory=list)
-    proof_warnings: list[str] = field(default_factory=list)
+    proof_warnings: list[Note] = field(default_factory=list)
     drift_repeats: int = 0
     cut_short: bool = False
     findings: tuple[Finding, ...] = ()
@@ -165,10 +165,10 @@ class ComparisonOutcome:
         return objections(self.findings)
 
     @property
-    def warnings(self) -> list[str]:
-        """Warnings on the proof, in plain words."""
-        remarked = [note.words for note in remarks(self.findings)]
-        return [*self.decision.comparison.warnings, *self.proof_warnings, *remarked]
+    def warnings(self) -> list[Note]:
+        """Warnings on the proof."""
+        proven = [*self.decision.comparison.warnings, *self.proof_warnings]
+        return [*proven, *remarks(self.findings)]
 
     def to_json(self) -> dict[str, Any]:
         """The figures in JSON types; with the two settings they are ``autotune-comparison-1``."""
@@ -195,7 +195,7 @@ class ComparisonOutcome:
             "budget_ended_it": self.cut_short,
             "next_step": None if self.next_step is None else self.next_step.to_json(),
             "contradictions": [note.to_json() for note in self.contradictions],
-            "warnings": self.warnings,
+            "warnings": [note.to_json() for note in self.warnings],
             **({} if self.libraries is None else {"mpi": self.libraries, "faster": self.faster}),
         }
 

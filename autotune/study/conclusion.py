@@ -152,25 +152,32 @@ _MANY = 4
 """From so many on, unused parameters of one component are counted, not listed."""
 
 
-def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[str]:
-    """A few sentences, the most important first."""
+def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[Note]:
+    """A few warnings, the most important first."""
     proof = answer.proof
-    words = _default_warnings(history)
+    notes = _default_warnings(history)
     for made in (answer.recommendation, *answer.vetoed):
         if made is not None:
-            words += [f"{made.setting.key}: {note.words}" for note in remarks(made.findings)]
+            notes += [_on_setting(made.setting, note) for note in remarks(made.findings)]
     if proof is not None:
         for setting, decision in proof.decisions.items():
-            words += [f"{setting.key}: {said}" for said in decision.comparison.warnings]
-        words += proof_warnings(proof)
+            notes += [_on_setting(setting, note) for note in decision.comparison.warnings]
+        notes += proof_warnings(proof)
         if proof.cut_short:
-            words.append("the budget was spent before the last test of the confirmation")
-    words += _failures(trials) + _rejections(history) + _inactive(trials)
-    words += unseen_threads(history)
-    return list(dict.fromkeys(words))
+            words = "the budget was spent before the last test of the confirmation"
+            notes.append(Note("budget.spent", words))
+    notes += _failures(trials) + _rejections(history) + _inactive(trials)
+    notes += unseen_threads(history)
+    return list(dict.fromkeys(notes))
 
 
-def _default_warnings(history: RunHistory) -> list[str]:
+def _on_setting(setting: Setting, note: Note) -> Note:
+    """The note, said of a setting."""
+    words = f"{setting.key}: {note.words}"
+    return Note(note.code, words, {"setting": setting.to_json(), **note.data})
+
+
+def _default_warnings(history: RunHistory) -> list[Note]:
     """Warnings on the times of the default."""
     records = history.default_records()
     if not records:
@@ -179,33 +186,47 @@ def _default_warnings(history: RunHistory) -> list[str]:
     return list(estimate([record.value_s for record in records], walls=walls).warnings)
 
 
-def sharing_warnings(ranks: int, cores: int) -> list[str]:
+def sharing_warnings(ranks: int, cores: int) -> list[Note]:
     """A warning if ranks share cores; a quota of a control group counts as so many cores."""
     if ranks <= cores:
         return []
     have = "1 core" if cores == 1 else f"{cores} cores"
     words = f"{ranks} ranks take turns on {have}: waiting for a turn is measured too, and a setting"
-    return [f"{words} that gains here may not gain with a core for each rank"]
+    words += " that gains here may not gain with a core for each rank"
+    return [Note("ranks.shared_cores", words, {"ranks": ranks, "cores": cores})]
 
 
-def proof_warnings(proof: Confirmation) -> list[str]:
+def proof_warnings(proof: Confirmation) -> list[Note]:
     """Warnings on the machine in a proof: drift, and rejections that depend on the setting."""
-    words = []
+    notes = []
     if proof.repeated:
-        words.append(
-            f"the speed of the machine changed: {proof.repeated} blocks were measured a second time"
+        notes.append(
+            Note(
+                "machine.drift",
+                f"the speed of the machine changed: {proof.repeated} blocks were measured a "
+                "second time",
+                {"repeated": proof.repeated},
+            )
         )
     if proof.unsteady:
-        words.append(
-            f"the speed of the machine changed all the time ({proof.unsteady} blocks "
-            "differ from their median); only runs of the same block were compared"
+        notes.append(
+            Note(
+                "machine.unsteady",
+                f"the speed of the machine changed all the time ({proof.unsteady} blocks "
+                "differ from their median); only runs of the same block were compared",
+                {"blocks": proof.unsteady},
+            )
         )
     for setting in disturbed(proof):
-        words.append(
-            f"{setting.key} is not recommended: its runs are rejected for foreign load "
-            "more often than those of the reference, so its valid runs are a biased sample"
+        notes.append(
+            Note(
+                "setting.rejected_often",
+                f"{setting.key} is not recommended: its runs are rejected for foreign load "
+                "more often than those of the reference, so its valid runs are a biased sample",
+                {"setting": setting.to_json()},
+            )
         )
-    return words
+    return notes
 
 
 def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
@@ -219,34 +240,40 @@ def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["rejected"], row["setting"]))
 
 
-def _failures(trials: list[Trial]) -> list[str]:
+def _failures(trials: list[Trial]) -> list[Note]:
     failed = [t for t in trials if t.state == "failed"]
     if not failed:
         return []
     reason, count = Counter(t.reason for t in failed).most_common(1)[0]
-    return [f"{len(failed)} settings failed; most frequent reason ({count}): {reason}"]
+    words = f"{len(failed)} settings failed; most frequent reason ({count}): {reason}"
+    data = {"settings": len(failed), "reason": reason, "count": count}
+    return [Note("settings.failed", words, data)]
 
 
-def _rejections(history: RunHistory) -> list[str]:
+def _rejections(history: RunHistory) -> list[Note]:
     if not history.rejected:
         return []
     share = history.rejected / len(history.entries)
     if share < REJECTED_SHARE:
         return []
-    return [f"{share * 100:.0f} % of all runs were rejected because other processes were busy"]
+    words = f"{share * 100:.0f} % of all runs were rejected because other processes were busy"
+    data = {"rejected": history.rejected, "runs": len(history.entries)}
+    return [Note("runs.rejected", words, data)]
 
 
-def _inactive(trials: list[Trial]) -> list[str]:
+def _inactive(trials: list[Trial]) -> list[Note]:
     unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
-    words = []
+    notes = []
     if unused:
-        words.append(f"not used by this program or its transport, so not tuned: {_grouped(unused)}")
-    if idle - unused:
-        words.append(
+        words = f"not used by this program or its transport, so not tuned: {_grouped(unused)}"
+        notes.append(Note("parameters.unused", words, {"parameters": sorted(unused)}))
+    if names := sorted(idle - unused):
+        words = (
             "had no effect, so not tried again with the same placement, resources and "
-            "components: " + ", ".join(sorted(idle - unused))
+            f"components: {', '.join(names)}"
         )
-    return words
+        notes.append(Note("parameters.no_effect", words, {"parameters": names}))
+    return notes
 
 
 def _grouped(names: set[str]) -> str:

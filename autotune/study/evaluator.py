@@ -17,11 +17,12 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from autotune.errors import WorkError
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import FIRST, MPI
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
-from autotune.study.events import Note, RunEnded, RunStarted, Waiting, Watcher, silent
+from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
@@ -32,7 +33,7 @@ from autotune.study.run_history import (
     RunHistory,
     entry_of,
 )
-from autotune.study.study_key import several_words, too_long_words
+from autotune.study.study_key import several_note, too_long_note
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import failure_words, judge_objective
 from autotune.targets.target import Target
@@ -194,7 +195,11 @@ class MachineEvaluator:
             entry = self._launch(launched, setting, phase, trial, block, position, warms_up=True)
             if entry.phase == phase:
                 return entry
-            self.watch(Note("The program compiled code, which is kept; its run is repeated."))
+            self.watch(
+                Note(
+                    "run.compiled", "The program compiled code, which is kept; its run is repeated."
+                )
+            )
             whole = self._spec(setting)
             launched = self._within_budget(whole) if entry.censored else spec
         return self._launch(spec, setting, phase, trial, block, position)
@@ -279,8 +284,8 @@ class MachineEvaluator:
         record, calls = run_counted(self.runner, dataclasses.replace(spec, watch_windows=True))
         if calls:
             record.extra = {**record.extra, CALLS: calls}
-            if words := untuned_calls(self.space, calls):
-                self.watch(Note(words))
+            if note := untuned_calls(self.space, calls):
+                self.watch(note)
         return record
 
     def _tell_of_figure(self, record: RunRecord) -> None:
@@ -294,11 +299,11 @@ class MachineEvaluator:
         several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
         if several and not self._told_of_several:
             self._told_of_several = True
-            self.watch(Note(several_words(record.metric_count or 0)))
-        too_long = too_long_words(record, self.target.app.metric_choice)
+            self.watch(several_note(record.metric_count or 0))
+        too_long = too_long_note(record, self.target.app.metric_choice)
         if too_long and not self._told_of_length:
             self._told_of_length = True
-            self.watch(Note(too_long))
+            self.watch(too_long)
 
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting until the machine is quiet"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.run_history import HistoryEntry
 
@@ -66,13 +67,6 @@ class PhaseStarted:
 @dataclass(frozen=True)
 class Waiting:
     """The machine is busy: the study pauses until it is quiet, or gives up."""
-
-    words: str
-
-
-@dataclass(frozen=True)
-class Note:
-    """A message that is given once."""
 
     words: str
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from autotune.notes import Note
 from autotune.space import Setting, Space, Value
 from autotune.space.parameter import needed_call
 from autotune.study.run_history import WARMUP, RunHistory
@@ -132,11 +133,13 @@ def _is_unused(name: str, called: set[str], kind: type[Adapter] | None) -> bool:
     return bool(served) and not any(o.startswith(c) for o in served for c in called)
 
 
-def untuned_calls(space: Space, calls: Mapping[str, int]) -> str:
-    """What to do about one-sided calls of which the space has no parameter; "" if all is well."""
+def untuned_calls(space: Space, calls: Mapping[str, int]) -> Note | None:
+    """What to do about one-sided calls of which the space has no parameter; None if all is well."""
     if not calls.get("rma") or any(needed_call(parameter.name) == "rma" for parameter in space):
-        return ""
-    return (
+        return None
+    return Note(
+        "space.one_sided_calls",
         "the program makes one-sided calls (MPI_Put and the like), of which this space has no "
-        "parameter; with Open MPI, --space openmpi+openmpi-rma has"
+        "parameter; with Open MPI, --space openmpi+openmpi-rma has",
+        {"calls": dict(calls)},
     )

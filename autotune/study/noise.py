@@ -63,7 +63,7 @@ class NoiseReport:
             "resolution_s": self.resolution,
             "run_wall_s": self.run_wall_s,
             "resolvable": [vars(row) for row in self.rows],
-            "warnings": list(self.seconds.warnings),
+            "warnings": [note.to_json() for note in self.seconds.warnings],
         }
 
 

@@ -137,7 +137,7 @@ class Result:
     finalists: list[Finalist] = field(default_factory=list)
     contradictions: list[Note] = field(default_factory=list)
     """The objections to settings that won their proof (:mod:`autotune.study.objections`)."""
-    warnings: list[str] = field(default_factory=list)
+    warnings: list[Note] = field(default_factory=list)
     inherited: dict[str, str] = field(default_factory=dict)
     params_file: str | None = None
     mpirun: str = ""
@@ -194,7 +194,7 @@ class Result:
             "fidelity": self.fidelity,
             "finalists": [f.to_json() for f in self.finalists],
             "contradictions": [note.to_json() for note in self.contradictions],
-            "warnings": self.warnings,
+            "warnings": [note.to_json() for note in self.warnings],
             "inherited": self.inherited,
             "params_file": self.params_file,
             "mpirun": self.mpirun,
@@ -252,6 +252,7 @@ class Result:
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])
         plain["contradictions"] = [Note.from_json(row) for row in data["contradictions"]]
+        plain["warnings"] = [Note.from_json(row) for row in data["warnings"]]
         plain["gain_ci"] = _ends(data.get("gain_ci95"))
         plain["finalists"] = [
             Finalist(

@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.errors import WorkError
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats.screening import (
     DEFAULTS,
@@ -34,7 +35,7 @@ from autotune.store.model import PRUNED
 from autotune.strategies import SCATTER
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.evaluator import Defaults, Evaluator
-from autotune.study.events import Note, Watcher, silent
+from autotune.study.events import Watcher, silent
 from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.study.screening_summary import OFF, why_off
 from autotune.study.trial_store import CHEAP, Trial, TrialStore
@@ -111,8 +112,10 @@ class Screening:
         self.trial_store.store_document(OFF, off)
         self.watch(
             Note(
+                "screening.off",
                 f"Cheap runs ({self.form}) are not like full runs: {why_off(off)}. Screening "
-                "ends; settings that it kept from full runs get them."
+                "ends; settings that it kept from full runs get them.",
+                off,
             )
         )
         return True

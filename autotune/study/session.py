@@ -14,13 +14,13 @@ from autotune.space import Space
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import MachineEvaluator, Side
-from autotune.study.events import Note, Waiting, Watcher, silent
+from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.other_library import OtherLibrary, sides_of
 from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key
 from autotune.study.trial_store import history_of
-from autotune.targets.layout import replaced_words
-from autotune.targets.target import Target, limit_words
+from autotune.targets.layout import replaced_note
+from autotune.targets.target import Target, limit_note
 from runner.cpus import cpu_list
 from runner.guard import wait_quiet
 from runner.lock import MachineLock
@@ -92,9 +92,9 @@ class Session:
     def _say_terms(self) -> None:
         """Say how long a run may take, if the command line does not; and whose threads count."""
         if self.target.timeout_s is None:
-            self.watch(Note(limit_words(self.target, self.budget_s)))
-        if replaced := replaced_words(self.space):
-            self.watch(Note(replaced))
+            self.watch(limit_note(self.target, self.budget_s))
+        if replaced := replaced_note(self.space):
+            self.watch(replaced)
 
     def __enter__(self) -> Session:
         self.began = time.monotonic()
@@ -111,8 +111,8 @@ class Session:
         except BaseException:
             self._lock.__exit__(None, None, None)
             raise
-        for words in self.target.shared_notes(self._lock):
-            self.watch(Note(words))
+        for note in self.target.shared_notes(self._lock):
+            self.watch(note)
         self.evaluator = self.evaluator_of(self.study, self.target)
         self.evaluator.waiting_s = waited
         if self.shared:

@@ -6,10 +6,11 @@ The answer of a study under another MPI library is written in this one's words
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import PurePath
 
 from autotune.errors import UsageError
+from autotune.notes import Note, Say
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.meanings import translated
 from autotune.store import Store, StudySummary
@@ -25,7 +26,7 @@ _LOOKED_AT = 200
 
 
 def start_settings(
-    texts: Sequence[str], space: Space, target: Target, store: Store, say: Callable[[str], None]
+    texts: Sequence[str], space: Space, target: Target, store: Store, say: Say
 ) -> list[Setting]:
     """The settings that these texts stand for, in the words of the space, each once.
 
@@ -45,9 +46,7 @@ def start_settings(
     return list(dict.fromkeys(found))
 
 
-def _of_study(
-    text: str, space: Space, target: Target, store: Store, say: Callable[[str], None]
-) -> Setting:
+def _of_study(text: str, space: Space, target: Target, store: Store, say: Say) -> Setting:
     study = store.find_study(text.removeprefix(STUDY))
     source, own = study.key.mpi.family, target.library.family
     if source == own:
@@ -64,7 +63,8 @@ def _of_study(
     said = f"start from study {study.hash[:12]} ({source}): {short_setting(made.setting.to_json())}"
     if made.left_out:
         said += f"; without a counterpart in {family(own).title}: {', '.join(made.left_out)}"
-    say(said)
+    data = {"study": study.hash, "setting": made.setting.to_json(), "left_out": [*made.left_out]}
+    say(Note("start.study", said, data))
     return made.setting
 
 
@@ -91,12 +91,14 @@ def _shape(words: Sequence[str]) -> tuple[str, ...]:
     return (PurePath(words[0]).stem, *words[1:])
 
 
-def start_hint(target: Target, store: Store) -> str | None:
-    """A sentence about :func:`proven_elsewhere`; None if there is no such study."""
+def start_hint(target: Target, store: Store) -> Note | None:
+    """A note on :func:`proven_elsewhere`; None if there is no such study."""
     study = proven_elsewhere(target, store)
     if study is None:
         return None
-    return (
+    return Note(
+        "start.proven_elsewhere",
         f"study {study.hash[:12]} proved a setting of this program under {study.mpi}: "
-        f"--start {STUDY}{study.hash[:12]} tries what it means here first"
+        f"--start {STUDY}{study.hash[:12]} tries what it means here first",
+        {"study": study.hash, "mpi": study.mpi},
     )

@@ -26,9 +26,10 @@ from importlib import resources
 from typing import Any
 
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
-from autotune.study.events import Note, Watcher, silent
+from autotune.study.events import Watcher, silent
 from autotune.study.result import MOVED, follow_moved_study
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import (
@@ -195,14 +196,16 @@ def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = sile
         return key
     changed = _changed(target)
     if not changed:
-        watch(Note(CONTINUED))
+        watch(Note("study.former_continued", CONTINUED, {"study": former.hash}))
         return former
     names = ", ".join(changed[:_LISTED])
     more = f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
     watch(
         Note(
+            "study.former_changed",
             f"study {former.hash[:12]} of the same command is not continued: it does not "
-            f"identify {names}{more}, which may have changed since"
+            f"identify {names}{more}, which may have changed since",
+            {"study": former.hash, "changed": changed},
         )
     )
     return key
@@ -249,32 +252,37 @@ def metric_as_begun(
         return target
     watch(
         Note(
+            "metric.as_begun",
             "this study was begun when the last match of --metric counted, and continues "
-            "so; --metric-choice max begins another study"
+            "so; --metric-choice max begins another study",
         )
     )
     return before
 
 
-def several_words(count: int) -> str:
+def several_note(count: int) -> Note:
     """The message for a run with several figures (``count`` of them) if nobody chose one."""
-    return (
+    return Note(
+        "metric.several",
         f"--metric matched {count} times in one run (every rank or every step prints "
         "it); the largest value counts; --metric-choice last, first, sum or mean "
-        "selects another"
+        "selects another",
+        {"matches": count},
     )
 
 
-def too_long_words(record: RunRecord, choice: MetricChoice | None) -> str:
-    """The message for a figure longer than its run, which is no time in seconds; "" for others.
+def too_long_note(record: RunRecord, choice: MetricChoice | None) -> Note | None:
+    """The message for a figure longer than its run, which is no time in seconds; None for others.
 
     Such a figure may be a sum over ranks.
     """
     figure, wall = record.metric_s, record.wall_s
     if figure is None or choice == "sum" or figure <= 1.5 * wall:
-        return ""
-    return (
+        return None
+    return Note(
+        "metric.no_seconds",
         f"--metric found {figure:g} in a run of {seconds(wall)}. It is read as "
         "seconds, and smaller is better. If it is in ms or us, gains are right and "
-        "times are not; a rate (Gflop/s) cannot be used"
+        "times are not; a rate (Gflop/s) cannot be used",
+        {"figure": figure, "wall_s": wall},
     )

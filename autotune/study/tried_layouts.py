@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.study.run_history import DEFAULT_KEY, RunHistory
 from autotune.targets.layout import Layout
@@ -51,7 +52,7 @@ class TriedLayout:
         }
 
 
-def unseen_threads(history: RunHistory) -> list[str]:
+def unseen_threads(history: RunHistory) -> list[Note]:
     """The warning that no run with several threads was seen to have them; empty if one was."""
     found = [entry.record.read_back.get("threads") for entry in history.entries]
     states = {back.state for back in found if back is not None}
@@ -61,7 +62,7 @@ def unseen_threads(history: RunHistory) -> list[str]:
         "no OpenMP run-time reported its threads in any run: without OpenMP the program leaves the "
         "cores of a layout with threads idle"
     )
-    return [words]
+    return [Note("threads.not_seen", words)]
 
 
 def require_layouts(space: Space) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autotune.errors import UsageError
+from autotune.notes import Note
 from runner.mpi.abi import LOADER_PATH, Needed, needed_library
 from runner.mpi.discover import adapter, launcher_of, linked_with
 from runner.mpi.library import Library
@@ -21,7 +22,7 @@ HOW = (
 )
 
 
-def linked_words(program: Sequence[str], library: Library) -> str | None:
+def linked_note(program: Sequence[str], library: Library) -> Note | None:
     """The warning if the program was linked with another MPI than ``library``; else None.
 
     The launcher may put its own library first, so only the run shows whether this works.
@@ -35,7 +36,13 @@ def linked_words(program: Sequence[str], library: Library) -> str | None:
         f"({library.bin})"
     )
     own = launcher_of(linked.family, linked.version)
-    return said if own is None else f"{said}; --mpi {own} selects the library it is linked with"
+    if own is not None:
+        said += f"; --mpi {own} selects the library it is linked with"
+    data = {
+        "linked": {"name": linked.family, "version": linked.version},
+        "started_by": {"name": library.family, "version": library.version},
+    }
+    return Note("program.other_library", said, data)
 
 
 def foreign_build(program: Sequence[str], library: Library) -> str | None:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.targets.launcher_line import typed
 from autotune.wording import count
 from runner.cpus import available_cpus, core_sets, count_cores, cpu_list, with_siblings
@@ -72,8 +73,8 @@ def split_words(jobs: Sequence[MpiJob]) -> str:
     return f"autotune cluster split {len(jobs) + 1} prints how each job gets cores of its own"
 
 
-def shared_notes(cpus: frozenset[int] | None, ranks: int, one_node: bool = True) -> list[str]:
-    """Sentences about the other jobs on the cores of ``cpus``, and what to do; none without jobs.
+def shared_notes(cpus: frozenset[int] | None, ranks: int, one_node: bool = True) -> list[Note]:
+    """Notes on the other jobs on the cores of ``cpus``, and what to do; none without jobs.
 
     ``ranks`` is the number of ranks that are to be measured. ``one_node``: they may be measured on
     some of the CPUs of this node.
@@ -82,28 +83,34 @@ def shared_notes(cpus: frozenset[int] | None, ranks: int, one_node: bool = True)
     if not jobs:
         return []
     others = "Another MPI job runs" if len(jobs) == 1 else f"{len(jobs)} other MPI jobs run"
-    first = (
+    first = Note(
+        "jobs.shared_cpus",
         f"{others} on CPUs that this measurement uses: {jobs_words(jobs)}.  They slow each other "
-        "down, and the guard rejects disturbed runs."
+        "down, and the guard rejects disturbed runs.",
+        {"pids": [job.pid for job in jobs]},
     )
     if not one_node:
         return [first]
     free = available_cpus() - with_siblings(frozenset().union(*(job.cpus or () for job in jobs)))
     if all(job.bound for job in jobs) and count_cores(free) >= ranks:
-        return [first, f"To measure on free cores:  {_measured_on(free)}"]
+        words = f"To measure on free cores:  {_measured_on(free)}"
+        return [first, Note("jobs.free_cores", words, {"cpus": cpu_list(free)})]
     return [first, *_divided_notes(jobs)]
 
 
-def _divided_notes(jobs: Sequence[MpiJob]) -> list[str]:
+def _divided_notes(jobs: Sequence[MpiJob]) -> list[Note]:
     try:
         own, *theirs = core_sets(len(jobs) + 1, available_cpus())
     except ValueError:
-        return ["There are fewer cores than jobs: let them run one after the other."]
+        words = "There are fewer cores than jobs: let them run one after the other."
+        return [Note("jobs.too_many", words, {"jobs": len(jobs) + 1})]
     lines = [
         f"  pid {job.pid}:  {_line(job.library, cpus, len(job.ranks))}"
         for job, cpus in zip(jobs, theirs, strict=True)
     ]
-    return ["To run at once, on cores of their own:", *lines, f"  here:  {_measured_on(own)}"]
+    lines = ["To run at once, on cores of their own:", *lines, f"  here:  {_measured_on(own)}"]
+    cpus = {"here": cpu_list(own), "jobs": [cpu_list(one) for one in theirs]}
+    return [Note("jobs.own_cores", "\n".join(lines), cpus)]
 
 
 def _measured_on(cpus: frozenset[int]) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import Setting, Space
 
 NUM_THREADS = "OMP_NUM_THREADS"
@@ -78,14 +79,16 @@ def thread_variables(space: Space | None, layout: Layout) -> dict[str, str]:
     return {NUM_THREADS: str(layout.threads)} if has_threads(space) else {}
 
 
-def replaced_words(space: Space | None, environment: Mapping[str, str] = os.environ) -> str:
-    """The sentence that tells of the environment's own number of threads; "" if there is none."""
+def replaced_note(space: Space | None, environment: Mapping[str, str] = os.environ) -> Note | None:
+    """The sentence that tells of the environment's own number of threads; None if there is none."""
     own = environment.get(NUM_THREADS)
     if own is None or not has_threads(space):
-        return ""
-    return (
+        return None
+    return Note(
+        "threads.replaced",
         f"{NUM_THREADS}={own} of your environment is not used: the space sets the number of "
-        "threads of every run, 1 in the default"
+        "threads of every run, 1 in the default",
+        {"variable": NUM_THREADS, "value": own},
     )
 
 

@@ -18,7 +18,8 @@ from autotune.config.app import (
 )
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
-from autotune.targets.build import linked_words
+from autotune.notes import Note, Say
+from autotune.targets.build import linked_note
 from autotune.targets.launcher_line import LauncherLine, chosen_mpi, parse_launcher_line
 from autotune.targets.target import Surroundings, Target
 from autotune.wording import parse_duration
@@ -26,8 +27,6 @@ from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.types import MetricChoice
 
-Say = Callable[[str], None]
-"""A function that takes one sentence for the user."""
 Apart = Callable[[Library], Surroundings]
 """A function that returns what keeps launches of a library from files that autotune published."""
 
@@ -63,7 +62,7 @@ class TargetRequest:
     def resolve(self, apart: Apart, say: Say) -> Target:
         """Look everything up; raises UsageError for the first mistake.
 
-        ``say`` gets a sentence on launch options of the cluster that the program's own line
+        ``say`` gets a note on launch options of the cluster that the program's own line
         overrules.
         """
         refuse_nested_launch()
@@ -89,12 +88,16 @@ class TargetRequest:
             clean_env=self.clean_env,
             surroundings=surroundings,
         )
-        if other := linked_words(target.program, library):
+        if other := linked_note(target.program, library):
             say(other)
         for name, (theirs, own) in target.overruled.items():
             say(
-                f"--mca {name} {own} of your command line is used; cluster {cluster.name} has "
-                f"--mca {name} {theirs}"
+                Note(
+                    "launcher.overruled",
+                    f"--mca {name} {own} of your command line is used; cluster {cluster.name} has "
+                    f"--mca {name} {theirs}",
+                    {"parameter": name, "used": own, "cluster": theirs},
+                )
             )
         return target
 

@@ -17,6 +17,7 @@ from autotune.config.app import (
 )
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
+from autotune.notes import Note, Say
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launcher_line import (
@@ -43,12 +44,13 @@ LONGEST_RUN_S = 3600.0
 """Seconds after which a run is ended if no limit was given."""
 
 
-def limit_words(target: Target, budget_s: float | None = None) -> str:
+def limit_note(target: Target, budget_s: float | None = None) -> Note:
     """How long one run may take if no limit was given, and how to change this."""
     limit_s, why = target.limit_s, "the default"
     if budget_s is not None and budget_s < limit_s:
         limit_s, why = budget_s, "the budget"
-    return f"time limit of one run: {seconds(limit_s)} ({why}); --timeout S sets another"
+    words = f"time limit of one run: {seconds(limit_s)} ({why}); --timeout S sets another"
+    return Note("run.limit", words, {"limit_s": limit_s, "of": why})
 
 
 @dataclass(frozen=True)
@@ -222,21 +224,21 @@ class Target:
         self,
         guard: bool = True,
         on_wait: Callable[[str], None] | None = None,
-        tell: Callable[[str], None] | None = None,
+        tell: Say | None = None,
     ) -> Iterator[Runner]:
         """A runner while this process holds the machine lock; ``on_wait(holder)`` before a wait.
 
-        ``tell`` gets sentences about other MPI jobs on the same CPUs.
+        ``tell`` gets notes on other MPI jobs on the same CPUs.
         """
         lock = MachineLock("exclusive", cpus=self.cluster.cpu_set, on_wait=on_wait)
         with lock, self.runner(guard) as runner:
             if tell is not None:
-                for words in self.shared_notes(lock):
-                    tell(words)
+                for note in self.shared_notes(lock):
+                    tell(note)
             yield runner
 
-    def shared_notes(self, lock: MachineLock) -> list[str]:
-        """Sentences about other MPI jobs on the same CPUs, for the process that took ``lock``.
+    def shared_notes(self, lock: MachineLock) -> list[Note]:
+        """Notes on other MPI jobs on the same CPUs, for the process that took ``lock``.
 
         A process below its holder says nothing: the holder has said it, or it is a test, whose
         neighbours do not matter.

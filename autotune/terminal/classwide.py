@@ -5,7 +5,7 @@ from __future__ import annotations
 from autotune.anova.classwide import Choice
 from autotune.anova.proof import ClasswideProof
 from autotune.anova.result import ClasswideResult, ProgramEvidence
-from autotune.terminal.render import console, table
+from autotune.terminal.render import console, note_line, table
 from autotune.wording import FEW, percent
 
 HEADLINES = {
@@ -64,8 +64,8 @@ def print_classwide(result: ClasswideResult, choice: Choice, proof: ClasswidePro
         out.print(f"held-out programs {gain}: {shown}", markup=False)
     for name, value in result.setting.items():
         out.print(f"  {name} = {value}", markup=False)
-    for warning in result.warnings:
-        out.print(f"note: {warning}", markup=False)
+    for note in result.warnings:
+        out.print(note_line(note.code, note.words), markup=False)
 
 
 def _count(number: float) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.library_switch import switch_words
 from autotune.study.result import Finalist, Result
 from autotune.study.screening_summary import screening_words
 from autotune.terminal.command_line import command_line, given, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
-from autotune.terminal.render import console, hanging, table
+from autotune.terminal.render import console, hanging, note_line, table
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,
@@ -64,8 +65,8 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
         out.print(names.within(words), markup=False)
     for note in result.contradictions:
         out.print(f"[{note.code}] {names.within(note.words)}", markup=False)
-    for warning in result.warnings:
-        out.print(f"note: {names.within(warning)}", markup=False)
+    for note in result.warnings:
+        out.print(note_line(note.code, names.within(note.words)), markup=False)
     if result.status == "recommended":
         _print_setting(result, bool(next_commands))
     elif result.best is not None and result.status != "interrupted":
@@ -148,8 +149,8 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     if data.get("next_step") is not None:
         _print_step(data["next_step"], command)
     _print_rejections(data["rejections"], names)
-    for warning in data["warnings"] if data["outcome"] != "failed" else ():
-        out.print(f"note: {names.within(warning)}", markup=False)
+    for note in map(Note.from_json, data["warnings"] if data["outcome"] != "failed" else ()):
+        out.print(note_line(note.code, names.within(note.words)), markup=False)
 
 
 def print_noise(data: Mapping[str, Any]) -> None:
@@ -173,8 +174,8 @@ def print_noise(data: Mapping[str, Any]) -> None:
     ]
     title = "smallest detectable gain of one setting (with 80 % probability)"
     out.print(table(title, [">gain", ">pairs", ">runs", ">time"], rows))
-    for warning in data["warnings"]:
-        out.print(f"note: {warning}", markup=False)
+    for note in map(Note.from_json, data["warnings"]):
+        out.print(note_line(note.code, note.words), markup=False)
 
 
 def _titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:

@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.terminal.render import console, table
+from autotune.terminal.render import console, note_line, table
 from autotune.wording import percent, share, short_setting, size_words
 
 if TYPE_CHECKING:
@@ -65,17 +65,20 @@ def print_prediction(found: Prediction) -> None:
     out.print(table("", ["nearest program", ">distance", "its best setting", ">gain"], rows))
     if named.far:
         out.print(
-            "warning: this program is far from all known ones: distance "
-            f"{named.distance:.2f}, but the model was validated up to "
-            f"{found.model.predictor.reach:.2f}; its predictions there are guesses",
+            note_line(
+                "model.far",
+                "this program is far from all known ones: distance "
+                f"{named.distance:.2f}, but the model was validated up to "
+                f"{found.model.predictor.reach:.2f}; its predictions there are guesses",
+            ),
             markup=False,
         )
     _print_notes(found)
 
 
 def _print_notes(found: Prediction) -> None:
-    if found.strange:
-        console().print(f"note: {'; '.join(found.strange)}", markup=False)
+    for note in found.strange:
+        console().print(note_line(note.code, note.words), markup=False)
 
 
 WORTH = 0.05

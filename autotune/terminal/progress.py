@@ -10,10 +10,10 @@ import statistics
 import time
 from collections.abc import Callable
 
+from autotune.notes import Note
 from autotune.study.events import (
     DefaultMeasured,
     Event,
-    Note,
     PhaseStarted,
     RunEnded,
     RunStarted,

@@ -49,6 +49,11 @@ def width() -> int | None:
     return None if sys.stdout.isatty() else WIDTH
 
 
+def note_line(code: str, words: str) -> str:
+    """A note or a warning with its code, as it is printed beside a result."""
+    return f"note [{code}]: {words}"
+
+
 def console() -> Console:
     """Standard output; without a terminal it has no colour, and 80 columns or those of COLUMNS."""
     return PlainConsole(width=width(), soft_wrap=False, highlight=False)

@@ -48,7 +48,7 @@ def dataset_page(site: Site, request: Request) -> View:
         ("kernel", card.machine.kernel),
         ("protocol", " ".join(card.protocol)),
         ("measure it again", card.regenerate),
-        ("guard", card.unguarded),
+        ("guard", card.unguarded.words if card.unguarded else ""),
     ]
     return View(
         "dataset.html",

@@ -110,7 +110,7 @@ def _importance(store: Store, study: StudyRecord) -> Section:
         result = importance(found.without(gone), 0, known.proven)
     except AutotuneError as problem:
         return Section(title, words=(f"{problem}.",))
-    notes = [note for note in (*result.notes, found.unguarded) if note]
+    notes = [note.words for note in (*result.notes, found.unguarded) if note]
     words = (
         "How much of the differences between settings each parameter explains; blue: certain. "
         f"A model of {result.rows} settings."

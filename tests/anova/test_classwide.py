@@ -67,7 +67,7 @@ def test_a_setting_that_slows_one_program_is_not_chosen() -> None:
 def test_one_program_alone_is_warned_of() -> None:
     alone = table(TRUTH).where(lambda place: place.app == "a")
     found = choose(alone, FactorOptions())
-    assert any("one program" in words for words in found.warnings)
+    assert any(note.code == "classwide.one_program" for note in found.warnings)
     assert all(row.held_out is None for row in found.rows)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
 from autotune.terminal.outcome import print_comparison, print_result
@@ -53,7 +54,10 @@ def result(status: str = "keep_default", recommended: Setting | None = None) -> 
         Finalist(SHORT, "better", 1.68, 1.03, 4.33, 12, ""),
         Finalist(LONG, "better", 1.60, 1.23, 3.18, 12, ""),
     ]
-    found.warnings = [f"{s.key}: the ratio scatters by 19% from block" for s in (LONG, SHORT)]
+    found.warnings = [
+        Note("blocks.scatter", f"{s.key}: the ratio scatters by 19% from block")
+        for s in (LONG, SHORT)
+    ]
     found.rejections = [{"setting": s.key, "runs": 9, "rejected": 2} for s in (LONG, SHORT)]
     found.best = {"setting": LONG.to_json(), "median_s": 0.1, "n": 3}
     return found
@@ -66,10 +70,10 @@ def test_a_long_setting_is_spelled_out_once(capsys: pytest.CaptureFixture[str]) 
     assert said.count("btl_sm_fbox_max=4") == 1
     assert {f"{name}={value}" for name, value in LONG.items()} <= set(said.split())
     words = " ".join(said.split())
-    assert "note: candidate 2: the ratio" in words
+    assert "note [blocks.scatter]: candidate 2: the ratio" in words
     assert "2 of 9 of candidate 2" in words
     assert "best seen (not proven): candidate 2" in words
-    assert "note: bind_to=numa, btl_sm_eager_limit=8192: the ratio" in words
+    assert "note [blocks.scatter]: bind_to=numa, btl_sm_eager_limit=8192: the ratio" in words
 
 
 def test_the_answer_is_not_spelled_out_above_itself(capsys: pytest.CaptureFixture[str]) -> None:

@@ -94,8 +94,8 @@ def test_a_place_without_any_network_interface_is_named(open_mpi: Library, work:
 
 def test_shared_cores_are_said_in_words() -> None:
     assert sharing_warnings(2, 2) == []
-    assert sharing_warnings(2, 1)[0].startswith("2 ranks take turns on 1 core: ")
-    assert sharing_warnings(8, 4)[0].startswith("8 ranks take turns on 4 cores: ")
+    assert sharing_warnings(2, 1)[0].data == {"ranks": 2, "cores": 1}
+    assert sharing_warnings(8, 4)[0].data == {"ranks": 8, "cores": 4}
 
 
 @pytest.mark.slow

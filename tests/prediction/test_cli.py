@@ -46,7 +46,7 @@ def test_a_prediction_with_what_speaks_for_it(cli: Cli, recorded: Recorded, open
     assert low < found["expected_gain"] < high
     assert 0.25 < found["expected_gain"] < 0.45
     assert [n["cell"] for n in found["neighbours"]] == ["app01", "app02", "app00"]
-    assert found["foreign"][0] == "the model was trained on another machine"
+    assert found["foreign"][0]["code"] == "model.other_machine"
     assert found["params_file"] is None
 
 
@@ -203,7 +203,7 @@ def test_features_of_another_mpi_are_said_in_one_line(
     data = json.loads(recorded.features.read_text())
     recorded.features.write_text(json.dumps(data | {"mpi": {"name": "mpich", "version": "4.2"}}))
     found = predicted(cli, recorded.features, "--model", recorded.model)
-    assert any("traced with mpich 4.2" in line for line in found["foreign"])
+    assert any(note["data"].get("traced") == "mpich 4.2" for note in found["foreign"])
 
 
 @pytest.mark.mpi

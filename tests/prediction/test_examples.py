@@ -38,7 +38,7 @@ def test_cells_without_features_are_left_out_and_named(tmp_path: Path) -> None:
     data = training_set([tmp_path / "toy"])
     assert len(data.examples) == 5
     assert len(data.notes) == len(SIZES) - 5
-    assert "toy/app05 is left out: no features/app05.json" in data.notes[0]
+    assert (data.notes[0].code, data.notes[0].data) == ("cell.no_features", {"cell": "toy/app05"})
 
 
 def test_too_few_programs_are_refused(tmp_path: Path) -> None:

@@ -143,7 +143,10 @@ def test_what_cron_does_not_find_is_said(
     assert main(words) == 0, capfd.readouterr().err
     said = capfd.readouterr().out
     assert "did you mean --cluster local?" in " ".join(said.split())
-    assert "note: configs/clusters/mine.toml is found from this directory only" in said
+    assert (
+        "note [publish.local_config]: configs/clusters/mine.toml is found from this directory only"
+        in said
+    )
     monkeypatch.chdir("/")
     assert main(["verify-published"]) == 1
     said = " ".join(capfd.readouterr().out.split())

@@ -46,14 +46,14 @@ def test_another_mpi_machine_or_cluster_is_a_doubt(store: Path, make_study: Make
     }
     for words, source in cases.items():
         (doubt,) = proposal(source, store).doubts
-        assert words in doubt
+        assert words in doubt.words
         with pytest.raises(UsageError, match="--force"):
             plan_files(proposal(source, store), [find("tune")], load_cluster("local"), NEW)
 
 
 def test_a_patch_release_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
     (doubt,) = proposal(make_study(version="5.0.3"), store).doubts
-    assert "measured with openmpi 5.0.3; this is openmpi 5.0.11" in doubt
+    assert doubt.data == {"measured": "openmpi 5.0.3", "here": "openmpi 5.0.11"}
 
 
 def test_nothing_proven_is_published_on_demand_alone(store: Path, make_study: MakeStudy) -> None:
@@ -64,7 +64,7 @@ def test_nothing_proven_is_published_on_demand_alone(store: Path, make_study: Ma
     found = proposal(source, store, insist=True)
     assert not found.evidence.proven
     assert found.evidence.gain is None
-    assert any("not proven" in doubt for doubt in found.doubts)
+    assert any(doubt.code == "setting.unproven" for doubt in found.doubts)
     with pytest.raises(UsageError, match="nothing was proven"):
         proposal(make_study(result=EMPTY, seed=3), store, insist=True)
 
@@ -75,7 +75,7 @@ def test_what_was_measured_without_the_guard_is_a_doubt(store: Path, make_study:
     assert (found.evidence.proven, found.evidence.guarded, found.evidence.gain) == (
         (False, False, None)
     )
-    assert found.doubts == ("it was measured without the guard, so it proves nothing",)
+    assert [doubt.code for doubt in found.doubts] == ["guard.off"]
     with pytest.raises(UsageError, match="--force"):
         plan_files(found, [find("tune")], load_cluster("local"), NEW)
     (one,) = plan_files(found, [find("tune")], load_cluster("local"), NEW, force=True)
@@ -96,14 +96,14 @@ def test_runs_that_the_guard_rejects_are_a_doubt(store: Path, make_study: MakeSt
             launched={"mca": {"btl_sm_eager_limit": "8192"}},
         )  # fmt: skip
     (doubt,) = proposal(source, store).doubts
-    assert "other programs used the machine in 1 of the 2 runs that count" in doubt
+    assert doubt.data == {"runs": 2, "loaded": 1}
 
 
 def test_a_class_measured_without_the_guard_is_a_doubt(store: Path) -> None:
     result = classwide(status="unguarded")
     RESULTS.save(result)
     found = proposal(f"classwide:{result.id}", store)
-    assert found.doubts == ("it was measured without the guard, so it proves nothing",)
+    assert [doubt.code for doubt in found.doubts] == ["guard.off"]
     assert (found.evidence.gain, found.evidence.check[0]["gain"]) == (None, None)
     with pytest.raises(UsageError, match="no proven class-wide result"):
         proposal(None, store)
@@ -214,7 +214,7 @@ def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: Ma
 def test_a_class_of_which_no_margin_was_shown_is_a_doubt(store: Path) -> None:
     result = classwide(margin=None)
     RESULTS.save(result)
-    assert "not proven" in proposal(f"classwide:{result.id}", store).doubts[0]
+    assert proposal(f"classwide:{result.id}", store).doubts[0].code == "setting.unproven"
     with pytest.raises(UsageError, match=rf"no proven class-wide .*newest, classwide:{result.id}"):
         proposal(None, store)
 

@@ -75,7 +75,9 @@ def test_a_study_of_the_same_program_is_offered(
     here = (str(program), "-n", "4")
     argv = ("/opt/a/flow.openmpi", "-n", "4")
     study = make_study(app=AppInfo("flow", "binary", "cd" * 32, argv, None, None, None))
-    assert f"--start {study}" in (start_hint(target(*here), opened) or "")
+    hint = start_hint(target(*here), opened)
+    assert hint is not None
+    assert f"--start {study}" in hint.words
     assert start_hint(target(*here[:2], "8"), opened) is None
     assert start_hint(target(*here, ranks=4), opened) is None
     other = replace(target(*here), library=replace(MPICH, family="openmpi", version="5.0.11"))

@@ -160,7 +160,7 @@ def test_candidate_that_always_hits_the_limit_ends_at_the_first_look() -> None:
 def test_coarse_metric_never_wins_at_any_look() -> None:
     decision = LookPlan().decide([0.15] * 40, [0.14] * 40)
     assert decision.outcome in ("futile", "undecided")
-    assert any("too coarse" in w for w in decision.comparison.warnings)
+    assert any(w.code == "metric.coarse" for w in decision.comparison.warnings)
 
 
 def test_fixed_plan_is_a_single_comparison_with_alpha_split() -> None:

@@ -62,7 +62,7 @@ def test_nothing_is_started_behind_the_budget(
     assert judge_status(answer, simulated.history) in (
         "recommended",
         "keep_default",
-            "contradicted",
+        "contradicted",
         "inconclusive",
         "too_noisy",
     )

@@ -45,7 +45,7 @@ def test_a_slow_spell_is_measured_again_and_nothing_else() -> None:
     assert seen.repeated == 3
     pairs = seen.blocks.pairs(FAST)
     assert pairs.reference == pytest.approx([1.0] * 12, rel=0.05)
-    assert any("measured a second time" in words for words in proof_warnings(seen))
+    assert any(note.code == "machine.drift" for note in proof_warnings(seen))
 
 
 def test_the_answer_is_the_same_when_it_is_asked_for_again() -> None:

@@ -12,7 +12,7 @@ from autotune.config.app import App, Input
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space, load_space
-from autotune.targets.layout import Layout, replaced_words, require_room
+from autotune.targets.layout import Layout, replaced_note, require_room
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from runner.mpi.library import Library
@@ -108,9 +108,11 @@ def test_mistakes_are_told() -> None:
 def test_the_users_own_number_of_threads_is_told_where_it_is_replaced() -> None:
     wanted = target(2)
     own = {"OMP_NUM_THREADS": "7"}
-    assert "OMP_NUM_THREADS=7" in replaced_words(space_of(wanted), own)
-    assert replaced_words(space_of(wanted, "openmpi"), own) == ""
-    assert replaced_words(space_of(wanted), {}) == ""
+    note = replaced_note(space_of(wanted), own)
+    assert note is not None
+    assert note.data == {"variable": "OMP_NUM_THREADS", "value": "7"}
+    assert replaced_note(space_of(wanted, "openmpi"), own) is None
+    assert replaced_note(space_of(wanted), {}) is None
 
 
 def test_the_space_is_joined_with_that_of_the_library() -> None:

@@ -202,7 +202,7 @@ def test_a_setting_whose_rejections_depend_on_it_is_not_recommended(space: Space
     assert disturbed(answer.proof) == [FAST]
     assert answer.chosen is None
     assert judge_status(answer, simulated.history) == "inconclusive"
-    assert any("not recommended" in words for words in proof_warnings(answer.proof))
+    assert any(note.code == "setting.rejected_often" for note in proof_warnings(answer.proof))
     rows = rejection_rows(simulated.history)
     assert [row["setting"] for row in rows] == [FAST.key]
     assert (
