@@ -68,7 +68,9 @@ class ArtifactStore(Generic[R]):
         try:
             write_atomically(path, json.dumps(result.to_json(), indent=2) + "\n", mode=0o600)
         except OSError as problem:
-            raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+            raise UsageError(
+                f"cannot write {path}: {problem.strerror}", code="file.unwritable"
+            ) from None
         return path
 
     def from_json(self, data: Any, origin: str) -> R:
@@ -81,7 +83,8 @@ class ArtifactStore(Generic[R]):
             raise UsageError(
                 f"{origin}: schema is {found!r}, expected {self.schema!r}: this is not a "
                 f"{self.what}, or one of another version of autotune; make it again with "
-                f"autotune {self.name}"
+                f"autotune {self.name}",
+                code="artifact.version",
             )
         try:
             result = self.parse({k: v for k, v in data.items() if k not in ("schema", "id")})
@@ -89,12 +92,14 @@ class ArtifactStore(Generic[R]):
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as problem:
             raise UsageError(
                 f"{origin}: damaged or incomplete ({problem}); make it again with autotune "
-                f"{self.name}"
+                f"{self.name}",
+                code="artifact.damaged",
             ) from None
         if data.get("id") != own:
             raise UsageError(
                 f"{origin}: its content does not match its id {data.get('id')!r}: it was "
-                f"edited or cut off; make it again with autotune {self.name}"
+                f"edited or cut off; make it again with autotune {self.name}",
+                code="artifact.edited",
             )
         return result
 
@@ -103,7 +108,9 @@ class ArtifactStore(Generic[R]):
         try:
             data = json.loads(read_text(path, _LARGEST))
         except (OSError, ValueError, RecursionError) as problem:
-            raise UsageError(f"cannot read the {self.what} {path}: {problem}") from None
+            raise UsageError(
+                f"cannot read the {self.what} {path}: {problem}", code="artifact.unreadable"
+            ) from None
         return self.from_json(data, str(path))
 
     def find(self, wanted: str, folder: Path | None = None) -> R:
@@ -115,14 +122,18 @@ class ArtifactStore(Generic[R]):
         if not _ID.fullmatch(wanted):
             raise UsageError(
                 f"{self.name}:{wanted} is not an id of a {self.what}; expected the first 4 to "
-                f"12 digits of an id that autotune {self.name} printed (stored in {place})"
+                f"12 digits of an id that autotune {self.name} printed (stored in {place})",
+                code="artifact.id_syntax",
             )
         there = sorted(place.glob("*.json"))
         fitting = [path for path in there if path.stem.startswith(wanted)]
         if len(fitting) != 1:
             words = "no id begins so" if not fitting else f"{len(fitting)} ids begin so"
             have = ", ".join(path.stem for path in there[-8:]) or "none yet"
-            raise UsageError(f"{self.name}:{wanted}: {words} in {place}; known ids: {have}")
+            raise UsageError(
+                f"{self.name}:{wanted}: {words} in {place}; known ids: {have}",
+                code="artifact.unknown",
+            )
         return self.read(fitting[0])
 
     def latest(

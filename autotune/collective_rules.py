@@ -62,7 +62,8 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
             raise UsageError(
                 f"the setting has {', '.join(sorted(words))} but not "
                 f"coll_tuned_{collective}_algorithm; a rules file cannot express that; use "
-                "another --format"
+                "another --format",
+                code="rules.invalid",
             )
         fanout = words.get("tree_fanout", words.get("chain_fanout", "0"))
         segment = words.get("segmentsize", "0")
@@ -81,14 +82,20 @@ def check_rules(rules: tuple[Rule, ...], library: Library | None = None) -> None
     for rule in rules:
         where = f"the rule for {rule.collective} from {rule.comm_size} ranks, {rule.message} bytes"
         if rule.collective not in IDS:
-            raise UsageError(f"{where}: unknown collective; expected one of {', '.join(IDS)}")
+            raise UsageError(
+                f"{where}: unknown collective; expected one of {', '.join(IDS)}",
+                code="rules.unknown",
+            )
         numbers = (rule.comm_size, rule.message, rule.fanout, rule.segment)
         if min(numbers) < 0 or max(numbers) > MOST or rule.comm_size < 1:
             raise UsageError(
-                f"{where}: sizes must be whole numbers from 0 (ranks from 1) to {MOST}"
+                f"{where}: sizes must be whole numbers from 0 (ranks from 1) to {MOST}",
+                code="rules.invalid",
             )
         if not re.fullmatch(r"[0-9]{1,3}", rule.algorithm):
-            raise UsageError(f"{where}: the algorithm {rule.algorithm!r} is not a number")
+            raise UsageError(
+                f"{where}: the algorithm {rule.algorithm!r} is not a number", code="rules.syntax"
+            )
         if library is not None:
             _check_algorithm(rule, library, where)
 
@@ -97,7 +104,10 @@ def _check_algorithm(rule: Rule, library: Library, where: str) -> None:
     info = library.params.get(f"coll_tuned_{rule.collective}_algorithm")
     if info is not None and info.enum and int(rule.algorithm) not in info.enum:
         known = ", ".join(f"{n} {w}" for n, w in sorted(info.enum.items()))
-        raise UsageError(f"{where}: this library has no algorithm {rule.algorithm}; it has {known}")
+        raise UsageError(
+            f"{where}: this library has no algorithm {rule.algorithm}; it has {known}",
+            code="rules.unknown",
+        )
 
 
 def grouped(rules: tuple[Rule, ...]) -> dict[str, dict[int, list[Rule]]]:

@@ -15,7 +15,9 @@ def write_text(path: Path, text: str) -> None:
         with atomic_file(path) as part:
             part.write_text(text, encoding="utf-8")
     except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+        raise UsageError(
+            f"cannot write {path}: {problem.strerror}", code="file.unwritable"
+        ) from None
 
 
 def check_writable(path: Path) -> None:
@@ -23,5 +25,6 @@ def check_writable(path: Path) -> None:
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
         raise UsageError(
             f"cannot write {path}: its directory does not exist or may not be written; "
-            "name another file"
+            "name another file",
+            code="file.unwritable",
         )

@@ -29,7 +29,10 @@ def is_plain(name: object) -> bool:
 def plain_name(name: str, what: str) -> str:
     """The name itself; raises UsageError, which begins with ``what``, if the name is not plain."""
     if not is_plain(name):
-        raise UsageError(f"{what}: {name[:_SHOWN]!r} cannot name a file; expected {EXPECTED}")
+        raise UsageError(
+            f"{what}: {name[:_SHOWN]!r} cannot name a file; expected {EXPECTED}",
+            code="name.invalid",
+        )
     return name
 
 
@@ -39,7 +42,10 @@ def config_name(name: str, what: str) -> str:
     Raises UsageError, which begins with ``what``, if the name cannot be that of a configuration.
     """
     if not is_config_name(name) or "+" in name:
-        raise UsageError(f"{what}: {name[:_SHOWN]!r} cannot name a TOML file; expected {EXPECTED}")
+        raise UsageError(
+            f"{what}: {name[:_SHOWN]!r} cannot name a TOML file; expected {EXPECTED}",
+            code="name.invalid",
+        )
     return name
 
 

@@ -210,6 +210,7 @@ def parse_duration(text: str, where: str = "") -> float:
     if rest or not 0 < total < math.inf:
         raise UsageError(
             f"{where}{text!r} is not a time; expected a number and s, m or h, such as 90s, "
-            "10m or 1h30m"
+            "10m or 1h30m",
+            code="time.syntax",
         )
     return total

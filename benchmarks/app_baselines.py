@@ -128,13 +128,17 @@ class Pair:
         key = "checksum" if program == "C" else self.case.checksum
         found = record.extra.get(key)
         if not isinstance(found, (int, float)):
-            raise WorkError(f"{self.name}: the line of the {program} program has no {key}")
+            raise WorkError(
+                f"{self.name}: the line of the {program} program has no {key}",
+                code="benchmark.fails",
+            )
         if first is not None and not math.isclose(
             found, first, rel_tol=self.case.tolerance, abs_tol=0.0
         ):
             raise WorkError(
                 f"{self.name}: the checksum of the {program} program is {found!r}, expected "
-                f"{first!r} within {self.case.tolerance:g}: they do not the same work"
+                f"{first!r} within {self.case.tolerance:g}: they do not the same work",
+                code="benchmark.fails",
             )
         return float(found)
 
@@ -182,7 +186,10 @@ def chosen(words: Sequence[str]) -> list[tuple[str, str]]:
     for word in words:
         app, _, name = word.partition(":")
         if app not in CASES:
-            raise UsageError(f"--apps {word}: there is no {app}; expected {', '.join(CASES)}")
+            raise UsageError(
+                f"--apps {word}: there is no {app}; expected {', '.join(CASES)}",
+                code="benchmark.fails",
+            )
         found += [(app, one) for one in ([name] if name else CASES[app].inputs)]
     return found
 
@@ -190,7 +197,7 @@ def chosen(words: Sequence[str]) -> list[tuple[str, str]]:
 def measured(given: argparse.Namespace) -> list[dict[str, Any]]:
     """The lines of the table. Raises UsageError, WorkError, NoCompiler."""
     if given.blocks < 1:
-        raise UsageError(f"--blocks {given.blocks}: expected 1 or more")
+        raise UsageError(f"--blocks {given.blocks}: expected 1 or more", code="benchmark.fails")
     targets = [
         (app, name, find_target(TargetRequest(None, app, name, given.ranks, "local", given.mpi)))
         for app, name in chosen(given.apps)

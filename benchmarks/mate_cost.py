@@ -193,7 +193,7 @@ def summary(name: str, samples: list[float]) -> dict[str, Any]:
 def run(given: argparse.Namespace) -> None:
     """Measure all rounds, print the table and write the figures."""
     if given.repeats < 1:
-        raise UsageError(f"--repeats {given.repeats}: expected 1 or more")
+        raise UsageError(f"--repeats {given.repeats}: expected 1 or more", code="benchmark.fails")
     library = find_library(given.mpi)
     with contextlib.ExitStack() as stack:
         if not given.quick:

@@ -110,7 +110,8 @@ class Bench:
             if values != self._values(*case):
                 raise WorkError(
                     f"{program.name}: wrong values after {case[1]} tasks of {case[0]} steps: "
-                    f"{values}; expected {self._values(*case)}"
+                    f"{values}; expected {self._values(*case)}",
+                    code="benchmark.fails",
                 )
         walls: list[float] = line["wall_s"]
         return walls
@@ -136,7 +137,10 @@ def step_us(seconds: float) -> float:
         value = chain(0.3, REFERENCE_STEPS)
         found.append(time.perf_counter() - begin)
         if not 0 < value < 1:
-            raise WorkError(f"the chain ended at {value}; expected a number between 0 and 1")
+            raise WorkError(
+                f"the chain ended at {value}; expected a number between 0 and 1",
+                code="benchmark.fails",
+            )
     return min(found) / REFERENCE_STEPS * 1e6
 
 
@@ -251,7 +255,10 @@ def chosen(every: list[Program], text: str | None) -> list[Program]:
     found = [p for p in every if text is None or text in p.name]
     if not found:
         names = "\n".join(p.name for p in every)
-        raise UsageError(f"--only {text}: no program has that in its row; expected one of\n{names}")
+        raise UsageError(
+            f"--only {text}: no program has that in its row; expected one of\n{names}",
+            code="benchmark.fails",
+        )
     return found
 
 
@@ -270,14 +277,15 @@ def require_charm4py(interpreter: str | None) -> None:
         raise UsageError(
             f"--charm4py {interpreter}: it cannot import charm4py ({said}); expected a Python that "
             "has it, such as PLACE/bin/python after python -m venv PLACE and PLACE/bin/pip install "
-            "charm4py"
+            "charm4py",
+            code="benchmark.fails",
         )
 
 
 def run(given: argparse.Namespace) -> None:
     """Measure, print the tables and write the figures."""
     if given.rounds < 1:
-        raise UsageError(f"--rounds {given.rounds}: expected 1 or more")
+        raise UsageError(f"--rounds {given.rounds}: expected 1 or more", code="benchmark.fails")
     library = find_library(given.mpi)
     require_charm4py(given.charm4py)
     with contextlib.ExitStack() as stack:

@@ -56,7 +56,10 @@ def compiled_for(
     if wrapper is not None:
         return _compile([wrapper, *flags], source, program, *more)
     if not (header / "mpi.h").is_file():
-        raise NoCompiler(f"{library.family} {library.version} has neither mpicc nor mpi.h")
+        raise NoCompiler(
+            f"{library.family} {library.version} has neither mpicc nor mpi.h",
+            code="compiler.refuses",
+        )
     linked = [f"-I{header}", f"-L{libraries}", f"-Wl,-rpath,{libraries}"]
     return _compile([_cc(), *flags, *linked], source, program, *more, "-lmpi")
 
@@ -69,18 +72,21 @@ def compiled_library(source: Path, place: Path) -> Path:
 def _cc() -> str:
     found = shutil.which("cc") or shutil.which("gcc")
     if found is None:
-        raise NoCompiler("no compiler")
+        raise NoCompiler("no compiler", code="compiler.refuses")
     return found
 
 
 def _compile(words: list[str], source: Path, result: Path, *more: str) -> Path:
     if shutil.which("cc") is None and shutil.which("gcc") is None:
-        raise NoCompiler("no compiler")
+        raise NoCompiler("no compiler", code="compiler.refuses")
     line = [*words, "-o", str(result), str(source), *more]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise NoCompiler(f"{words[0]} cannot compile {source.name}: {said[-1] if said else ''}")
+        raise NoCompiler(
+            f"{words[0]} cannot compile {source.name}: {said[-1] if said else ''}",
+            code="compiler.refuses",
+        )
     return result
 
 
@@ -148,7 +154,10 @@ class Programs:
         if result.exit_code or result.json_line is None:
             said = "\n".join(result.stderr.strip().splitlines()[-5:])
             ended = "ran too long" if result.timed_out else f"exit code {result.exit_code}"
-            raise WorkError(f"{' '.join(line)}: {ended}; expected a line of figures\n{said}")
+            raise WorkError(
+                f"{' '.join(line)}: {ended}; expected a line of figures\n{said}",
+                code="benchmark.fails",
+            )
         return result.json_line, result.wall_s
 
 

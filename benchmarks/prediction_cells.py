@@ -92,7 +92,10 @@ def chosen_settings(
     model = ComposedModel(ProgramEffects.shipped())
     found = model.composition(features, calibration)
     if found is None:
-        raise AutotuneError(f"calibrate:{calibration.id} has no table for {features.nodes} nodes")
+        raise AutotuneError(
+            f"calibrate:{calibration.id} has no table for {features.nodes} nodes",
+            code="benchmark.fails",
+        )
     space = target.space(None)
 
     settings = model.candidates(found, calibration, space.is_canonical)
@@ -158,7 +161,9 @@ def add_partners(path: Path, cell: Cell, given: argparse.Namespace) -> bool:
         return False
     features, _ = traced_features(cell.target(given.testbed, given.mpi), tell=lambda words: None)
     if features.partners is None or features.nodes != found["features"]["nodes"]:
-        raise AutotuneError("the ranks are elsewhere than when the cell was measured")
+        raise AutotuneError(
+            "the ranks are elsewhere than when the cell was measured", code="benchmark.fails"
+        )
     found["features"]["partners"] = features.partners.to_json()
     write_text(path, json.dumps(found) + "\n")
     return True

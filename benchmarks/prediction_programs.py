@@ -53,7 +53,9 @@ def cells(given: argparse.Namespace) -> list[Cell]:
         found = reporting_cells(find_library(given.mpi))
     chosen = [c for c in found if c.place in given.places and given.only in c.name]
     if not chosen:
-        raise UsageError(f"--only {given.only}: no program has this in its name")
+        raise UsageError(
+            f"--only {given.only}: no program has this in its name", code="benchmark.fails"
+        )
     return chosen
 
 

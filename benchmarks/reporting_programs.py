@@ -114,9 +114,12 @@ def build(program: Reporting, library: Library, folder: Path) -> Path:
         return built if built.exists() else compiled_for(library, source, folder, FASTEST, ["-lm"])
     found = shutil.which("hpcc")
     if found is None:
-        raise NoCompiler("HPCC is not installed: apt-get install hpcc")
+        raise NoCompiler("HPCC is not installed: apt-get install hpcc", code="compiler.refuses")
     if library.family != "openmpi":
-        raise NoCompiler(f"Debian's HPCC is built for Open MPI, not for {library.family}")
+        raise NoCompiler(
+            f"Debian's HPCC is built for Open MPI, not for {library.family}",
+            code="compiler.refuses",
+        )
     return Path(found)
 
 

@@ -228,7 +228,7 @@ def checked(line: dict[str, Any]) -> dict[str, Any]:
     """A program's figures; raises :class:`WorkError` if its solution is wrong."""
     residual = line["residual"]
     if residual is None or not residual < EXACT:
-        raise WorkError(f"the residual is {residual}")
+        raise WorkError(f"the residual is {residual}", code="benchmark.fails")
     if "operations" not in line:
         line["operations"] = 1e9 * line["gflops"] * line["seconds"]
     return line
@@ -262,7 +262,7 @@ def tuned(space: Space, run: Run, tries: int, seed: int) -> Result:
     kept = [setting for setting in ordered() if setting in best]
     if not kept:
         why = next(iter(found.left_out.values()))
-        raise WorkError(f"none of {len(settings)} settings works: {why}")
+        raise WorkError(f"none of {len(settings)} settings works: {why}", code="benchmark.fails")
     found.tried, found.tuned = len(settings), kept[0]
     return found
 
@@ -350,7 +350,9 @@ def run(given: argparse.Namespace) -> None:
     """Measure all matrices at all places, print the tables and write the figures."""
     for name in ("tries", "blocks", "ranks"):
         if getattr(given, name) < 1:
-            raise UsageError(f"--{name} {getattr(given, name)}: expected 1 or more")
+            raise UsageError(
+                f"--{name} {getattr(given, name)}: expected 1 or more", code="benchmark.fails"
+            )
     if given.quick:
         given.tries, given.blocks = min(given.tries, 2), min(given.blocks, 2)
     # For both: SuperLU_DIST has threads of OpenMP, and so may its BLAS.

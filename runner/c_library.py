@@ -36,7 +36,8 @@ def make_folder(place: Path) -> Path:
     except OSError as error:
         raise RunnerError(
             f"cannot write {place}: {error.strerror}; expected a directory that every node "
-            "can write (XDG_CACHE_HOME sets another)"
+            "can write (XDG_CACHE_HOME sets another)",
+            code="compiler.unwritable",
         ) from None
     return place
 
@@ -73,7 +74,9 @@ def compiled(place: Path, compiler: Sequence[str], sources: Mapping[str, str]) -
             _compile(compiler, sources, Path(work))
             (Path(work) / "library").replace(place)
     except OSError as error:
-        raise RunnerError(f"{place} cannot be stored: {error.strerror}") from None
+        raise RunnerError(
+            f"{place} cannot be stored: {error.strerror}", code="compiler.unwritable"
+        ) from None
     return place
 
 
@@ -92,14 +95,20 @@ def _compile(compiler: Sequence[str], sources: Mapping[str, str], work: Path) ->
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise NoCompiler(f"{compiler[0]} did not finish within {TIMEOUT_S} s") from None
+        raise NoCompiler(
+            f"{compiler[0]} did not finish within {TIMEOUT_S} s", code="compiler.no_answer"
+        ) from None
     except OSError as error:
-        raise NoCompiler(f"{compiler[0]} cannot be started: {error.strerror}") from None
+        raise NoCompiler(
+            f"{compiler[0]} cannot be started: {error.strerror}", code="compiler.no_answer"
+        ) from None
     if done.returncode:
         hint = "" if shutil.which("cc") else " (it needs a C compiler, cc)"
         said = (done.stderr or done.stdout).strip()[:1500]
         named = ", ".join(files)
-        raise NoCompiler(f"{compiler[0]} cannot compile {named}{hint}:\n{said}")
+        raise NoCompiler(
+            f"{compiler[0]} cannot compile {named}{hint}:\n{said}", code="compiler.refuses"
+        )
 
 
 def compiler() -> str | None:
@@ -117,6 +126,7 @@ def preloaded(library: Path, others: str | None) -> str:
         raise RunnerError(
             f"a library that is preloaded into the ranks is in {library.parent}, but the path of a "
             "preloaded file must not contain blanks, colons or commas.\nSet XDG_CACHE_HOME to "
-            "another directory"
+            "another directory",
+            code="compiler.library_path",
         )
     return f"{library}:{others}" if others else str(library)

@@ -176,7 +176,8 @@ class CpuBinding:
             raise RunnerError(
                 f"cpus = {cpu_list(cpus)!r} of the cluster definition: this process may use "
                 f"only the CPUs {cpu_list(mine)} (those of the machine, or fewer in a "
-                "container, a batch job or under taskset); choose from these"
+                "container, a batch job or under taskset); choose from these",
+                code="cluster.cpus",
             )
         self._cpus = cpus
         self._before: dict[int, set[int]] = {}

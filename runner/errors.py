@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class RunnerError(Exception):
     """Work failed: the message says what was wrong, where, what was expected and what to do.
@@ -9,9 +11,21 @@ class RunnerError(Exception):
     ``code`` is ``AREA.FAULT``, in lower case; it stays the same when the message changes.
     """
 
-    def __init__(self, message: str = "", *, code: str = "unspecified.error") -> None:
+    def __init__(self, message: str = "", *, code: str) -> None:
         super().__init__(message)
         self.code = code
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(
+    kind: type[RunnerError], arguments: tuple[Any, ...], state: dict[str, Any]
+) -> RunnerError:
+    """An error from its pickle: ``__init__`` of a subclass may need more than the message."""
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(state)
+    return error
 
 
 class RunnerUsageError(RunnerError):

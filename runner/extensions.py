@@ -25,7 +25,8 @@ def extended(group: str, base: type[T], own: Mapping[str, type[T]]) -> dict[str,
             taken = found[entry.name]
             raise RunnerError(
                 f"{_place(entry)}: the name {entry.name!r} is taken by {taken.__module__}."
-                f"{taken.__qualname__}; uninstall one of the two packages"
+                f"{taken.__qualname__}; uninstall one of the two packages",
+                code="extension.name_taken",
             )
     return found
 
@@ -48,10 +49,11 @@ def _load(entry: EntryPoint, base: type[T]) -> type[T]:
     except Exception as problem:  # A module of another package may raise anything when imported.
         raise RunnerError(
             f"{_place(entry)} cannot be loaded: {type(problem).__name__}: {problem}; "
-            f"{expected}.\nRepair or uninstall that package"
+            f"{expected}.\nRepair or uninstall that package",
+            code="extension.invalid",
         ) from problem
     if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise RunnerError(f"{_place(entry)} is {loaded!r}; {expected}")
+        raise RunnerError(f"{_place(entry)} is {loaded!r}; {expected}", code="extension.invalid")
     return loaded
 
 

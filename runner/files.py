@@ -147,7 +147,8 @@ def refuse_others(*places: Path) -> None:
                 f"{place} has files that are executed here, but other users may write it "
                 f"(owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}); expected one "
                 "that only you may write.  Remove it, or choose another place (XDG_CACHE_HOME, "
-                "XDG_RUNTIME_DIR)"
+                "XDG_RUNTIME_DIR)",
+                code="file.writable_by_others",
             )
 
 

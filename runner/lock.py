@@ -67,7 +67,8 @@ def lock_path() -> Path:
     raise RunnerError(
         "no directory for the machine lock: none of /run/lock, /dev/shm, /tmp may be "
         f"written by everybody (mode 1777); set {FILE_VARIABLE} to a path that all "
-        "users share"
+        "users share",
+        code="lock.unusable",
     )
 
 
@@ -191,7 +192,8 @@ class MachineLock:
             use = self.mode + (f" use of CPUs {cpu_list(self.cpus)}" if self.cpus else " use")
             raise BusyError(
                 f"the machine lock {lock_path()} is held by {holder()}; waited "
-                f"{self._wait_s:g} s for {use}; wait until that process ends, or end it"
+                f"{self._wait_s:g} s for {use}; wait until that process ends, or end it",
+                code="lock.busy",
             )
         time.sleep(_POLL_S)
 

@@ -39,7 +39,8 @@ class LockFile:
             except OSError as error:
                 raise RunnerError(
                     f"machine lock {self.path}: it cannot be locked ({error.strerror}); put it on "
-                    "a local disk ($AUTOTUNE_LOCK_FILE)"
+                    "a local disk ($AUTOTUNE_LOCK_FILE)",
+                    code="lock.unusable",
                 ) from None
             if _same_file(self.path, self.fd):
                 return True
@@ -104,7 +105,8 @@ def unusable(path: Path, why: str) -> RunnerError:
     """The error for a path that cannot be a lock file."""
     return RunnerError(
         f"machine lock {path}: {why}; expected a regular file that every user may open "
-        "(mode 0666, no link); remove it, or ask its owner to remove it"
+        "(mode 0666, no link); remove it, or ask its owner to remove it",
+        code="lock.unusable",
     )
 
 

@@ -99,7 +99,8 @@ def choose(table: RunTable, options: FactorOptions, seed: int = 0) -> Choice:
         raise UsageError(
             f"{table.origin}: no setting was run on every one of its {len(table.cells)} "
             "cells; class-wide tuning needs one list of settings for all cells (kind "
-            "explore, or grids of one space)"
+            "explore, or grids of one space)",
+            code="classwide.no_common_setting",
         )
     apps = sorted({place.app for place in table.cells.values()})
     ways: dict[str, Method] = {

@@ -121,7 +121,8 @@ def importance(table: RunTable, seed: int = 0, proven: Collection[str] = ()) -> 
     if settings < LEAST:
         raise WorkError(
             f"{table.origin} has {settings} settings; at least {LEAST} are needed to "
-            "estimate importance: search or explore more"
+            "estimate importance: search or explore more",
+            code="dataset.too_small",
         )
     values = _some(values, seed)
     table = values.table
@@ -132,7 +133,10 @@ def importance(table: RunTable, seed: int = 0, proven: Collection[str] = ()) -> 
     order = np.argsort(-losses.mean(axis=0))
     parts = parts_of(forest, levels, [int(i) for i in order[:PAIRED]])
     if not parts:
-        raise WorkError(f"{table.origin}: every setting took the same time; no parameter matters")
+        raise WorkError(
+            f"{table.origin}: every setting took the same time; no parameter matters",
+            code="dataset.no_effect",
+        )
     matters = [_matter(table, y, parts, losses, i) for i in range(len(levels))]
     matters = [replace(m, proven=m.name in proven) for m in matters]
     matters.sort(key=lambda m: (-m.proven, -m.shuffled, -m.alone))

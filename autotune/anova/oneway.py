@@ -179,7 +179,8 @@ def _gain(table: RunTable) -> Values:
         raise WorkError(
             f"{table.origin}: in none of its {len(table.cells)} cells does any setting "
             "beat the default beyond noise, so there is no gain to analyse; --response log "
-            "uses all cells"
+            "uses all cells",
+            code="dataset.no_gain",
         )
     scale = kept.rows["cell"].map({key: kept.best[key].gain for key in kept.cells}).to_numpy(float)
     # A failed setting has an infinite ratio, so its gain is -1, the smallest possible.

@@ -112,7 +112,8 @@ def check_programs(setting: Setting, programs: Sequence[Program]) -> None:
             raise UsageError(
                 f"{program.name}: the setting {setting.key!r} cannot be used in space "
                 f"{program.space.name}: {'; '.join(problems)}.  Give the space in which the "
-                "dataset was measured (--space)"
+                "dataset was measured (--space)",
+                code="setting.not_in_space",
             )
 
 
@@ -151,7 +152,7 @@ def measure_pairs(
     except BudgetTooSmall:
         return _unmeasured(program)
     if not outcome.first_s and not outcome.failed and not outcome.cut_short:
-        raise WorkError(f"{program.name}: no pair was measured")
+        raise WorkError(f"{program.name}: no pair was measured", code="classwide.no_pair")
     return PairsOutcome(_row(program, outcome, terms.margin), outcome.cut_short)
 
 

@@ -54,7 +54,8 @@ def stability(table: RunTable, by: By, response: Response, options: FactorOption
     if len(names) < 2:
         raise UsageError(
             f"{table.origin}: all cells have the same {by} ({names[0]}), so there are no "
-            f"parts to compare; --by accepts {', '.join(WAYS)}"
+            f"parts to compare; --by accepts {', '.join(WAYS)}",
+            code="dataset.one_part",
         )
     return [_part(table, name, by, response, options) for name in names]
 

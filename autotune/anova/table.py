@@ -149,7 +149,8 @@ def build_table(
     if not used:
         raise UsageError(
             f"{origin} has no runs of any setting but the default: there is nothing to compare; "
-            "measure some with autotune explore or autotune search"
+            "measure some with autotune explore or autotune search",
+            code="dataset.default_only",
         )
     levels = _levels([settings[key] for key in sorted(used)])
     numbers, keys = pd.factorize(rows["key"])
@@ -221,7 +222,8 @@ def dataset_table(
     for app in apps:
         if app not in have:
             raise UsageError(
-                f"dataset {dataset.name} has no runs of {app!r}; its programs: {', '.join(have)}"
+                f"dataset {dataset.name} has no runs of {app!r}; its programs: {', '.join(have)}",
+                code="dataset.app_unknown",
             )
     if apps:
         chosen = [cell for cell in chosen if cell.app in apps]

@@ -127,7 +127,10 @@ def analyse(
 def one_of(option: str, given: str, known: tuple[str, ...]) -> str:
     """The word if it is known; raises UsageError otherwise."""
     if given not in known:
-        raise UsageError(f"{option} {given!r} is not known; expected {', '.join(known)}")
+        raise UsageError(
+            f"{option} {given!r} is not known; expected {', '.join(known)}",
+            code="usage.unknown_word",
+        )
     return given
 
 
@@ -137,7 +140,10 @@ def read_options(
     """The options for the words of the command line; raises UsageError for a wrong one."""
     one_of("--preset", preset, PRESETS)
     if not 50 <= level < 100:
-        raise UsageError(f"--level {level} is out of range; expected 50 to below 100, such as 99.9")
+        raise UsageError(
+            f"--level {level} is out of range; expected 50 to below 100, such as 99.9",
+            code="usage.range",
+        )
     thesis = preset == "thesis"
     chosen = one_of("--model", model or ("oneway" if thesis else "mixed"), MODELS)
     fixed = one_of("--correction", correction or ("none" if thesis else "holm"), CORRECTIONS)

@@ -29,11 +29,16 @@ def found_class(dataset: str, number: int, count: int | None, apps: str | None) 
     from autotune.prediction.examples import training_set
 
     if apps is not None:
-        raise UsageError("--class and --apps both define the class; give only one of them")
+        raise UsageError(
+            "--class and --apps both define the class; give only one of them",
+            code="classwide.conflict",
+        )
     found = find_classes(training_set([dataset]).examples, count).classes
     if number > len(found):
         raise UsageError(
-            f"--class {number}: there are {len(found)} classes (autotune dataset classes {dataset})"
+            f"--class {number}: there are {len(found)} classes (autotune dataset classes "
+            f"{dataset})",
+            code="classwide.class_unknown",
         )
     return set(found[number - 1].cells)
 
@@ -49,13 +54,15 @@ def class_of(
     both = sorted(set(apps) & set(held))
     if both:
         raise UsageError(
-            f"{', '.join(both)}: given to --apps and to --held-out; give it to one of them"
+            f"{', '.join(both)}: given to --apps and to --held-out; give it to one of them",
+            code="classwide.held_out",
         )
     named = [cell for cell in recorded.cells if keys is None or cell.key in keys]
     chosen = [cell for cell in named if cell.app not in held]
     if not chosen:
         raise UsageError(
-            f"dataset {recorded.name}: every program is held out; leave at least one in the class"
+            f"dataset {recorded.name}: every program is held out; leave at least one in the class",
+            code="classwide.held_out",
         )
     found = dataset_table(recorded, chosen, apps)
     return found, [cell for cell in chosen if cell.key in found.cells]
@@ -80,7 +87,8 @@ def outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | N
     if len(words) > 3 or (ranks and not ranks.isdigit()):
         raise UsageError(
             f"--held-out {':'.join(words)!r} is not understood; expected APP, APP:INPUT or "
-            "APP:INPUT:RANKS"
+            "APP:INPUT:RANKS",
+            code="classwide.held_out",
         )
     asked = _words_of(name, given or None, int(ranks) if ranks else None, cluster, mpi)
     target = find_target(asked)

@@ -63,7 +63,8 @@ def comparison_request(
         space, [a, b] = read_settings(texts, space, target.library, store)
         if a == b:
             raise UsageError(
-                f"A and B are the same setting ({a.key}); expected two different settings"
+                f"A and B are the same setting ({a.key}); expected two different settings",
+                code="compare.same_setting",
             )
     else:
         space, [a] = read_settings(texts[:1], space, target.library, store)

@@ -37,7 +37,8 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
     if key.others:
         raise UsageError(
             f"{origin} searched under several MPI libraries ({key.mpi_title}), and a dataset is of "
-            f"one; autotune export {study.hash[:12]} writes its runs to a file"
+            f"one; autotune export {study.hash[:12]} writes its runs to a file",
+            code="dataset.several_libraries",
         )
     cluster = load_cluster(check_config_name("clusters", key.cluster, origin))
     facts = {"ranks": key.ranks, "cores": cluster.total_cores, "nodes": cluster.nodes}
@@ -52,7 +53,8 @@ def source_of(study: StudyRecord, mpi: str | None) -> Source:
         raise UsageError(
             f"study {study.hash[:12]} searched another version of space {key.space_name} "
             "than the present one: the file, the MPI library or the cluster has changed "
-            "(--mpi chooses the MPI)"
+            "(--mpi chooses the MPI)",
+            code="space.changed",
         )
     return Source(study, space)
 
@@ -76,7 +78,8 @@ def dataset_of_traced(
     if not files:
         raise UsageError(
             "nothing to train on; expected autotune train --from DATASET, or\nautotune "
-            "train --store URL --features FILE --features FILE ..."
+            "train --store URL --features FILE --features FILE ...",
+            code="training.missing",
         )
     traced = {_launch_of(found): found for found in map(read_features, files)}
     with Store.open_to_read(store) as opened:
@@ -99,7 +102,8 @@ def dataset_of_traced(
             raise UsageError(
                 "the results database has no search of a program with these features "
                 f"({names}); autotune studies lists the searches"
-                + "".join(f"\n{said}" for said in problems)
+                + "".join(f"\n{said}" for said in problems),
+                code="training.no_search",
             )
         for said in problems:
             say(Note("study.left_out", f"left out: {said}"))

@@ -30,7 +30,7 @@ def read_features(path: Path) -> Features:
     try:
         return load_features(path)
     except FeaturesError as problem:
-        raise UsageError(str(problem)) from None
+        raise UsageError(str(problem), code=problem.code) from None
 
 
 def traced_features(
@@ -56,7 +56,7 @@ def traced_features(
         try:
             traced = trace(runner, spec, method, step)
         except NotTraceable as problem:
-            raise UsageError(str(problem)) from None
+            raise UsageError(str(problem), code=problem.code) from None
     return features_of(target, traced), traced
 
 

@@ -101,7 +101,7 @@ def explain(
     except WorkError as problem:
         if not known.proven:
             raise
-        raise WorkError(f"{problem}.\n{_proof_words(known)}") from None
+        raise WorkError(f"{problem}.\n{_proof_words(known)}", code=problem.code) from None
     names = [m.name for m in result.parameters[:DRAWN]]
     near = {key: around_best(found, key, names, seed) for key in best_cells(found, LANDSCAPES)}
     return Explained(found, result, known, near, tuple(sorted(gone)))
@@ -155,7 +155,8 @@ def _proof_words(known: ParameterEvidence) -> str:
 def _only(found: RunTable, cell: str) -> RunTable:
     if cell not in found.cells:
         raise UsageError(
-            f"{found.origin} has no cell {cell!r}; its cells: {', '.join(found.cells)}"
+            f"{found.origin} has no cell {cell!r}; its cells: {', '.join(found.cells)}",
+            code="dataset.cell_unknown",
         )
     only = found.where(lambda place: place.key == cell)
     # Parameters that only other cells vary do not belong to this cell.

@@ -55,7 +55,10 @@ def compare_libraries(
     watch = watch or Lines()
     tell = watch
     if "mpi" in target:
-        raise UsageError("mpi= names one library; the two libraries are the first two arguments")
+        raise UsageError(
+            "mpi= names one library; the two libraries are the first two arguments",
+            code="mpi.argument",
+        )
     targets = compared_targets(
         target_request(program, target),
         (first, second),

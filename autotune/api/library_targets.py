@@ -34,7 +34,8 @@ def compared_targets(
     if len(libraries) != 2:
         raise UsageError(
             f"{len(libraries)} MPI libraries were given ({', '.join(libraries)}); expected two to "
-            "compare, or one"
+            "compare, or one",
+            code="mpi.count",
         )
     words = request if second_program is None else _with_program(request, second_program)
     notes: list[Note] = []
@@ -45,7 +46,8 @@ def compared_targets(
         if wrong := foreign_build(target.program, target.library):
             raise UsageError(
                 f"{wrong}.\nGive a build for each library: -- PROGRAM is the one for the first, "
-                "--program-b PATH the one for the second"
+                "--program-b PATH the one for the second",
+                code="program.other_abi",
             )
     for note in dict.fromkeys(notes):
         say(note)
@@ -86,7 +88,8 @@ def chosen_spaces(
     if wanted:
         raise UsageError(
             f"--space {'+'.join(sorted(wanted))} is for none of the MPI libraries of this search "
-            f"({', '.join(f'{t.library.family} {t.library.version}' for t in targets)})"
+            f"({', '.join(f'{t.library.family} {t.library.version}' for t in targets)})",
+            code="space.for_no_library",
         )
     others = tuple(
         OtherLibrary(target, space) for target, space in zip(targets[1:], spaces[1:], strict=True)
@@ -111,7 +114,8 @@ def _require_different(libraries: Sequence[str]) -> None:
             raise UsageError(
                 f"{one_name} and {other_name} are the same MPI library ({one.family} "
                 f"{one.version} in {one.bin}); expected two different ones.\nautotune doctor "
-                "lists those that are found"
+                "lists those that are found",
+                code="mpi.same",
             )
 
 
@@ -122,7 +126,8 @@ def _require_names(targets: Sequence[Target]) -> None:
             raise UsageError(
                 f"the libraries in {one.bin} and {other.bin} are both {one.family} {one.version}, "
                 "and a setting names a library by its family and version.\nautotune compare "
-                "--mpi P --mpi P compares two builds of one version"
+                "--mpi P --mpi P compares two builds of one version",
+                code="mpi.same",
             )
 
 
@@ -133,7 +138,8 @@ def _require_no_options(targets: Sequence[Target]) -> None:
     if first.options and len(families) > 1:
         raise UsageError(
             f"the launcher line has options of one MPI library ({shlex.join(first.options)}), and "
-            "the program runs under several; leave them out (mapping and binding may stay)"
+            "the program runs under several; leave them out (mapping and binding may stay)",
+            code="launcher.library_options",
         )
 
 
@@ -142,7 +148,8 @@ def _with_program(request: TargetRequest, path: str) -> TargetRequest:
     if not request.program:
         raise UsageError(
             "a build for the second library needs a program of your own (-- PROGRAM ARGS); an "
-            "application known by name runs under both libraries"
+            "application known by name runs under both libraries",
+            code="program.second_build",
         )
     words = tuple(request.program)
     own = parse_launcher_line(words, request.command).program

@@ -72,7 +72,9 @@ def one_library(options: SearchOptions) -> tuple[TargetOptions, tuple[str, ...]]
     if named is None or isinstance(named, str):
         return cast(TargetOptions, options), ()
     if not named:
-        raise UsageError("mpi=[] names no MPI library; expected one name or several")
+        raise UsageError(
+            "mpi=[] names no MPI library; expected one name or several", code="usage.argument"
+        )
     first, *others = named
     return cast(TargetOptions, {**options, "mpi": first}), tuple(others)
 
@@ -81,13 +83,15 @@ def target_request(program: Sequence[str] | None, options: TargetOptions) -> Tar
     """The request of a call; raises UsageError for an unknown option or a program in one text."""
     if isinstance(program, str):
         raise UsageError(
-            f"program={program!r} is one text; expected a list of words, such as [{program!r}]"
+            f"program={program!r} is one text; expected a list of words, such as [{program!r}]",
+            code="usage.argument",
         )
     strange = sorted(set(options) - set(TargetOptions.__annotations__))
     if strange:
         raise UsageError(
             f"{strange[0]}= is not an option of a target; expected one of "
-            f"{', '.join(TargetOptions.__annotations__)}"
+            f"{', '.join(TargetOptions.__annotations__)}",
+            code="usage.option_unknown",
         )
     return TargetRequest(program=None if program is None else tuple(program), **options)
 
@@ -106,7 +110,8 @@ def target_of(program: Program, options: TargetOptions, watch: Watcher) -> Targe
         if options:
             raise UsageError(
                 f"{sorted(options)[0]}= belongs to a target, and a complete target was given; "
-                "set it there"
+                "set it there",
+                code="usage.argument",
             )
         return program
     return find_target(target_request(program, options), watch)

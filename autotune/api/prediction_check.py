@@ -67,7 +67,8 @@ def check_prediction(
     place = prediction.place
     if place is None or place.target is None or not len(prediction.to_check):
         raise UsageError(
-            "nothing to check: expected a program, and a setting other than the default"
+            "nothing to check: expected a program, and a setting other than the default",
+            code="prediction.nothing_to_check",
         )
     request = ComparisonRequest(
         target=place.target,
@@ -139,7 +140,8 @@ def write_params(prediction: Prediction, path: Path) -> Path:
     if not groups.get("mca"):
         raise UsageError(
             f"{path} not written: a parameter file cannot hold these parameters; give them "
-            "to mpirun"
+            "to mpirun",
+            code="prediction.not_writable_as_file",
         )
     words = [f"{name}={value}" for name, value in sorted(groups.get("placement", {}).items())]
     claims = [
@@ -159,7 +161,8 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
     if not Path(features.cwd).is_dir():
         raise UsageError(
             f"--run-recorded: the program ran in {features.cwd}, which does not exist "
-            "here; give the command instead: --check -- PROGRAM ARGS"
+            "here; give the command instead: --check -- PROGRAM ARGS",
+            code="program.directory_missing",
         )
     app = asked.as_said(app_from_command(features.argv, asked.metric, asked.verify))
     return Target.of(

@@ -108,10 +108,14 @@ class Search:
         if self.space is not None:
             raise UsageError(
                 "space= is a Space, which is for one MPI library; with several, give the name or "
-                "file of a space"
+                "file of a space",
+                code="mpi.argument",
             )
         if asked.target.mpi is None:
-            raise UsageError("the first MPI library is missing; expected the name of each library")
+            raise UsageError(
+                "the first MPI library is missing; expected the name of each library",
+                code="mpi.argument",
+            )
         names = (asked.target.mpi, *asked.libraries)
         targets = searched_targets(asked.target, names, self.say)
         space, others = chosen_spaces(targets, asked.space)

@@ -63,7 +63,8 @@ class Study:
         if found.result is None:
             raise WorkError(
                 f"study {self.id} has no result yet (status {found.status}); the same call of "
-                "autotune.tune continues it"
+                "autotune.tune continues it",
+                code="study.no_result",
             )
         return Result.from_json(found.result)
 

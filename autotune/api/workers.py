@@ -121,7 +121,7 @@ class _Jobs:
             self._say_ended()
             if not states["running"] and not states["pending"]:
                 if again == AGAIN:
-                    raise WorkError(self._in_vain())
+                    raise WorkError(self._in_vain(), code="worker.all_ended")
                 again += 1
                 self.submit()
                 words = "all workers have ended; starting one more, which continues"
@@ -256,23 +256,26 @@ def request_of(
     if verdict is None:
         raise UsageError(
             f"study {name} was not begun for several workers; begin one with autotune "
-            "search --join, or with --scheduler"
+            "search --join, or with --scheduler",
+            code="worker.study_not_shared",
         )
     if not (verdict.trusted or trust):
         raise UsageError(
             f"the request of study {name} is not trusted: {verdict.why}.\nNothing was "
             f"run.  A worker would run{verdict.words}\nIf that is what you want: autotune "
             f"worker {name} --trust   (docs/explanation/security.md explains when requests "
-            "are trusted without it)"
+            "are trusted without it)",
+            code="worker.untrusted_request",
         )
     if guard is not None and guard != found.key.guarded:
-        raise UsageError(_other_guard(name, found.key.guarded))
+        raise UsageError(_other_guard(name, found.key.guarded), code="worker.other_guard")
     place = verdict.request.cwd
     try:
         os.chdir(place)
     except OSError as problem:
         raise UsageError(
-            f"cannot change to {place}, where the study was begun: {problem.strerror}"
+            f"cannot change to {place}, where the study was begun: {problem.strerror}",
+            code="worker.directory",
         ) from None
     return verdict.request.search
 

@@ -111,7 +111,8 @@ def _say_spent(
     if not done:
         raise BudgetTooSmall(
             f"the budget of {asked_time(terms.budget_s or 0)} was spent before the first table was "
-            "complete.  Every run is stored: the same command with a larger --budget continues"
+            "complete.  Every run is stored: the same command with a larger --budget continues",
+            code="budget.too_small",
         ) from spent
     terms.say(
         Note(

@@ -123,13 +123,15 @@ def one_source(argument: str | None, option: str | None, example: str) -> str:
     """The source, given as argument or with ``--from``; raises UsageError for none or both."""
     if argument is not None and option is not None and argument != option:
         raise UsageError(
-            f"two sources given: {argument} and --from {option}; give only one of them"
+            f"two sources given: {argument} and --from {option}; give only one of them",
+            code="usage.source",
         )
     source = argument if argument is not None else option
     if source is None:
         raise UsageError(
             f"no recorded runs given; expected autotune {example} (autotune dataset list "
-            "names the datasets)"
+            "names the datasets)",
+            code="usage.source",
         )
     return source
 

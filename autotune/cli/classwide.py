@@ -192,5 +192,7 @@ def _words(given: str | None) -> list[str]:
         return []
     words = [word.strip() for word in given.split(",") if word.strip()]
     if not words:
-        raise UsageError(f"--apps {given!r} names no program; expected --apps A,B")
+        raise UsageError(
+            f"--apps {given!r} names no program; expected --apps A,B", code="classwide.no_program"
+        )
     return words

@@ -180,13 +180,16 @@ def init(
     chosen = _chosen_cpus(cpus)
     path = Path("configs") / "clusters" / f"{name}.toml"
     if path.exists() and not force:
-        raise UsageError(f"{path} exists already; --force replaces it, another NAME keeps it")
+        raise UsageError(
+            f"{path} exists already; --force replaces it, another NAME keeps it", code="file.exists"
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as problem:
         raise UsageError(
             f"cannot write {path}: {problem.strerror}: {problem.filename}; change to a "
-            "directory in which you may write"
+            "directory in which you may write",
+            code="file.unwritable",
         ) from None
     library = find_library(mpi)
     machine = describe_machine()
@@ -259,7 +262,7 @@ def _chosen_cpus(text: str | None) -> frozenset[int] | None:
     try:
         return None if text is None else parse_cpus(text)
     except ValueError as problem:
-        raise UsageError(f"--cpus {text!r}: {problem}") from None
+        raise UsageError(f"--cpus {text!r}: {problem}", code="cluster.cpus") from None
 
 
 @cluster.command("split")

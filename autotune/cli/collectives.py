@@ -131,11 +131,12 @@ def _sizes(text: str) -> tuple[int, ...]:
     try:
         found = tuple(sorted(set(parse_sizes(text))))
     except ValueError as problem:
-        raise UsageError(f"--sizes {text!r}: {problem}") from None
+        raise UsageError(f"--sizes {text!r}: {problem}", code="collectives.sizes") from None
     if len(found) < 2 or found[0] < 1:
         raise UsageError(
             f"--sizes {text!r}: expected at least two different sizes of 1 byte or more, "
-            "such as 8,64,1k or 8:1m"
+            "such as 8,64,1k or 8:1m",
+            code="collectives.sizes",
         )
     return found
 

@@ -171,7 +171,7 @@ def compare(
         named = f"B is {request.second.key}"
         if outcome.libraries is not None:
             named += f" under {library_titles(outcome.libraries)['b']}"
-        raise WorkError(f"{outcome.failed}.\n{named}. Nothing was compared")
+        raise WorkError(f"{outcome.failed}.\n{named}. Nothing was compared", code="compare.fails")
     if json_out != "-":
         print_comparison(request.first.key, request.second.key, data, command=True)
 
@@ -188,7 +188,8 @@ def _words(
     if before == 1:
         raise UsageError(
             f"compare was given one setting ({given[0]}); expected two, A and B, or none if two "
-            "libraries are compared"
+            "libraries are compared",
+            code="compare.settings",
         )
     if before == 0:
         return None, given
@@ -199,12 +200,14 @@ def _required(settings: tuple[str, str] | None, second_program: str | None) -> t
     """The settings of a comparison under one library; raises UsageError if there are none."""
     if second_program is not None:
         raise UsageError(
-            "--program-b is the program's build for a second library; expected --mpi twice"
+            "--program-b is the program's build for a second library; expected --mpi twice",
+            code="compare.settings",
         )
     if settings is None:
         raise UsageError(
             "compare needs two settings or two libraries; expected\n"
             "autotune compare A B ..., or\n"
-            "autotune compare --mpi P --mpi P ..."
+            "autotune compare --mpi P --mpi P ...",
+            code="compare.settings",
         )
     return settings

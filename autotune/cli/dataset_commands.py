@@ -174,7 +174,8 @@ def trace(
     if wanted and is_shipped(found.folder):
         raise UsageError(
             f"{found.folder} is shipped with autotune and is not changed; copy it first "
-            f"with: autotune dataset import {found.folder}"
+            f"with: autotune dataset import {found.folder}",
+            code="dataset.shipped",
         )
     if not run_recorded:
         _refuse_arguments(wanted)
@@ -211,7 +212,8 @@ def _refuse_arguments(cells: Sequence[Cell]) -> None:
         raise UsageError(
             "the dataset's card gives arguments for the programs of "
             f"{count(len(given), 'cell')}:{lines}\nNothing was run. Check these arguments; "
-            "if you want to run them here, add --run-recorded"
+            "if you want to run them here, add --run-recorded",
+            code="dataset.untrusted_arguments",
         )
 
 

@@ -60,15 +60,20 @@ def predict(
 
     sources = [*(datasets or []), *(from_ or [])]
     if not sources:
-        raise UsageError("no dataset given; expected autotune evaluate predict --from DATASET")
+        raise UsageError(
+            "no dataset given; expected autotune evaluate predict --from DATASET",
+            code="evaluation.missing",
+        )
     if leave_out not in GROUPS:
         raise UsageError(
-            f"--leave-out {leave_out!r} is not known; expected one of {', '.join(GROUPS)}"
+            f"--leave-out {leave_out!r} is not known; expected one of {', '.join(GROUPS)}",
+            code="evaluation.unknown",
         )
     unknown = [m for m in models or [] if m not in METHODS]
     if unknown:
         raise UsageError(
-            f"--model {unknown[0]!r} is not known; expected one of {', '.join(METHODS)}"
+            f"--model {unknown[0]!r} is not known; expected one of {', '.join(METHODS)}",
+            code="evaluation.unknown",
         )
     if picture is not None:
         check_writable(picture)
@@ -76,13 +81,15 @@ def predict(
     if leave_out == REPORT and not any(e.split == REPORT for e in data.examples):
         raise UsageError(
             "--leave-out report: no cell of these datasets is only for reporting; add a dataset "
-            "whose cells have the split report, such as programs-report-node"
+            "whose cells have the split report, such as programs-report-node",
+            code="evaluation.no_groups",
         )
     if len({GROUPS[leave_out](e) for e in data.examples}) < 2:
         raise UsageError(
             f"--leave-out {leave_out}: all {len(data.examples)} cells have the same "
             f"{leave_out}, so nothing is left to train on; leave out something else, or "
-            "add a dataset"
+            "add a dataset",
+            code="evaluation.no_groups",
         )
     watch = _Counting(json_out == "-")
     calibrated = any(e.calibration is not None for e in data.examples)
@@ -90,7 +97,8 @@ def predict(
     if COMPOSED in kinds and not calibrated:
         raise UsageError(
             f"--model {COMPOSED}: no dataset has a calibration.json; expected one with the file "
-            "that autotune calibrate wrote"
+            "that autotune calibrate wrote",
+            code="training.no_calibration",
         )
     found = judge(data, leave_out, kinds, class_wide(sources), watch)
     if json_out:

@@ -48,20 +48,28 @@ def translate(
     try:
         text = program.read_text(encoding="utf-8")
     except OSError as problem:
-        raise UsageError(f"cannot read {program}: {problem.strerror}") from None
+        raise UsageError(
+            f"cannot read {program}: {problem.strerror}", code="program.unreadable"
+        ) from None
     except UnicodeDecodeError:
         raise UsageError(
-            f"cannot read {program}: it is not UTF-8 text; expected a Python program"
+            f"cannot read {program}: it is not UTF-8 text; expected a Python program",
+            code="program.unreadable",
         ) from None
     place = out or program.with_name(f"{program.stem}_mate.py")
     if place.exists() and place.samefile(program):
-        raise UsageError(f"{place} is the program itself; name another file with --out")
+        raise UsageError(
+            f"{place} is the program itself; name another file with --out", code="file.same"
+        )
     if place.exists() and not force:
-        raise UsageError(f"{place} exists already; --force replaces it, --out FILE names another")
+        raise UsageError(
+            f"{place} exists already; --force replaces it, --out FILE names another",
+            code="file.exists",
+        )
     try:
         made = translation(text, str(program))
     except TranslationError as problem:
-        raise UsageError(str(problem)) from None
+        raise UsageError(str(problem), code=problem.code) from None
     write_text(place, made.text)
     for region in made.regions:
         if region.reason:

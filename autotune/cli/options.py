@@ -37,7 +37,8 @@ def refuse_several_libraries(command: str) -> None:
     if len(named) > 1 and command not in SEVERAL_LIBRARIES:
         raise UsageError(
             f"--mpi was given {len(named)} times ({', '.join(named)}), and autotune {command} "
-            "works with one MPI library; autotune search and autotune compare take several"
+            "works with one MPI library; autotune search and autotune compare take several",
+            code="usage.several_libraries",
         )
 
 
@@ -209,6 +210,7 @@ def rank_counts(text: str) -> list[int]:
     if not words or not all(word.isdigit() and int(word) >= 2 for word in words):
         raise UsageError(
             f"--ranks {text!r}: expected numbers of ranks of 2 or more, separated by "
-            "commas, such as 2,4"
+            "commas, such as 2,4",
+            code="ranks.range",
         )
     return sorted({int(word) for word in words})

@@ -136,15 +136,17 @@ def predict(
     features = read_features(features_file)
     if (program or app) and not check:
         raise UsageError(
-            "a program is run only with --check; leave the program out, or add --check"
+            "a program is run only with --check; leave the program out, or add --check",
+            code="prediction.options",
         )
     if check and run_recorded and (program or app):
         raise UsageError(
             "--run-recorded and a program are two ways to name what --check runs; give "
-            "only one of them"
+            "only one of them",
+            code="prediction.options",
         )
     if run_recorded and not check:
-        raise UsageError("--run-recorded needs --check")
+        raise UsageError("--run-recorded needs --check", code="prediction.options")
     if params_file is not None:
         check_writable(params_file)
     words = TargetRequest(
@@ -230,6 +232,6 @@ def _end(
     elif not quiet and params_file is not None and proof is not None:
         out.print(f"{params_file} not written: {proof.why_not}", markup=False, soft_wrap=True)
     if proof is not None and proof.outcome.failed:
-        raise WorkError(proof.outcome.failed)
+        raise WorkError(proof.outcome.failed, code="prediction.check_fails")
     if refused:
-        raise WorkError(f"{params_file} not written: {refused}")
+        raise WorkError(f"{params_file} not written: {refused}", code="prediction.file_refused")

@@ -48,12 +48,19 @@ def report(
     if (study is None) == (cluster is None):
         raise UsageError(
             "the subject of the page is missing or given twice; expected either STUDY or "
-            "--cluster NAME"
+            "--cluster NAME",
+            code="page.subject",
         )
     if dataset is not None and cluster is None:
-        raise UsageError("--dataset needs --cluster NAME; a page about a study has no dataset")
+        raise UsageError(
+            "--dataset needs --cluster NAME; a page about a study has no dataset",
+            code="page.not_applicable",
+        )
     if out.exists() and not force:
-        raise UsageError(f"{out} exists already; --force replaces it, -o FILE.html names another")
+        raise UsageError(
+            f"{out} exists already; --force replaces it, -o FILE.html names another",
+            code="file.exists",
+        )
     with Store.open_to_read(store) as opened:
         if study is not None:
             page = study_page(opened, opened.find_study(study))

@@ -278,7 +278,8 @@ def _pairs(words: list[str] | None) -> dict[str, str]:
         name, equals, value = word.partition("=")
         if not equals or not name:
             raise UsageError(
-                f"-O {word!r} is not understood; expected NAME=VALUE, such as -O population=20"
+                f"-O {word!r} is not understood; expected NAME=VALUE, such as -O population=20",
+                code="strategy.option_syntax",
             )
         pairs[name.strip()] = value.strip()
     return pairs

@@ -175,10 +175,14 @@ def discover_parameters(
     elif out:
         if not found:
             raise UsageError(
-                f"no parameter of {library.family} {library.version} matches {pattern!r}"
+                f"no parameter of {library.family} {library.version} matches {pattern!r}",
+                code="parameter.unknown",
             )
         if out.exists() and not force:
-            raise UsageError(f"{out} exists already; --force replaces it, --out FILE names another")
+            raise UsageError(
+                f"{out} exists already; --force replaces it, --out FILE names another",
+                code="file.exists",
+            )
         write_text(out, as_toml(found, library))
         console().print(
             f"wrote {out} with {len(found)} parameters; edit the levels, then run:\n"

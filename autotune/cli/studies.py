@@ -202,7 +202,10 @@ def export(
     """Write all runs of a study to a file: csv, parquet, or a storage for optuna-dashboard."""
     endings = {"csv": "csv", "parquet": "parquet", "optuna": "optuna.db"}
     if to not in endings:
-        raise UsageError(f"--to {to!r} is not a known format; expected one of {', '.join(endings)}")
+        raise UsageError(
+            f"--to {to!r} is not a known format; expected one of {', '.join(endings)}",
+            code="study.unknown",
+        )
     with Store.open_to_read(store) as opened:
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")

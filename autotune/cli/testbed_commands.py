@@ -42,7 +42,8 @@ def parse_latency(text: str) -> float:
     if match is None:
         raise UsageError(
             f"--latency {text!r} is not a time; expected a number and us, ms or s, such as "
-            "100us or 1ms, or 0"
+            "100us or 1ms, or 0",
+            code="testbed.syntax",
         )
     return float(match[1]) * _SECONDS[match[2]]
 
@@ -55,7 +56,8 @@ def parse_rate(text: str) -> int:
     if match is None:
         raise UsageError(
             f"--rate {text!r} is not a rate; expected a number and kbit, mbit or gbit, "
-            "such as 100mbit or 1gbit, or unlimited"
+            "such as 100mbit or 1gbit, or unlimited",
+            code="testbed.invalid",
         )
     return round(float(match[1]) * _BITS[match[2].lower()])
 

@@ -92,7 +92,8 @@ def train(
         except OSError as problem:
             raise UsageError(
                 f"cannot write {place}: {problem.strerror}: {problem.filename}; name another "
-                "file with -o FILE"
+                "file with -o FILE",
+                code="file.unwritable",
             ) from None
     check_writable(place)
     with ExitStack() as stack:
@@ -103,7 +104,8 @@ def train(
         elif features:
             raise UsageError(
                 "--features is only used with --store; a dataset has feature files of its own "
-                "(folder features)"
+                "(folder features)",
+                code="training.not_applicable",
             )
         data = training_set(folders, split)
         if composed:
@@ -153,7 +155,8 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
     if not known:
         raise UsageError(
             f"--model {COMPOSED}: no dataset has a calibration.json; expected one with the file "
-            "that autotune calibrate wrote"
+            "that autotune calibrate wrote",
+            code="training.no_calibration",
         )
     found = ProgramEffects.fit(known)
     about = {
@@ -209,12 +212,18 @@ def _kinds(model: str, preset: str | None) -> tuple[str, ...]:
 
     if model != "auto" and model not in CHOICES:
         raise UsageError(
-            f"--model {model!r} is not known; expected auto, {', '.join(CHOICES)} or composed"
+            f"--model {model!r} is not known; expected auto, {', '.join(CHOICES)} or composed",
+            code="training.unknown",
         )
     if preset is None:
         return CHOICES if model == "auto" else (model,)
     if preset != "thesis":
-        raise UsageError(f"--preset {preset!r} is not known; expected thesis")
+        raise UsageError(
+            f"--preset {preset!r} is not known; expected thesis", code="training.unknown"
+        )
     if model not in THESIS:
-        raise UsageError(f"--preset thesis needs --model {' or '.join(THESIS)}, not {model}")
+        raise UsageError(
+            f"--preset thesis needs --model {' or '.join(THESIS)}, not {model}",
+            code="training.preset",
+        )
     return (THESIS[model],)

@@ -39,14 +39,17 @@ def ui(
     """
     missing = [name for name in NEEDED if find_spec(name) is None]
     if missing:
-        raise UsageError(f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}")
+        raise UsageError(
+            f"autotune ui needs {' and '.join(missing)}; install with {EXTRA}", code="install.extra"
+        )
     from autotune.ui.server import is_local, listen, serve
 
     if not is_local(host) and not remote:
         raise UsageError(
             f"--host {host} can be reached by other machines, and the page is sent without "
             "encryption; expected an address of this machine only.  From elsewhere use a tunnel "
-            f"(ssh -L {port or 8765}:localhost:{port or 8765} THIS_MACHINE), or add --remote"
+            f"(ssh -L {port or 8765}:localhost:{port or 8765} THIS_MACHINE), or add --remote",
+            code="ui.host",
         )
     with Store.open_read_only(store) as opened:
         address = listen(host, port)

@@ -27,7 +27,9 @@ def unpublish(
     from autotune.publish.undo import remove
 
     if files and everything:
-        raise UsageError("FILE... and --all were both given; give only one of them")
+        raise UsageError(
+            "FILE... and --all were both given; give only one of them", code="published.conflict"
+        )
     paths = [f.expanduser().absolute() for f in files or ()]
     if not paths:
         known = published()
@@ -35,7 +37,8 @@ def unpublish(
             listed = "".join(f"\n  {p}" for p in known) or "\n  none"
             raise UsageError(
                 "no file given; expected autotune unpublish FILE... or --all. Published "
-                f"files:{listed}"
+                f"files:{listed}",
+                code="published.none",
             )
         for gone in (p for p in known if not p.exists()):
             forget(gone)
@@ -58,4 +61,8 @@ def unpublish(
         console().print("no file is published; nothing was done", markup=False)
     if problems:
         words = "\n".join(f"{problem}" for problem in problems)
-        raise UsageError(words) if isinstance(problems[0], UsageError) else WorkError(words)
+        raise (
+            UsageError(words, code=problems[0].code)
+            if isinstance(problems[0], UsageError)
+            else WorkError(words, code=problems[0].code)
+        )

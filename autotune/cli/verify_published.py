@@ -84,7 +84,10 @@ def verify_published(
     from runner.mpi.discover import find_library
 
     if renewing and not compare:
-        raise UsageError("--renew needs the comparison; expected it without --no-compare")
+        raise UsageError(
+            "--renew needs the comparison; expected it without --no-compare",
+            code="usage.not_applicable",
+        )
     library = find_library(mpi)
     budget_s = None if budget is None else parse_duration(budget)
     paths = [f.expanduser().absolute() for f in files or ()]
@@ -94,7 +97,8 @@ def verify_published(
     if not paths:
         raise UsageError(
             "no file is published; expected the names of published files, or publish one "
-            "first with autotune publish"
+            "first with autotune publish",
+            code="published.none",
         )
     quiet = json_out == "-"
     say = waiting(lambda note: error_console().print(note.words, markup=False))

@@ -153,9 +153,9 @@ class RoundMeasurement(ABC, Generic[Point]):
         try:
             self.defaults.start()
         except BudgetTooSmall as problem:
-            raise BudgetSpent(str(problem)) from None
+            raise BudgetSpent(str(problem), code=problem.code) from None
         if not self.budget.affords(1):
-            raise BudgetSpent("the budget is spent")
+            raise BudgetSpent("the budget is spent", code="budget.spent")
 
     def _ratios(
         self, history: RunHistory, entry: HistoryEntry, points: Sequence[Point]

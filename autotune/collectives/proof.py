@@ -116,10 +116,10 @@ def prove_table(
     try:
         found = confirm_figures(blocks, plan, figures, changed, budget, watch)
     except NoBlocks:
-        raise BudgetSpent("the budget is spent") from None
+        raise BudgetSpent("the budget is spent", code="budget.spent") from None
     _check_runs(blocks, table)
     if found.proof.cut_short:
-        raise BudgetSpent("the budget is spent")
+        raise BudgetSpent("the budget is spent", code="budget.spent")
     rows = [_row(size, at(entries, size), found.decisions[str(size)], extra) for size in every]
     kept = [_kept(entry, entries, rows) for entry in entries]
     if not leaves_sizes:
@@ -135,7 +135,8 @@ def _check_runs(blocks: Blocks, table: Setting) -> None:
     if tried and not any(record.valid for record in tried):
         raise WorkError(
             f"the micro-benchmark does not run with the table found: {tried[0].state}: "
-            f"{tried[0].reason}"
+            f"{tried[0].reason}",
+            code="collectives.table_fails",
         )
 
 

@@ -91,7 +91,8 @@ def find_tables(
         if operation not in OPERATIONS:
             raise UsageError(
                 f"tables for {operation!r} are not supported; expected one of "
-                f"{', '.join(OPERATIONS)}"
+                f"{', '.join(OPERATIONS)}",
+                code="collectives.operation_unknown",
             )
     words = dialect(targets[0].library.family)
     # One machine lock for all tables, so that runs that are compared are close in time.
@@ -132,7 +133,8 @@ def _parts(
             given = asked_time(terms.budget_s or 0)
             raise BudgetTooSmall(
                 f"the budget of {given} was spent before the first table was proven.  Every "
-                "run is stored: the same command with a larger --budget continues"
+                "run is stored: the same command with a larger --budget continues",
+                code="budget.too_small",
             ) from None
     return parts, [f"{name} on {target.ranks} ranks" for name, target in wanted[len(parts) :]]
 

@@ -158,7 +158,10 @@ class App(BaseModel):
         if name not in self.inputs:
             have = ", ".join(self.inputs) or "none"
             said = "" if input_name else " (default_input of its file, where none is named)"
-            raise UsageError(f"app {self.name!r} has no input {name!r}{said}; its inputs: {have}")
+            raise UsageError(
+                f"app {self.name!r} has no input {name!r}{said}; its inputs: {have}",
+                code="app.input_unknown",
+            )
         return self.inputs[name]
 
     def cheap(self, input_name: str | None) -> tuple[App, str]:
@@ -170,7 +173,8 @@ class App(BaseModel):
             raise UsageError(
                 "a program on the command line has no cheap form; write the application's file "
                 "configs/apps/NAME.toml with a table [fidelity.default] and use --app NAME "
-                "(docs/howto/application-owner.md), or leave out --fidelity"
+                "(docs/howto/application-owner.md), or leave out --fidelity",
+                code="app.no_cheap_form",
             )
         name = input_name or self.usual_input
         whole = self.input(input_name)
@@ -181,7 +185,8 @@ class App(BaseModel):
                 f"app {self.name!r} declares no cheap form of its input {name!r}; inputs with one: "
                 f"{have}.\nDeclare it in the application's file configs/apps/NAME.toml, as a table "
                 f'[fidelity.{name}] with args = ["--iterations", "100"], or input = "NAME"; or '
-                "leave out --fidelity"
+                "leave out --fidelity",
+                code="app.no_cheap_form",
             )
         if form.input is not None:
             return self, form.input
@@ -206,7 +211,8 @@ def require_tunable(app: App, space: str, required: Iterable[str]) -> None:
         f"space {space} adds program options that {app.name!r} is not known to "
         f"understand ({words}).\nApplications that do: {', '.join(able) or 'none'}.  "
         f"If yours does, write tunable = [{words}] in its file configs/apps/NAME.toml "
-        "and use --app NAME."
+        "and use --app NAME.",
+        code="space.program_options",
     )
 
 
@@ -225,18 +231,22 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
     """
     if pattern is None or pattern.startswith("json:"):
         if pattern == "json:":
-            raise UsageError(f"{option} json: has no key; expected json:KEY, such as json:time_s")
+            raise UsageError(
+                f"{option} json: has no key; expected json:KEY, such as json:time_s",
+                code="metric.syntax",
+            )
         return
     try:
         compiled = re.compile(pattern)
     except re.error as problem:
         raise UsageError(
-            f"{option} is not a regular expression: {problem} in {pattern!r}"
+            f"{option} is not a regular expression: {problem} in {pattern!r}", code="metric.pattern"
         ) from None
     if groups and compiled.groups != groups:
         raise UsageError(
             f"{option} must have exactly one group, around the seconds; {pattern!r} has "
-            f"{compiled.groups}.  Example: 'Time in seconds *= *([0-9.]+)'"
+            f"{compiled.groups}.  Example: 'Time in seconds *= *([0-9.]+)'",
+            code="metric.pattern",
         )
 
 
@@ -251,13 +261,15 @@ def check_fidelity(where: str, app: App) -> None:
         at = f"{where}: fidelity.{name}"
         if name not in inputs:
             raise UsageError(
-                f"{at}: there is no input {name!r}; expected one of {', '.join(inputs)}"
+                f"{at}: there is no input {name!r}; expected one of {', '.join(inputs)}",
+                code="app.cheap_form",
             )
         given = [key for key in ("input", "args", "values") if getattr(form, key)]
         if len(given) != 1:
             raise UsageError(
                 f"{at}: found {' and '.join(given) or 'nothing'}; expected exactly one of input, "
-                "args and values"
+                "args and values",
+                code="app.cheap_form",
             )
         if form.input is not None:
             _check_cheap_input(at, app, name, form.input)
@@ -269,13 +281,15 @@ def _check_cheap_input(at: str, app: App, name: str, cheap: str) -> None:
     if cheap not in others:
         raise UsageError(
             f"{at}.input: {cheap!r} is not another input of the application; expected one of "
-            f"{', '.join(others) or 'none: it has no other'}"
+            f"{', '.join(others) or 'none: it has no other'}",
+            code="app.cheap_form",
         )
     own, less = app.inputs[name].ranks, app.inputs[cheap].ranks
     if own != less:
         raise UsageError(
             f"{at}.input: input {cheap!r} has ranks = {less or 'unset'} and {name!r} has "
-            f"{own or 'unset'}; expected the same number, since both are run with the same ranks"
+            f"{own or 'unset'}; expected the same number, since both are run with the same ranks",
+            code="app.cheap_form",
         )
 
 
@@ -286,12 +300,14 @@ def _check_cheap_values(at: str, app: App, name: str, form: CheapForm) -> None:
         if key not in used:
             raise UsageError(
                 f"{at}.values.{key}: the command has no {{{key}}}, so this changes nothing; "
-                f"expected one of {', '.join(sorted(used)) or 'none: it has no places'}"
+                f"expected one of {', '.join(sorted(used)) or 'none: it has no places'}",
+                code="app.cheap_form",
             )
         if own.get(key) == value:
             raise UsageError(
                 f"{at}.values.{key}: {value!r} is also the value of the whole input; expected "
-                "another one, with which the program takes less time"
+                "another one, with which the program takes less time",
+                code="app.cheap_form",
             )
 
 
@@ -308,7 +324,8 @@ def readable_metric(word: str, where: str) -> str:
     except OSError as problem:
         raise UsageError(
             f"{where}: {path} cannot be read: {problem.strerror}; expected a file with what the "
-            "program reads from its standard input (/dev/null for nothing)"
+            "program reads from its standard input (/dev/null for nothing)",
+            code="app.stdin_unreadable",
         ) from None
     return str(path)
 
@@ -371,7 +388,7 @@ def app_from_command(program: tuple[str, ...], metric: str | None, verify: str |
     first = program[0]
     place = shutil.which(first)
     if place is None:
-        raise UsageError(_not_a_program(first))
+        raise UsageError(_not_a_program(first), code="program.not_found")
     check_pattern("--metric", metric, 1)
     check_pattern("--verify", verify, 0)
     words = (str(Path(place).absolute()), *program[1:])
@@ -401,12 +418,16 @@ def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
             return values[name]
         if not name.isupper():
             known = ", ".join(sorted(values))
-            raise UsageError(f"app {app!r}: {word!r} has no value for {{{name}}}; known: {known}")
+            raise UsageError(
+                f"app {app!r}: {word!r} has no value for {{{name}}}; known: {known}",
+                code="app.placeholder_unknown",
+            )
         if os.environ.get(name):
             return os.environ[name]
         raise UsageError(
             f"app {app!r} needs the environment variable {name} (the directory of its "
-            f"program), which is not set.  Set it: export {name}=...{_below(howto)}"
+            f"program), which is not set.  Set it: export {name}=...{_below(howto)}",
+            code="app.variable_unset",
         )
 
     return _PLACE.sub(value, word)
@@ -423,14 +444,16 @@ def executable(files: Iterable[str], values: dict[str, str], app: str, howto: st
             if os.access(path, os.X_OK):
                 return str(path)
             raise UsageError(
-                f"app {app!r}: {path} exists but may not be executed.  Allow it: chmod +x {path}"
+                f"app {app!r}: {path} exists but may not be executed.  Allow it: chmod +x {path}",
+                code="program.not_executable",
             )
     looked = "\n".join(f"  {path}" for path in dict.fromkeys(paths))
     variables = sorted({n for file in files for n in _PLACE.findall(file) if n.isupper()})
     change = f"Point {' and '.join(variables)} to where it is." if variables else ""
     raise UsageError(
         f"app {app!r}: its program was not found.  Expected one of\n{looked}\n"
-        f"{change}{_below(howto)}"
+        f"{change}{_below(howto)}",
+        code="program.not_found",
     )
 
 

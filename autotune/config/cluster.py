@@ -53,7 +53,8 @@ class Launch(BaseModel):
         if match is None:
             raise UsageError(
                 f"launch entry mpi = {self.mpi!r} is not understood; expected a family with an "
-                "optional bound, such as openmpi, openmpi>=5 or mpich"
+                "optional bound, such as openmpi, openmpi>=5 or mpich",
+                code="cluster.launch_syntax",
             )
         if match["family"] != library.family:
             return False
@@ -177,7 +178,8 @@ class Cluster(BaseModel):
         if not family(library.family).on_testbed:
             raise UsageError(
                 f"cluster {self.name} is a testbed, which starts programs of Open MPI only, "
-                f"not of {library.family} {library.version}; give --mpi openmpi"
+                f"not of {library.family} {library.version}; give --mpi openmpi",
+                code="cluster.testbed_mpi",
             )
         return testbed.launch_words(
             testbed.find_testbed(self.testbed), library.version_tuple >= (5,)
@@ -189,7 +191,7 @@ def known_family(name: str) -> str:
     try:
         return _require_family(name)
     except ValueError as problem:
-        raise UsageError(str(problem)) from None
+        raise UsageError(str(problem), code="mpi.unknown") from None
 
 
 def _require_family(name: str) -> str:
@@ -223,7 +225,8 @@ def cluster_file(name: str) -> ConfigFile:
         there = [one for one in testbed.names() if one != testbed.DEFAULT_NAME]
         up = f"testbeds that are up: {', '.join(there)}" if there else "no testbed has that name"
         raise UsageError(
-            f"{problem}; {up} (autotune testbed up --name {name} makes a cluster of that name)"
+            f"{problem}; {up} (autotune testbed up --name {name} makes a cluster of that name)",
+            code="cluster.name_taken",
         ) from None
 
 
@@ -240,7 +243,8 @@ def check_testbed_name(name: str) -> None:
     if read_cluster(name).testbed != name:
         raise UsageError(
             f"--name {name}: {cluster_file(name).path} defines a cluster of that name, so that "
-            f"--cluster {name} would not be the testbed; take another name"
+            f"--cluster {name} would not be the testbed; take another name",
+            code="cluster.name_taken",
         )
 
 

@@ -43,7 +43,7 @@ def find_config(kind: str, name: str) -> ConfigFile:
         file = place / f"{name}{SUFFIX}"
         if name and file.is_file():
             return ConfigFile(name, str(file), _read(file))
-    raise UsageError(_not_found(kind, name, places))
+    raise UsageError(_not_found(kind, name, places), code="config.missing")
 
 
 def read_file(path: Path) -> ConfigFile:
@@ -103,7 +103,9 @@ def _read(file: Path | Traversable) -> str:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot read {file}: {reason}; expected a TOML file") from error
+        raise UsageError(
+            f"cannot read {file}: {reason}; expected a TOML file", code="config.unreadable"
+        ) from error
 
 
 def _not_found(kind: str, name: str, places: list[Path | Traversable]) -> str:

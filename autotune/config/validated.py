@@ -26,7 +26,7 @@ def _parsed(text: str, origin: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{origin}: not valid TOML: {error}") from error
+        raise UsageError(f"{origin}: not valid TOML: {error}", code="config.syntax") from error
 
 
 def validate(data: Any, origin: str, model: type[Model]) -> Model:
@@ -34,7 +34,7 @@ def validate(data: Any, origin: str, model: type[Model]) -> Model:
     try:
         return model.model_validate(data)
     except ValidationError as error:
-        raise UsageError("\n".join(_lines(error, origin, model))) from error
+        raise UsageError("\n".join(_lines(error, origin, model)), code="config.invalid") from error
 
 
 def read_what_is_right(

@@ -300,7 +300,8 @@ class CampaignBlock:
         if not entry.record.valid:
             raise WorkError(
                 f"cell {self.cell.key}: the default does not run: {entry.record.state}: "
-                f"{entry.record.reason}"
+                f"{entry.record.reason}",
+                code="default.fails",
             )
         self.runs.append((0, math.nan, entry))
 

@@ -229,7 +229,8 @@ def read_card(folder: Path) -> Card:
         reason = getattr(problem, "strerror", None) or problem
         raise UsageError(
             f"{folder} is not a dataset: cannot read {CARD} ({reason}); expected a folder "
-            "that autotune explore has written"
+            "that autotune explore has written",
+            code="dataset.unreadable",
         ) from None
     # This comes before the validation, which would only report the keys of a newer version as
     # unknown.
@@ -237,6 +238,7 @@ def read_card(folder: Path) -> Card:
     if schema is not None and int(schema[1]) > SCHEMA:
         raise UsageError(
             f"{path}: schema = {schema[1]} was written by a newer autotune; this one reads "
-            f"up to {SCHEMA}: update autotune"
+            f"up to {SCHEMA}: update autotune",
+            code="dataset.version",
         )
     return read_toml(text, str(path), Card)

@@ -64,7 +64,8 @@ def folder_of(place: str | Path) -> Path:
     raise UsageError(
         f"no dataset {str(place)!r} ({hint if known else 'there are none'}); searched "
         "as a folder, and as a name in "
-        f"{', '.join(f'{folder}' for folder in folders())}"
+        f"{', '.join(f'{folder}' for folder in folders())}",
+        code="dataset.unknown",
     )
 
 

@@ -69,7 +69,10 @@ class Dataset:
             if known.key == key:
                 return known
         keys = ", ".join(c.key for c in self.card.cells)
-        raise UsageError(f"dataset {self.name} has no cell {key!r}; its cells are {keys}")
+        raise UsageError(
+            f"dataset {self.name} has no cell {key!r}; its cells are {keys}",
+            code="dataset.cell_unknown",
+        )
 
     def space(self, cell: str | Cell) -> Space:
         """The recorded space of a cell: its own file, else that of the dataset."""
@@ -126,20 +129,23 @@ class Dataset:
             raise UsageError(
                 f"{self.folder}: a shard of cell {cell.key} refers to setting "
                 f"{int(runs['setting'].max())}, but the list of settings has {count}: the "
-                "files do not belong together"
+                "files do not belong together",
+                code="dataset.settings",
             )
         others = sorted(set(runs["cell"]) - {cell.key})
         if others:
             raise UsageError(
                 f"{self.folder}: a shard of cell {cell.key} has runs of cell {others[0]!r}: the "
-                "files do not belong together"
+                "files do not belong together",
+                code="dataset.mixed",
             )
         fingerprints = set(runs["machine"]) - {self.card.machine.fingerprint}
         if fingerprints:
             raise UsageError(
                 f"{self.folder}: cell {cell.key} has runs of machine {min(fingerprints)}, but "
                 f"the card says {self.card.machine.fingerprint}; runs of two machines need two "
-                "datasets"
+                "datasets",
+                code="dataset.mixed",
             )
 
     def runs(self, cell: str | Cell | None = None) -> pd.DataFrame:
@@ -200,12 +206,19 @@ def _read_settings(path: Path) -> list[Setting]:
         data = json.loads(read_text(path, SETTINGS_BYTES))
     except (OSError, ValueError, RecursionError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise UsageError(f"cannot read the settings {path}: {reason}") from None
+        raise UsageError(
+            f"cannot read the settings {path}: {reason}", code="dataset.unreadable"
+        ) from None
     if not isinstance(data, list) or not all(isinstance(item, dict) for item in data):
-        raise UsageError(f"{path}: expected a list of settings, each a table of names and values")
+        raise UsageError(
+            f"{path}: expected a list of settings, each a table of names and values",
+            code="dataset.settings",
+        )
     settings = [Setting(item) for item in data]
     if not settings or settings[0] != DEFAULT:
-        raise UsageError(f"{path}: the first setting must be {{}}, the default")
+        raise UsageError(
+            f"{path}: the first setting must be {{}}, the default", code="dataset.settings"
+        )
     return settings
 
 
@@ -281,7 +294,9 @@ def write_dataset_file(path: Path, text: str) -> None:
     try:
         write_atomically(path, text, mode=0o644)
     except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+        raise UsageError(
+            f"cannot write {path}: {problem.strerror}", code="dataset.unwritable"
+        ) from None
 
 
 def write_card(folder: Path, card: Card) -> None:

@@ -118,7 +118,10 @@ class _Copy:
                 self._file(fd, name, place, target / name)
                 continue
             if deep:
-                raise UsageError(f"{place}: a dataset has no folders inside its folders; remove it")
+                raise UsageError(
+                    f"{place}: a dataset has no folders inside its folders; remove it",
+                    code="dataset.foreign_file",
+                )
             inner = os.open(name, _FOLDER, dir_fd=fd)
             try:
                 (target / name).mkdir()
@@ -134,12 +137,14 @@ class _Copy:
                 if self._entries > self._bounds.entries:
                     raise UsageError(
                         f"{source}: more than {self._bounds.entries} files; a dataset from "
-                        "elsewhere may not have more"
+                        "elsewhere may not have more",
+                        code="dataset.too_large",
                     )
                 if not is_plain(entry.name):
                     raise UsageError(
                         f"{source}: {entry.name[:80]!r} is not the name of a dataset's file; "
-                        f"expected {EXPECTED}.  Remove it, or ask who made the dataset"
+                        f"expected {EXPECTED}.  Remove it, or ask who made the dataset",
+                        code="dataset.foreign_file",
                     )
                 names.append(entry.name)
         return sorted(names)
@@ -150,7 +155,8 @@ class _Copy:
         except OSError as problem:
             raise UsageError(
                 f"{place}: {problem.strerror}; a dataset from elsewhere may contain only "
-                "regular files of limited size"
+                "regular files of limited size",
+                code="dataset.foreign_file",
             ) from None
         with source, target.open("xb") as copy:
             left = self._bounds.file_bytes
@@ -160,7 +166,8 @@ class _Copy:
                 if left < 0 or self._bytes > self._bounds.bytes:
                     raise UsageError(
                         f"{place}: with this file the dataset has more than "
-                        f"{self._bounds.bytes // MIB} MiB, or the file grows while it is copied"
+                        f"{self._bounds.bytes // MIB} MiB, or the file grows while it is copied",
+                        code="dataset.too_large",
                     )
                 copy.write(chunk)
 
@@ -192,7 +199,10 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
     machine = describe_machine()
     mpis = {f"{s.study.key.mpi.family} {s.study.key.mpi.version}" for s in sources}
     if len(mpis) != 1:
-        raise UsageError(f"the studies used {' and '.join(sorted(mpis))}; a dataset has one MPI")
+        raise UsageError(
+            f"the studies used {' and '.join(sorted(mpis))}; a dataset has one MPI",
+            code="dataset.several_libraries",
+        )
     [mpi] = mpis
     commit = commit_of()
     cells, rows, settings = [], [], {}
@@ -250,7 +260,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
 
 def _refuse_files(folder: Path) -> None:
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise UsageError(f"{folder} exists already; give a new folder")
+        raise UsageError(f"{folder} exists already; give a new folder", code="dataset.exists")
 
 
 def _same_machine(study: StudyRecord, cpu_model: str, cores: int) -> None:
@@ -259,7 +269,8 @@ def _same_machine(study: StudyRecord, cpu_model: str, cores: int) -> None:
         raise UsageError(
             f"study {study.hash[:12]} was measured on {known.cpu_model} with {known.cores} "
             "cores, not on this machine, so the fingerprint of its machine is not known "
-            "here: export it there, then import the folder here"
+            "here: export it there, then import the folder here",
+            code="dataset.other_machine",
         )
 
 
@@ -276,7 +287,8 @@ def _blocks(study: StudyRecord, runs: Sequence[StoredRun]) -> list[list[HistoryE
     if not any(map(_is_default, entries)):
         raise UsageError(
             f"study {study.hash[:12]} has no valid run of the default, so its runs cannot "
-            "be compared"
+            "be compared",
+            code="dataset.no_default",
         )
     return blocks
 
@@ -308,12 +320,15 @@ def import_folder(
             # The copy is checked, because no other process can change it any more.
             place = into / _checked(part, folder, name)
             if os.path.lexists(place):
-                raise UsageError(f"dataset {place} exists already; give another --name")
+                raise UsageError(
+                    f"dataset {place} exists already; give another --name", code="dataset.exists"
+                )
             part.chmod(0o777 & ~_umask())
             part.rename(place)
     except OSError as problem:
         raise UsageError(
-            f"cannot copy {folder} into {into}: {problem.strerror}: {problem.filename}"
+            f"cannot copy {folder} into {into}: {problem.strerror}: {problem.filename}",
+            code="dataset.unwritable",
         ) from None
     return load(place)
 
@@ -328,7 +343,8 @@ def _refuse_strangers(folder: Path) -> None:
         if path.is_dir() or not any(fnmatch(path.name, pattern) for pattern in known):
             raise UsageError(
                 f"{path} does not belong to a dataset, which has {', '.join(sorted(_FILES))} and "
-                + ", ".join(f"{name}/*{suffix}" for name, suffix in _FOLDERS.items())
+                + ", ".join(f"{name}/*{suffix}" for name, suffix in _FOLDERS.items()),
+                code="dataset.foreign_file",
             )
 
 
@@ -338,7 +354,7 @@ def _checked(part: Path, folder: Path, name: str | None) -> str:
         copied = load(part)
         check_dataset(copied)
     except UsageError as problem:
-        raise UsageError(f"{problem}".replace(f"{part}", f"{folder}")) from None
+        raise UsageError(f"{problem}".replace(f"{part}", f"{folder}"), code=problem.code) from None
     return name or copied.name
 
 
@@ -356,9 +372,13 @@ def _check_calibration(path: Path) -> None:
         data = json.loads(read_text(path, CALIBRATION_BYTES))
         stated = data.pop("id")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
-        raise UsageError(f"{path}: not a calibration ({problem!r})") from None
+        raise UsageError(
+            f"{path}: not a calibration ({problem!r})", code="dataset.calibration"
+        ) from None
     if stated != content_id(data):
-        raise UsageError(f"{path}: its content does not match its id {stated!r}")
+        raise UsageError(
+            f"{path}: its content does not match its id {stated!r}", code="dataset.edited"
+        )
 
 
 def check_dataset(dataset: Dataset) -> None:
@@ -368,13 +388,14 @@ def check_dataset(dataset: Dataset) -> None:
     stated = sum(map(stated_rows, sorted((dataset.folder / SHARDS).glob("*.parquet"))))
     if stated > MOST_RUNS:
         raise UsageError(
-            f"{dataset.folder} has {stated} runs; a dataset may have {MOST_RUNS} at most"
+            f"{dataset.folder} has {stated} runs; a dataset may have {MOST_RUNS} at most",
+            code="dataset.too_large",
         )
     for path in sorted((dataset.folder / FEATURES).glob("*.json")):
         try:
             load_features(path)
         except FeaturesError as problem:
-            raise UsageError(f"{problem}") from None
+            raise UsageError(f"{problem}", code=problem.code) from None
     _check_calibration(dataset.folder / CALIBRATION)
     runs = dataset.runs()
     for cell in dataset.cells:
@@ -383,12 +404,14 @@ def check_dataset(dataset: Dataset) -> None:
             wrong = space.violations(setting, grid=False) if setting != DEFAULT else []
             if wrong:
                 raise UsageError(
-                    f"{dataset.folder}: cell {cell.key}, setting {number}: {'; '.join(wrong)}"
+                    f"{dataset.folder}: cell {cell.key}, setting {number}: {'; '.join(wrong)}",
+                    code="dataset.settings",
                 )
         mine = runs[runs["cell"] == cell.key]
         without = mine.loc[mine["ratio"].isna(), "block"]
         if len(without):
             raise UsageError(
                 f"{dataset.folder}: cell {cell.key}, block {int(without.iloc[0])} has no valid "
-                "run of the default, so its runs cannot be compared"
+                "run of the default, so its runs cannot be compared",
+                code="dataset.no_default",
             )

@@ -140,7 +140,8 @@ class ExplorationPlan(CardModel):
         for key in keys:
             if key not in known:
                 raise UsageError(
-                    f"the plan {self.name} has no cell {key!r}; its cells: {', '.join(known)}"
+                    f"the plan {self.name} has no cell {key!r}; its cells: {', '.join(known)}",
+                    code="dataset.cell_unknown",
                 )
         return [known[key] for key in known if not keys or key in keys]
 
@@ -226,7 +227,8 @@ def _grid(plan: ExplorationPlan, cell: PlanCell, space: Space) -> list[Setting]:
     if len(settings) > LARGEST_GRID:
         raise UsageError(
             f"plan {plan.name}, cell {cell.key}: the grid has more than {LARGEST_GRID} settings "
-            f"({space.combinations():.3g} combinations); give fewer levels"
+            f"({space.combinations():.3g} combinations); give fewer levels",
+            code="plan.too_large",
         )
     return [DEFAULT, *(setting for setting in settings if setting != DEFAULT)]
 
@@ -265,7 +267,10 @@ def start_dataset(
         _check(before, plan, prepared, machine.fingerprint, mpi)
         known = {cell.key: cell for cell in before.cells}
     elif folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} has other files and no {CARD}; give an empty folder with -o")
+        raise UsageError(
+            f"{folder} has other files and no {CARD}; give an empty folder with -o",
+            code="dataset.folder_not_empty",
+        )
     now = {p.plan.key: _cell(p) for p in prepared}
     chunks = {p.plan.key: p.cut.chunks for p in prepared}
     keys = [c.key for c in plan.cells if c.key in known or c.key in now]
@@ -320,20 +325,23 @@ def _check(
     if (card.plan or card.name, card.kind) != (plan.name, plan.kind):
         raise UsageError(
             f"{before.folder} is the {card.kind} dataset of {card.plan or card.name}, but "
-            f"the plan is the {plan.kind} {plan.name}; {hint}"
+            f"the plan is the {plan.kind} {plan.name}; {hint}",
+            code="plan.other_dataset",
         )
     if card.machine.fingerprint != fingerprint or card.mpi != mpi:
         raise UsageError(
             f"{before.folder} was measured on machine {card.machine.fingerprint} with "
             f"{card.mpi}, but this is {fingerprint} with {mpi}; runs of two machines need "
-            f"two datasets: {hint}"
+            f"two datasets: {hint}",
+            code="plan.other_dataset",
         )
     keys = {cell.key for cell in before.cells}
     for p in prepared:
         if p.plan.key in keys and before.settings(p.plan.key) != p.settings:
             raise UsageError(
                 f"{before.folder}: cell {p.plan.key} was begun with other settings than the "
-                f"plan now has; {hint}"
+                f"plan now has; {hint}",
+                code="plan.other_dataset",
             )
 
 

@@ -31,7 +31,9 @@ def narrowed(space: Space, levels: Mapping[str, object], where: str) -> Space:
     for asked, spec in levels.items():
         name = space.aliases.get(asked, asked)
         if name not in space:
-            raise UsageError(f"{where}: levels.{asked}: {space.unknown(name)}")
+            raise UsageError(
+                f"{where}: levels.{asked}: {space.unknown(name)}", code="parameter.unknown"
+            )
         chosen.append(_with_levels(space[name], spec, f"{where}: levels.{asked}"))
     names = {parameter.name for parameter in chosen}
     left_out = {p.name: p.default for p in space if p.name not in names and p.default is not None}
@@ -54,10 +56,10 @@ def _with_levels(parameter: Parameter, spec: object, where: str) -> Parameter:
     try:
         levels = tuple(dict.fromkeys(parameter.normalise(level) for level in parse_levels(spec)))
     except UsageError as problem:
-        raise UsageError(f"{where}: {problem}") from None
+        raise UsageError(f"{where}: {problem}", code="space.invalid") from None
     for level in levels:
         if wrong := parameter.problem(level, grid=False):
-            raise UsageError(f"{where}: {level!r} {wrong}")
+            raise UsageError(f"{where}: {level!r} {wrong}", code="levels.invalid")
     return replace(parameter, levels=levels)
 
 

@@ -53,7 +53,8 @@ class Landscape:
         if dataset.kind != "grid":
             raise UsageError(
                 f"dataset {dataset.name} is of kind {dataset.kind}; expected a complete grid: "
-                "only there every setting has been measured, as a replay needs"
+                "only there every setting has been measured, as a replay needs",
+                code="dataset.not_a_grid",
             )
         found = dataset.cell(cell)
         runs = dataset.runs(found)
@@ -96,7 +97,8 @@ class Landscape:
             found = self._by_key.get(self.effective(setting).key)
             if not found:
                 raise UsageError(
-                    f"{self.name} has no runs of the setting {setting.key}: it is not on the grid"
+                    f"{self.name} has no runs of the setting {setting.key}: it is not on the grid",
+                    code="dataset.setting_unknown",
                 )
             self._asked[setting.key] = found
         return found

@@ -98,7 +98,9 @@ def write_shard(folder: Path, rows: Sequence[RunRow]) -> Path:
         with atomic_file(path, 0o644) as part:
             pq.write_table(table, part, compression="zstd")
     except OSError as problem:
-        raise WorkError(f"cannot write {path}: {problem.strerror}") from None
+        raise WorkError(
+            f"cannot write {path}: {problem.strerror}", code="dataset.unwritable"
+        ) from None
     return path
 
 
@@ -141,7 +143,8 @@ def read_shard(path: Path) -> pd.DataFrame:
     unknown = sorted(set(frame["state"]) - set(STATES))
     if unknown:
         raise UsageError(
-            f"{path}: state {unknown[0]!r} is not known; expected one of {', '.join(STATES)}"
+            f"{path}: state {unknown[0]!r} is not known; expected one of {', '.join(STATES)}",
+            code="dataset.damaged",
         )
     return frame
 
@@ -150,7 +153,8 @@ def _damaged(path: Path, problem: Exception) -> UsageError:
     reason = getattr(problem, "strerror", None) or problem
     return UsageError(
         f"{path} is damaged: {reason}.\nGet it again from the dataset's source, or "
-        "remove it and measure the block again with the command on the card"
+        "remove it and measure the block again with the command on the card",
+        code="dataset.damaged",
     )
 
 
@@ -167,22 +171,30 @@ def _refuse_size(path: Path, metadata: Any) -> None:
         if not 0 <= found <= most:
             raise UsageError(
                 f"{path} has {found} {what}; a shard has {most} at most, so it is not a shard "
-                "of a dataset"
+                "of a dataset",
+                code="dataset.too_large",
             )
 
 
 def _refuse_columns(path: Path, schema: Any) -> None:
     missing = [name for name in COLUMNS if name not in schema.names]
     if missing:
-        raise UsageError(f"{path}: no column {', '.join(missing)}; it is not a shard of a dataset")
+        raise UsageError(
+            f"{path}: no column {', '.join(missing)}; it is not a shard of a dataset",
+            code="dataset.damaged",
+        )
     for name in COLUMNS:
         if schema.names.count(name) > 1:
-            raise UsageError(f"{path}: two columns {name}; it is not a shard of a dataset")
+            raise UsageError(
+                f"{path}: two columns {name}; it is not a shard of a dataset",
+                code="dataset.damaged",
+            )
         found, expected = _kind(schema.field(name).type), arrow_schema().field(name).type
         if found != expected:
             raise UsageError(
                 f"{path}: column {name} is of type {found}, expected {expected}; it is not a "
-                "shard of a dataset"
+                "shard of a dataset",
+                code="dataset.damaged",
             )
 
 
@@ -202,7 +214,10 @@ def _refuse_content(path: Path, table: Any) -> None:
     for name in COLUMNS:
         column = table[name]
         if column.null_count and arrow_schema().field(name).type != pa.float64():
-            raise UsageError(f"{path}: column {name} has rows without a value; the file is damaged")
+            raise UsageError(
+                f"{path}: column {name} has rows without a value; the file is damaged",
+                code="dataset.damaged",
+            )
         if name in _TEXTS:
             lengths = [_lengths(chunk) for chunk in column.chunks]
             longest = max((pc.max(found).as_py() or 0 for found in lengths), default=0)
@@ -210,7 +225,8 @@ def _refuse_content(path: Path, table: Any) -> None:
             if longest > TEXT or written_out > UNPACKED:
                 raise UsageError(
                     f"{path}: column {name} has a text of {longest} bytes (limit: {TEXT}), or all "
-                    f"texts are more than {UNPACKED} bytes; it is not a shard of a dataset"
+                    f"texts are more than {UNPACKED} bytes; it is not a shard of a dataset",
+                    code="dataset.too_large",
                 )
 
 

@@ -22,7 +22,8 @@ def dialect(family: str) -> RuleDialect:
             return one
     raise UsageError(
         f"there are no tables of collectives for {family}; expected one of "
-        f"{', '.join(one.family for one in _ALL)}"
+        f"{', '.join(one.family for one in _ALL)}",
+        code="collectives.operation_unknown",
     )
 
 

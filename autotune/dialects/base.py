@@ -69,5 +69,7 @@ def written(text: str, place: Path, stem: str, suffix: str) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     except OSError as problem:
-        raise UsageError(f"cannot write {path}: {problem.strerror}") from None
+        raise UsageError(
+            f"cannot write {path}: {problem.strerror}", code="file.unwritable"
+        ) from None
     return path

@@ -40,7 +40,8 @@ class IntelDialect(RuleDialect):
         if not found:
             raise UsageError(
                 f"algorithms of {operation} cannot be chosen here: this library does not list the "
-                f"values of {name} (impi_info)"
+                f"values of {name} (impi_info)",
+                code="collectives.no_algorithms",
             )
         return found
 
@@ -76,7 +77,8 @@ def _value(rules: Sequence[Rule]) -> str:
         if rule.algorithm == LIBRARY_DECIDES or not rule.algorithm.isdecimal():
             raise UsageError(
                 f"the rule for {rule.collective} from {rule.message} bytes names the algorithm "
-                f"{rule.algorithm!r}: Intel MPI needs the number of a preset for every size"
+                f"{rule.algorithm!r}: Intel MPI needs the number of a preset for every size",
+                code="collectives.algorithm_unknown",
             )
     tables: dict[int, list[tuple[int, str]]] = {}
     for rule in rules:
@@ -87,7 +89,8 @@ def _value(rules: Sequence[Rule]) -> str:
             f"the tables of {rules[0].collective} for {', '.join(map(str, sorted(tables)))} ranks "
             "differ, and a value of Intel MPI cannot hold both: of the ranges of sizes for one "
             "range of ranks (PRESET:SIZES@RANKS) the library obeys the last one only, for all "
-            "sizes.\nMeasure one number of ranks: autotune collectives --ranks N"
+            "sizes.\nMeasure one number of ranks: autotune collectives --ranks N",
+            code="collectives.tables_differ",
         )
     starts = [0, *(message for message, _ in own[1:]), MOST + 1]
     pairs = zip(itertools.pairwise(starts), own, strict=True)

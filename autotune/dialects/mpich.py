@@ -68,7 +68,8 @@ class MpichDialect(RuleDialect):
         if not found:
             raise UsageError(
                 f"algorithms of {operation} cannot be chosen here: this MPICH does not list the "
-                f"values of {_main(operation)}"
+                f"values of {_main(operation)}",
+                code="collectives.no_algorithms",
             )
         return found
 
@@ -89,7 +90,8 @@ class MpichDialect(RuleDialect):
         algorithms, layers = builtin_tree(library), builtin_layers(library)
         if algorithms is None or layers is None:
             raise UsageError(
-                f"the selection trees of MPICH were not found in the library of {library.launcher}"
+                f"the selection trees of MPICH were not found in the library of {library.launcher}",
+                code="collectives.algorithm_unknown",
             )
         text = json.dumps(changed(algorithms, rules, library.params), indent=1)
         found = [Parameter(FILE, (str(written(text, place, stem, ".json")),))]

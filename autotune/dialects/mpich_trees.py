@@ -118,7 +118,10 @@ def _own(tree: Tree, name: str) -> Tree:
     key = f"collective={name}"
     if tree and key not in tree:
         known = ", ".join(sorted(k.partition("=")[2] for k in tree))
-        raise UsageError(f"this MPICH has no collective {name}; it has {known}")
+        raise UsageError(
+            f"this MPICH has no collective {name}; it has {known}",
+            code="collectives.operation_unknown",
+        )
     found: Tree = tree.get(key, {})
     return found
 

@@ -52,7 +52,10 @@ def restricted(space: Space, operation: str) -> Space:
     main = _main(operation)
     if main not in space:
         why = space.absent.get(main, f"space {space.name} does not have it")
-        raise UsageError(f"algorithms of {operation} cannot be chosen here: {main}: {why}")
+        raise UsageError(
+            f"algorithms of {operation} cannot be chosen here: {main}: {why}",
+            code="collectives.no_algorithms",
+        )
     # A rule cannot state a radix.
     kept = [p for p in space if p.name.startswith(main) and not p.name.endswith("_radix")]
     parameters = tuple(p if p.name == main else replace(p, levels=_few(p.levels)) for p in kept)

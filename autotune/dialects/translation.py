@@ -39,7 +39,8 @@ def translated(
                 raise UsageError(
                     f"the algorithm {word} of {rule.collective} ({families[0]}) has no counterpart "
                     f"of the same name in {families[1]}; measure there: autotune collectives "
-                    f"--operations {rule.collective} --mpi PLACE"
+                    f"--operations {rule.collective} --mpi PLACE",
+                    code="collectives.algorithm_unknown",
                 )
             algorithm = found
         made.append(replace(rule, algorithm=algorithm, fanout=0, segment=0))

@@ -54,7 +54,8 @@ def find_classes(examples: Sequence[Example], count: int | None = None) -> Class
     total = len(examples)
     if count is not None and not 1 <= count <= total:
         raise UsageError(
-            f"{count} classes of {total} cells are not possible; expected 1 to {total}"
+            f"{count} classes of {total} cells are not possible; expected 1 to {total}",
+            code="classwide.classes_range",
         )
     scaler = Scaler.fit(examples, SETS["full"])
     points = np.array([scaler(described(e.features)) for e in examples])

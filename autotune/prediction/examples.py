@@ -124,7 +124,8 @@ class TrainingSet:
                 f"{place}: {count(len(self.apps), 'program')} with features and runs "
                 f"({', '.join(self.apps) or 'none'}); prediction needs at least 3, because "
                 "each is left out in turn to validate the model.\n"
-                + "\n".join(note.words for note in self.notes)
+                + "\n".join(note.words for note in self.notes),
+                code="training.too_few_programs",
             )
 
     @property
@@ -274,11 +275,12 @@ def stored_features(dataset: Dataset, cell: Cell) -> Features | None:
     try:
         features = load_features(path)
     except FeaturesError as problem:
-        raise UsageError(str(problem)) from None
+        raise UsageError(str(problem), code=problem.code) from None
     if features.ranks != cell.ranks:
         raise UsageError(
             f"{path}: ranks is {features.ranks}, but the card says {cell.ranks} for cell "
-            f"{cell.key}; trace the cell again"
+            f"{cell.key}; trace the cell again",
+            code="features.other_ranks",
         )
     return features
 

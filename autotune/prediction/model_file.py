@@ -103,18 +103,25 @@ def find_model(place: str | None = None) -> ModelFile:
     shipped = resources.files("autotune.prediction") / SHIPPED
     if shipped.is_file():
         return model_from_text(shipped.read_text(encoding="utf-8"), "the shipped model")
-    raise UsageError(f"no model found: none at {default_place()}, and none is shipped.\n{_AGAIN}")
+    raise UsageError(
+        f"no model found: none at {default_place()}, and none is shipped.\n{_AGAIN}",
+        code="model.missing",
+    )
 
 
 def load_model(path: Path) -> ModelFile:
     """Read and check a model file; raises UsageError with the file and the key that is wrong."""
     try:
         if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path} is too large to be a model (limit: 64 MiB)")
+            raise UsageError(
+                f"{path} is too large to be a model (limit: 64 MiB)", code="model.too_large"
+            )
         content = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise UsageError(f"cannot read the model {path}: {reason}.\n{_AGAIN}") from None
+        raise UsageError(
+            f"cannot read the model {path}: {reason}.\n{_AGAIN}", code="model.unreadable"
+        ) from None
     return model_from_text(content, str(path))
 
 
@@ -124,13 +131,15 @@ def model_from_text(content: str, place: str) -> ModelFile:
         data = json.loads(content, parse_constant=_no_constant)
     except (ValueError, RecursionError) as problem:
         raise UsageError(
-            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}"
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}",
+            code="model.damaged",
         ) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         found = data.get("schema") if isinstance(data, dict) else None
         raise UsageError(
             f"{place}: schema is {found!r}, expected {SCHEMA!r}: written by another "
-            f"version, or not a model.\n{_AGAIN}"
+            f"version, or not a model.\n{_AGAIN}",
+            code="model.version",
         )
     try:
         return ModelFile(
@@ -140,7 +149,7 @@ def model_from_text(content: str, place: str) -> ModelFile:
             place,
         )
     except ValueError as problem:
-        raise UsageError(f"{place}: {problem}.\n{_AGAIN}") from None
+        raise UsageError(f"{place}: {problem}.\n{_AGAIN}", code="model.invalid") from None
 
 
 def _no_constant(word: str) -> float:

@@ -170,7 +170,8 @@ def find_effects() -> ProgramEffects:
     except (OSError, ValueError, RecursionError) as problem:
         raise UsageError(
             f"cannot use {path}: {problem}.\nLearn them again: autotune train --model composed "
-            "--from DATASET"
+            "--from DATASET",
+            code="model.invalid",
         ) from None
 
 

@@ -38,12 +38,14 @@ def check_published_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise UsageError(
             f"{name!r} cannot be published as a parameter name; expected a letter, then letters, "
-            "digits and _"
+            "digits and _",
+            code="publish.refused_parameter",
         )
     if runs_programs(name) and name not in TABLES:
         raise UsageError(
             f"{name} cannot be published: it decides which program, library or file is used; "
-            "expected a parameter of how MPI behaves"
+            "expected a parameter of how MPI behaves",
+            code="publish.refused_parameter",
         )
     return name
 
@@ -53,7 +55,8 @@ def check_published_value(name: str, value: str) -> str:
     if not _VALUE.fullmatch(value):
         raise UsageError(
             f"{name} = {value!r} cannot be published; expected 1 to 500 letters, digits "
-            "and _ . , : ^ + - = / @ % (no blanks, quotes or shell characters)"
+            "and _ . , : ^ + - = / @ % (no blanks, quotes or shell characters)",
+            code="publish.refused_parameter",
         )
     return value
 
@@ -64,7 +67,8 @@ def check_published_variable(name: str) -> str:
         raise UsageError(
             f"the environment variable {name!r} cannot be published; expected capitals, "
             "digits and _, and not a variable that decides which programs run (PATH, LD_*, "
-            "HOME, ...)"
+            "HOME, ...)",
+            code="publish.refused_variable",
         )
     return name
 
@@ -74,7 +78,8 @@ def check_path(path: str) -> str:
     if not _PATH.fullmatch(path):
         raise UsageError(
             f"the path {path!r} cannot be named in a published file; expected an absolute path of "
-            "letters, digits and _ . , : + - = / @ %"
+            "letters, digits and _ . , : + - = / @ %",
+            code="publish.refused_path",
         )
     return path
 

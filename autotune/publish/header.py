@@ -179,7 +179,8 @@ def read_header(text: str) -> Header | None:
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise WorkError(
             f"the header that autotune wrote into this file is damaged ({problem}); restore it "
-            "from its backup (FILE.before-autotune) by hand, or publish again with --force"
+            "from its backup (FILE.before-autotune) by hand, or publish again with --force",
+            code="published.damaged",
         ) from None
 
 

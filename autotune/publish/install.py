@@ -57,11 +57,14 @@ def read_installed(path: Path) -> Text | None:
             return None
         if not path.is_file() or path.stat().st_size > _LARGEST:
             raise UsageError(
-                f"{path} is not a regular file of at most 4 MiB, so it cannot be a published file"
+                f"{path} is not a regular file of at most 4 MiB, so it cannot be a published file",
+                code="published.no_file",
             )
         return Text(read(path), read(side) if side.is_file() else None)
     except OSError as problem:
-        raise UsageError(f"cannot read {path}: {problem.strerror}") from None
+        raise UsageError(
+            f"cannot read {path}: {problem.strerror}", code="published.unreadable"
+        ) from None
 
 
 def side_of(path: Path) -> Path:
@@ -89,7 +92,9 @@ def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> 
             shutil.copy2(path, kept)
         put(path, text)
     except OSError as problem:
-        raise WorkError(f"cannot write {path}: {problem.strerror}") from None
+        raise WorkError(
+            f"cannot write {path}: {problem.strerror}", code="published.unwritable"
+        ) from None
     try:
         prove()
     except BaseException:
@@ -137,7 +142,10 @@ def keep_edited(path: Path) -> Path:
     try:
         shutil.copy2(path, kept)
     except OSError as problem:
-        raise WorkError(f"cannot save the edited file as {kept}: {problem.strerror}") from None
+        raise WorkError(
+            f"cannot save the edited file as {kept}: {problem.strerror}",
+            code="published.unwritable",
+        ) from None
     return kept
 
 
@@ -156,7 +164,9 @@ def check_owner(path: Path) -> None:
         try:
             seen = place.lstat()
         except OSError as problem:
-            raise UsageError(f"cannot find out who owns {place}: {problem.strerror}") from None
+            raise UsageError(
+                f"cannot find out who owns {place}: {problem.strerror}", code="published.owner"
+            ) from None
         if seen.st_uid not in trusted:
             raise _refusal(path, place, f"belongs to user {seen.st_uid}")
         if not stat.S_ISLNK(seen.st_mode) and _open_to_others(seen):
@@ -181,5 +191,6 @@ def _refusal(path: Path, place: Path, why: str) -> UsageError:
     return UsageError(
         f"{path}: nothing of it is executed as root, because {what} {why}, so that "
         "another user could decide what root runs.\nGive it to root (chown root, chmod "
-        "go-w), or run the check as the user who owns it."
+        "go-w), or run the check as the user who owns it.",
+        code="publish.root",
     )

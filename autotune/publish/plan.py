@@ -88,7 +88,8 @@ def plan_files(
     if out is not None and len(formats) > 1 and not _is_folder(out):
         raise UsageError(
             f"-o {out} is one file for {len(formats)} formats; give an existing folder, in "
-            "which each gets its usual name"
+            "which each gets its usual name",
+            code="publish.one_file",
         )
     wide = [f.name for f in formats if f.cluster_wide]
     if wide and not proposal.classwide:
@@ -97,14 +98,16 @@ def plan_files(
             f"{proposal.evidence.source} was proven for one program; only classwide:ID may "
             "be published there.\nFor the setting of a study use a per-user file, a tune "
             "file, a module or an environment script (--format openmpi-user, tune, tcl, "
-            "lmod, sh)."
+            "lmod, sh).",
+            code="publish.not_classwide",
         )
     unobeyed = {fmt.name: fmt.unobeyed(library) for fmt in formats}
     for name, why in unobeyed.items():
         if why is not None and not unproven:
             raise UsageError(
                 f"{name} cannot be proven here: {why}.\n--unproven writes it all the same, and "
-                "notes it in the file."
+                "notes it in the file.",
+                code="publish.unprovable",
             )
     return [
         _planned(fmt, content, path, proposal, cluster, library, unobeyed[fmt.name], force)
@@ -147,7 +150,8 @@ def _refuse_doubts(proposal: PublicationSource, force: bool) -> None:
         raise UsageError(
             f"{proposal.evidence.source} is not published:\n"
             + "\n".join(f"  - {doubt.words}" for doubt in proposal.doubts)
-            + "\n--force publishes it all the same."
+            + "\n--force publishes it all the same.",
+            code="publish.doubtful",
         )
 
 
@@ -175,14 +179,18 @@ def _parts(
     for fmt, part, _ in parts:
         covered |= part.names
         if not part.names:
-            raise UsageError(f"the setting has nothing that the format {fmt.name} can express")
+            raise UsageError(
+                f"the setting has nothing that the format {fmt.name} can express",
+                code="publish.not_expressible",
+            )
     if missing := content.names - covered:
         listed = ", ".join(sorted(name for _, name in missing))
         raise UsageError(
             f"{listed} cannot be expressed in {', '.join(f.name for f in formats)}, and a "
             "part of a setting is not what was proven.\nAdd a format for the rest (mapping "
             "and binding of Open MPI 5: --format prte-user or prte-system), or use one "
-            "that holds all: --format sh."
+            "that holds all: --format sh.",
+            code="publish.not_expressible",
         )
     _refuse_same(parts)
     return parts
@@ -209,7 +217,8 @@ def _refuse_same(parts: Sequence[tuple[Format, Content, Path]]) -> None:
         if path in seen:
             raise UsageError(
                 f"{seen[path]} and {fmt.name} would both write {path}; publish them with two "
-                "commands, or use one format that holds all: --format sh"
+                "commands, or use one format that holds all: --format sh",
+                code="publish.same_file",
             )
         seen[path] = fmt.name
 
@@ -258,12 +267,14 @@ def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool)
     if edited and not force:
         raise UsageError(
             f"{path} was edited after autotune published it.\n--force replaces it and "
-            "saves the edited file beside it."
+            "saves the edited file beside it.",
+            code="published.edited",
         )
     if not ours and not fmt.merges and not force:
         raise UsageError(
             f"{path} exists and was not written by autotune.\n--force replaces it and "
-            "keeps a backup; -o FILE writes to another file."
+            "keeps a backup; -o FILE writes to another file.",
+            code="publish.one_file",
         )
 
 

@@ -91,7 +91,7 @@ class Prober:
         self._loaded(fmt, loading, content)
         seen |= self._told(fmt, loading, content)
         if missing := content.names - seen:
-            raise NotObeyed(_unseen(fmt, missing, ended))
+            raise NotObeyed(_unseen(fmt, missing, ended), code="publish.not_obeyed")
         acted = "; canaries acted" if canaries else ""
         return f"{count(len(content.names), 'value')} seen in force in a private copy{acted}"
 
@@ -154,10 +154,13 @@ class Prober:
             if r.state not in ("in force", "not observable") and not _taken(r)
         ]
         if wrong:
-            raise NotObeyed(f"{fmt.name}: the file is not obeyed: {'; '.join(wrong)}")
+            raise NotObeyed(
+                f"{fmt.name}: the file is not obeyed: {'; '.join(wrong)}", code="publish.not_obeyed"
+            )
         if record.state != "ok":
             raise NotObeyed(
-                f"{fmt.name}: a launch with the file does not run: {record.state}: {record.reason}"
+                f"{fmt.name}: a launch with the file does not run: {record.state}: {record.reason}",
+                code="publish.not_obeyed",
             )
         seen = {n for n, r in record.read_back.items() if r.state == "in force" or _taken(r)}
         said = rule_variables(content, self.library)
@@ -175,10 +178,16 @@ class Prober:
         wanted = variables(content, self.library)
         wrong = [n for n, v in wanted.items() if loading.env.get(n) != v]
         if wrong:
-            raise NotObeyed(f"{fmt.name}: the file does not set {', '.join(sorted(wrong))}")
+            raise NotObeyed(
+                f"{fmt.name}: the file does not set {', '.join(sorted(wrong))}",
+                code="publish.not_obeyed",
+            )
         extra = set(loading.env) - set(wanted)
         if extra:
-            raise NotObeyed(f"{fmt.name}: the file also sets {', '.join(sorted(extra))}")
+            raise NotObeyed(
+                f"{fmt.name}: the file also sets {', '.join(sorted(extra))}",
+                code="publish.not_obeyed",
+            )
 
     def _told(self, fmt: Format, loading: Loading, content: Content) -> Names:
         """Numbers that a command of the library (MPICH's ``mpivars``) shows in force.  A choice
@@ -191,7 +200,8 @@ class Prober:
         if unknown := sorted(set(wanted) - set(shown)) if shown else []:
             raise NotObeyed(
                 f"{fmt.name}: {self.library.family} {self.library.version} has no variable "
-                f"{', '.join(unknown)}"
+                f"{', '.join(unknown)}",
+                code="parameter.unknown",
             )
         return {(LIBRARY, name) for name, value in wanted.items() if shown.get(name) == value}
 

@@ -139,7 +139,8 @@ def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
     if not good or isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < 1:
         raise UsageError(
             f"{where}: the evidence does not say what to run again: expected app (a name), "
-            f"input, ranks (a number) and perhaps program (a list of words); found {dict(check)!r}"
+            f"input, ranks (a number) and perhaps program (a list of words); found {dict(check)!r}",
+            code="published.program_unknown",
         )
     return str(name), chosen, ranks
 

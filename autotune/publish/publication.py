@@ -73,7 +73,7 @@ def publish_files(planned: Sequence[Planned], prober: Prober, say: Say) -> list[
     """
     for one in planned:
         if why := one.fmt.harmful(prober.library):
-            raise UsageError(f"{one.fmt.name} is not written: {why}.")
+            raise UsageError(f"{one.fmt.name} is not written: {why}.", code="publish.harmful")
     done: list[Published] = []
     try:
         for one in planned:

@@ -28,11 +28,13 @@ def published() -> list[Path]:
     except (OSError, ValueError, RecursionError) as problem:
         raise WorkError(
             f"cannot read the list of published files {place}: {problem}; give the files "
-            "as arguments instead"
+            "as arguments instead",
+            code="published.list_unreadable",
         ) from None
     if not isinstance(data, list) or not all(isinstance(p, str) for p in data):
         raise WorkError(
-            f"{place} is not a list of published files; give the files as arguments instead"
+            f"{place} is not a list of published files; give the files as arguments instead",
+            code="published.list_damaged",
         )
     return [Path(p) for p in data]
 
@@ -56,4 +58,6 @@ def _write(paths: list[Path]) -> None:
     try:
         write_atomically(place, json.dumps([str(p) for p in paths], indent=1) + "\n", mode=0o600)
     except OSError as problem:
-        raise WorkError(f"cannot write {place}: {problem.strerror}") from None
+        raise WorkError(
+            f"cannot write {place}: {problem.strerror}", code="published.unwritable"
+        ) from None

@@ -46,7 +46,9 @@ def renewal(path: Path, library: Library, checks: Sequence[Recheck]) -> Planned:
     text = read_installed(path)
     header = None if text is None else text.header
     if text is None or header is None:
-        raise UsageError(f"{path} is gone, or no longer contains what autotune published")
+        raise UsageError(
+            f"{path} is gone, or no longer contains what autotune published", code="published.gone"
+        )
     fmt = find(header.format)
     renewed = {
         "mpi_version": library.version,

@@ -87,7 +87,8 @@ def _read(
         return _from_collectives(TABLES.find(ident), cluster, library)
     raise UsageError(
         f"--from {wanted!r} is not understood; expected study:ID (autotune studies), "
-        "classwide:ID (autotune classwide) or collectives:ID (autotune collectives)"
+        "classwide:ID (autotune classwide) or collectives:ID (autotune collectives)",
+        code="publish.source_syntax",
     )
 
 
@@ -103,7 +104,8 @@ def _from_study(
     if result is None or "recommended" not in result:
         raise UsageError(
             f"study {study.hash[:12]} has no result to publish (status {study.status}); finish "
-            "the search first"
+            "the search first",
+            code="study.no_result",
         )
     values = result["recommended"]["setting"]
     guarded = study.key.guarded
@@ -115,13 +117,17 @@ def _from_study(
         raise UsageError(
             f"study {study.hash[:12]}: {why}; there is nothing to publish.\n--force "
             "publishes the best setting that was seen, and writes into the file that it is "
-            "not proven."
+            "not proven.",
+            code="publish.nothing_proven",
         )
     setting = Setting(values)
     other = _other_library(study, setting, library, named)
     runs = [r for r in store.runs(study.id, setting_key=setting.key) if r.record.valid]
     if not runs or runs[-1].launched is None:
-        raise UsageError(f"study {study.hash[:12]} has no valid run of {setting.key}; search again")
+        raise UsageError(
+            f"study {study.hash[:12]} has no valid run of {setting.key}; search again",
+            code="study.no_run",
+        )
     ends = result.get("gain_ci95") if proven else None
     key = study.key
     evidence = Evidence(
@@ -166,13 +172,16 @@ def _other_library(
     if len(setting) == 1:
         raise UsageError(
             f"{origin}: its answer is another MPI library ({setting.key}) with its own defaults; a "
-            f"file cannot choose the library.\nautotune show {study.hash[:12]} has the command line"
+            "file cannot choose the library.\n"
+            f"autotune show {study.hash[:12]} has the command line",
+            code="publish.other_library",
         )
     if setting[MPI] != own or not named:
         raise UsageError(
             f"{origin}: its setting is for the MPI library {setting[MPI]}, and was proven against "
             f"the default of {first}. Files for that library do nothing under {first}.\nTo publish "
-            f"them all the same, name the library: --mpi {setting[MPI]}"
+            f"them all the same, name the library: --mpi {setting[MPI]}",
+            code="publish.other_library",
         )
     return library
 
@@ -283,7 +292,8 @@ def _classwide(ident: str, cluster: str) -> ClasswideResult:
         raise UsageError(
             f"there is no proven class-wide result for cluster {cluster}{seen}: make one "
             "with autotune classwide, or publish the setting of a study with --from "
-            "study:ID"
+            "study:ID",
+            code="publish.no_classwide",
         )
     return found
 
@@ -292,7 +302,10 @@ def _from_classwide(
     result: ClasswideResult, cluster: Cluster, library: Library
 ) -> PublicationSource:
     if not result.setting:
-        raise UsageError(f"classwide:{result.id}: {NOTHING}; there is nothing to publish")
+        raise UsageError(
+            f"classwide:{result.id}: {NOTHING}; there is nothing to publish",
+            code="publish.nothing_proven",
+        )
     name = check_config_name("spaces", result.space, f"classwide:{result.id}")
     space = load_space(name, library=library)
     seen = result.evidence
@@ -334,7 +347,8 @@ def _from_collectives(
     if not result.found:
         raise UsageError(
             f"collectives:{result.id}: no entry of its tables was proven to be faster; there is "
-            "nothing to publish"
+            "nothing to publish",
+            code="publish.nothing_proven",
         )
     parts = [part for part in result.parts if part.proven]
     # Gains of the entries that differ from the library's own choice.
@@ -404,6 +418,7 @@ def _content(launched: Mapping[str, Mapping[str, str]]) -> Content:
         raise UsageError(
             f"the setting contains {', '.join(left)}: program options and numbers of "
             "processes cannot be published as defaults of an MPI library.\nSearch again in "
-            "a space without them (autotune search --space openmpi ...)."
+            "a space without them (autotune search --space openmpi ...).",
+            code="publish.other_library",
         )
     return Content({g: dict(v) for g, v in launched.items() if v})

@@ -48,7 +48,8 @@ class Trust:
         """Raise UsageError unless all names and values may come from a file."""
         if strange := sorted(set(content.groups) - set(GROUPS)):
             raise UsageError(
-                f"{origin}: has values for {', '.join(strange)}; expected {', '.join(GROUPS)}"
+                f"{origin}: has values for {', '.join(strange)}; expected {', '.join(GROUPS)}",
+                code="published.untrusted",
             )
         tables = {name: list(self._tables(content, name, origin)) for name in TABLES}
         check_groups(content.groups, self.known, origin, tables)
@@ -60,24 +61,29 @@ class Trust:
             try:
                 self._check_table(Path(path))
             except AutotuneError as problem:
-                raise UsageError(f"{origin}: {name} names a file: {problem}") from None
+                raise UsageError(
+                    f"{origin}: {name} names a file: {problem}", code="published.untrusted"
+                ) from None
             yield path
 
     def _check_table(self, path: Path) -> None:
         text = read_installed(path) if path.is_absolute() else None
         header = None if text is None else text.header
         if text is None or header is None or not isinstance(find(header.format), RulesV1):
-            raise UsageError(f"{path} is not a table of rules that autotune published")
+            raise UsageError(
+                f"{path} is not a table of rules that autotune published",
+                code="published.untrusted",
+            )
         if header.content.groups:
-            raise UsageError(f"{path} contains more than rules")
+            raise UsageError(f"{path} contains more than rules", code="published.untrusted")
         if text.edited:
-            raise UsageError(f"{path} was edited after it was published")
+            raise UsageError(f"{path} was edited after it was published", code="published.edited")
         self.check(path, text, header)
 
     def _check_text(self, path: Path, text: Text, header: Header) -> None:
         found = difference(path, text, header, self.library)
         if found is not None:
-            raise UsageError(f"{found}: {_END}")
+            raise UsageError(f"{found}: {_END}", code="published.untrusted")
 
 
 def difference(path: Path, text: Text, header: Header, library: Library) -> str | None:
@@ -100,7 +106,9 @@ def difference(path: Path, text: Text, header: Header, library: Library) -> str 
     try:
         own = compose(fmt, header, header.content, "", library)
     except UsageError as problem:
-        raise UsageError(f"{path}: autotune would not write such a file: {problem}") from None
+        raise UsageError(
+            f"{path}: autotune would not write such a file: {problem}", code="published.untrusted"
+        ) from None
     if given != own.main:
         return f"{path}: {_line(given, own.main, first)}"
     # The file itself comes first, because readers see its lines; then the file beside it.
@@ -116,7 +124,10 @@ def _as_published(path: Path, header: Header, library: Library) -> Library:
         then = replace(library, version=found[1])
         if series(then) == header.mpi:
             return then
-    raise UsageError(f"{path}: is for {header.mpi!r}; expected words such as {series(library)!r}")
+    raise UsageError(
+        f"{path}: is for {header.mpi!r}; expected words such as {series(library)!r}",
+        code="published.other_library",
+    )
 
 
 def _line(given: str, ours: str, first: int) -> str:

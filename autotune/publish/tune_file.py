@@ -47,7 +47,10 @@ def write_tune_file(
             loading = (option, str(staged.absolute()))
             _prove(loading, target, space, setting, values, runner)
     except OSError as problem:
-        raise WorkError(f"cannot write the parameter file {path}: {problem.strerror}") from None
+        raise WorkError(
+            f"cannot write the parameter file {path}: {problem.strerror}",
+            code="published.unwritable",
+        ) from None
     return path
 
 
@@ -58,7 +61,8 @@ def tune_text(values: dict[str, str], evidence: list[str]) -> str:
     for name, value in sorted(values.items()):
         if any(c.isspace() for c in name + value):
             raise NotObeyed(
-                f"{name} = {value!r} cannot be written to a --tune file: it has a blank"
+                f"{name} = {value!r} cannot be written to a --tune file: it has a blank",
+                code="publish.blank_in_value",
             )
         lines.append(f"--mca {name} {value}")
     return "\n".join(lines) + "\n"
@@ -88,7 +92,8 @@ def _prove(
     if record.state != "ok" or wrong:
         raise NotObeyed(
             "the parameter file was not written, because this MPI did not obey it: "
-            + (wrong or f"{record.state}: {record.reason}")
+            + (wrong or f"{record.state}: {record.reason}"),
+            code="publish.not_obeyed",
         )
 
 

@@ -25,22 +25,29 @@ def remove(path: Path, force: bool = False) -> str:
     """
     text = read_installed(path)
     if text is None:
-        raise UsageError(f"{path} does not exist; expected a file that autotune published")
+        raise UsageError(
+            f"{path} does not exist; expected a file that autotune published",
+            code="published.missing",
+        )
     header = text.header
     if header is None:
-        raise UsageError(f"{path} was not published by autotune; it is left as it is")
+        raise UsageError(
+            f"{path} was not published by autotune; it is left as it is", code="published.foreign"
+        )
     backup = previous_content(path, header)
     words = ""
     if text.edited:
         if not force:
-            raise UsageError(_refusal(path, text, header))
+            raise UsageError(_refusal(path, text, header), code="published.edited")
         words = f"; the edited file was saved as {keep_edited(path)}"
     parts = split_published(text.main) if _keeps_others(header) else None
     try:
         done = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
         side_of(path).unlink(missing_ok=True)
     except OSError as problem:
-        raise WorkError(f"cannot undo {path}: {problem.strerror}") from None
+        raise WorkError(
+            f"cannot undo {path}: {problem.strerror}", code="published.undo_failed"
+        ) from None
     return done + words
 
 
@@ -52,7 +59,8 @@ def previous_content(path: Path, header: Header) -> Path | None:
     if not header.backup.endswith(BACKUP):
         raise WorkError(
             f"the header of {path} names {header.backup!r} as its backup, but autotune's "
-            f"backups are called FILE{BACKUP}; the file was not changed"
+            f"backups are called FILE{BACKUP}; the file was not changed",
+            code="published.backup",
         )
     return path.with_name(header.backup)
 
@@ -82,7 +90,7 @@ def _library_of(header: Header) -> Library:
     """The library that the file was made for, as far as its text depends on it.  Raises UsageError
     if the file alone does not tell it."""
     if isinstance(find(header.format), MpichTree):
-        raise UsageError("it is made from the library's own tree")
+        raise UsageError("it is made from the library's own tree", code="published.edited")
     family, _, rest = header.mpi.partition(" ")
     known_family(family)
     return Library(family, rest.partition("seen with ")[2].rstrip(")"), "", "")
@@ -115,7 +123,10 @@ def _restore(path: Path, backup: Path | None) -> str:
         path.unlink()
         return f"removed {path}"
     if not backup.is_file():
-        raise WorkError(f"the backup {backup} does not exist any more; {path} was not changed")
+        raise WorkError(
+            f"the backup {backup} does not exist any more; {path} was not changed",
+            code="published.backup_missing",
+        )
     put(path, Text(read(backup)))
     backup.unlink()
     return f"restored {path} from {backup.name}"

@@ -63,10 +63,15 @@ def published_header(path: Path) -> Header:
     """The header of the file at ``path``; raises UsageError if autotune did not publish it."""
     text = read_installed(path)
     if text is None:
-        raise UsageError(f"{path} does not exist; expected a file that autotune published")
+        raise UsageError(
+            f"{path} does not exist; expected a file that autotune published",
+            code="published.missing",
+        )
     header = text.header
     if header is None:
-        raise UsageError(f"{path} was not published by autotune: its header is missing")
+        raise UsageError(
+            f"{path} was not published by autotune: its header is missing", code="published.foreign"
+        )
     return header
 
 
@@ -164,7 +169,8 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
     if path != fmt.default_path(header.cluster, prober.library).absolute():
         raise NotObeyed(
             f"{fmt.name}: this library reads "
-            f"{fmt.default_path(header.cluster, prober.library)}, not {path}"
+            f"{fmt.default_path(header.cluster, prober.library)}, not {path}",
+            code="publish.not_obeyed",
         )
     return fmt.live(path, prober.library)
 

@@ -67,7 +67,10 @@ def load_schema(name: str) -> dict[str, Any]:
     if name not in schema_names():
         near = difflib.get_close_matches(name, schema_names(), 1)
         meant = f"; did you mean {near[0]}?" if near else ""
-        raise UsageError(f"there is no JSON schema {name!r}{meant}  To list all: autotune schema")
+        raise UsageError(
+            f"there is no JSON schema {name!r}{meant}  To list all: autotune schema",
+            code="schema.unknown",
+        )
     place = resources.files(__name__) / f"{name}.json"
     found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
     return found

@@ -77,7 +77,8 @@ def check_file(name: str, library: Library) -> SpaceReport:
     file = find_config(KIND, name)
     if not library.params:
         raise UsageError(
-            f"{title(library)} does not list its parameters, so the space cannot be checked"
+            f"{title(library)} does not list its parameters, so the space cannot be checked",
+            code="mpi.no_parameter_list",
         )
     definition, mistakes = read_with_mistakes(file)
     findings = [SpaceFinding("error", "space.invalid", "", line) for line in mistakes]

@@ -230,7 +230,7 @@ def read_definition(file: ConfigFile) -> Definition:
     definition = _extended(read_toml(file.text, file.path, Definition), file.path)
     found = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
     if found:
-        raise UsageError("\n".join(found))
+        raise UsageError("\n".join(found), code="space.invalid")
     return definition
 
 
@@ -264,12 +264,14 @@ def _extended(own: Definition, path: str, below: tuple[str, ...] = ()) -> Defini
     if not SPACE_NAME.fullmatch(own.extends):
         raise UsageError(
             f"{path}: extends: {own.extends!r} is not the name of a space; expected the name of "
-            "one that `autotune space list` shows"
+            "one that `autotune space list` shows",
+            code="space.extends",
         )
     if own.extends in below:
         way = " extends ".join((*below, own.extends))
         raise UsageError(
-            f"{path}: extends: {way}: a circle; expected spaces of which none extends itself"
+            f"{path}: extends: {way}: a circle; expected spaces of which none extends itself",
+            code="space.extends",
         )
     text, origin = _text_of(own.extends, path)
     other = _extended(read_toml(text, origin, Definition), origin, (*below, own.extends))
@@ -293,7 +295,7 @@ def _text_of(name: str, path: str) -> tuple[str, str]:
     try:
         file = find_config(KIND, name)
     except UsageError as error:
-        raise UsageError(f"{path}: extends: {error}") from None
+        raise UsageError(f"{path}: extends: {error}", code=error.code) from None
     return file.text, file.path
 
 
@@ -450,7 +452,8 @@ def parse_version(spec: str) -> tuple[str, list[tuple[str, tuple[int, ...]]]]:
     if match is None:
         raise UsageError(
             f"{spec!r} does not name an MPI library; expected for example openmpi, "
-            "openmpi<5 or openmpi>=4.1,<5"
+            "openmpi<5 or openmpi>=4.1,<5",
+            code="mpi.series_syntax",
         )
     bounds = [
         (sign, tuple(int(part) for part in number.split(".")))

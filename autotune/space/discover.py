@@ -25,7 +25,9 @@ def discover(library: Library, pattern: str | None = None, level: int = 9) -> li
     nothing.
     """
     if not library.params:
-        raise UsageError(f"{title(library)} does not list its parameters")
+        raise UsageError(
+            f"{title(library)} does not list its parameters", code="mpi.no_parameter_list"
+        )
     return [
         info
         for name, info in sorted(library.params.items())

@@ -311,7 +311,8 @@ class _Parser:
             if match is None or match.lastgroup is None:
                 column = place + len(text[place:]) - len(text[place:].lstrip()) + 1
                 raise ExpressionError(
-                    f"expression {text!r}, column {column}: cannot read {text[column - 1 :]!r}"
+                    f"expression {text!r}, column {column}: cannot read {text[column - 1 :]!r}",
+                    code="expression.syntax",
                 )
             kind = match.lastgroup
             tokens.append(_Token(kind, match[kind], match.start(kind) + 1))
@@ -320,7 +321,8 @@ class _Parser:
             column = tokens[_LONGEST].column
             raise ExpressionError(
                 f"expression {text[:40]!r}..., column {column}: longer than {_LONGEST} words; "
-                "split it into several constraints"
+                "split it into several constraints",
+                code="expression.too_long",
             )
         return [*tokens, _Token("end", "", end + 1)]
 
@@ -343,7 +345,8 @@ class _Parser:
     def _error(self, expected: str) -> ExpressionError:
         found = repr(self._peek.text) if self._peek.text else "the end"
         return ExpressionError(
-            f"expression {self._text!r}, column {self._peek.column}: {expected}, found {found}"
+            f"expression {self._text!r}, column {self._peek.column}: {expected}, found {found}",
+            code="expression.syntax",
         )
 
     def _or(self) -> Expr:

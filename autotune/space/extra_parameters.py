@@ -58,7 +58,8 @@ def plain_names(values: Mapping[str, Value]) -> tuple[Setting, dict[str, Paramet
         if found.setdefault(name, value) != value:
             raise UsageError(
                 f"{given}={value} and {name}={found[name]} set one parameter to two values; "
-                "keep one of them"
+                "keep one of them",
+                code="parameter.conflict",
             )
     return Setting(found), targets
 
@@ -107,7 +108,10 @@ def _parameter(
     if info is not None:
         for value in values:
             if problem := refused_value(value, info):
-                raise UsageError(f"{name}={value} cannot be used: {problem} (type {info.type})")
+                raise UsageError(
+                    f"{name}={value} cannot be used: {problem} (type {info.type})",
+                    code="parameter.value",
+                )
         numbers = {word: number for number, word in info.numbered.items()}
         levels = tuple(dict.fromkeys(numbers.get(str(v), v) for v in values))
         return Parameter(name, levels, target, help=info.help, enum=info.numbered, words=info.named)
@@ -121,10 +125,14 @@ def _refuse(name: str, values: list[Value]) -> None:
         raise UsageError(
             f"the parameter {name} is refused in a setting: it decides which program, "
             "library or file is used.\nPut it into the launch options of a cluster of your "
-            "own (configs/clusters/NAME.toml); it is then in force in every run."
+            "own (configs/clusters/NAME.toml); it is then in force in every run.",
+            code="parameter.refused",
         )
     if name in _OWN:
-        raise UsageError(f"{name} is set by autotune itself to read settings back; leave it out")
+        raise UsageError(
+            f"{name} is set by autotune itself to read settings back; leave it out",
+            code="parameter.reserved",
+        )
     for value in values:
         check_value(name, value, "the setting")
 
@@ -135,7 +143,8 @@ def _target(name: str, library: Library) -> ParameterKind:
     if usual == "resource":
         raise UsageError(
             f"{name} is not a parameter of this space; use --ranks for the number of ranks, or a "
-            "space that varies ranks and threads (--space hybrid)"
+            "space that varies ranks and threads (--space hybrid)",
+            code="parameter.unknown",
         )
     if usual != "mca" or name in library.params:
         return usual
@@ -144,7 +153,8 @@ def _target(name: str, library: Library) -> ParameterKind:
     if kind is None and not _VARIABLE.fullmatch(name):
         raise UsageError(
             f"{name} is not a parameter of {title(library)}, whose parameters are "
-            f"{launcher.parameter_names}"
+            f"{launcher.parameter_names}",
+            code="parameter.unknown",
         )
     return cast(ParameterKind, kind or "env")
 
@@ -165,7 +175,8 @@ def _refuse_mistyped(name: str, target: ParameterKind, library: Library, space: 
     out = f"\nIf {name} is right, write {variable}=VALUE: it is passed on unchecked."
     raise UsageError(
         f"{name} is not a parameter of space {space.name}, and {title(library)} does "
-        "not list it; " + hint + (out if target == LIBRARY and variable != name else "")
+        "not list it; " + hint + (out if target == LIBRARY and variable != name else ""),
+        code="parameter.unknown",
     )
 
 

@@ -51,7 +51,8 @@ class LibraryChoice(Space):
         if MPI in named:
             raise UsageError(
                 f"a space has a parameter {MPI}, which is the name of the choice of the library "
-                "in a search under several; choose another space (--space)"
+                "in a search under several; choose another space (--space)",
+                code="space.libraries_differ",
             )
         choice = Parameter(
             MPI, tuple(others), "library", help="The MPI library (unset: the first one)"
@@ -187,7 +188,8 @@ def _joined(name: str, members: Mapping[str, Space]) -> Parameter:
             raise UsageError(
                 f"the spaces of the libraries give {name} two meanings ({one.target} and "
                 f"{other.target}, {one.describe_levels()} and {other.describe_levels()}); choose "
-                "other spaces (--space)"
+                "other spaces (--space)",
+                code="space.libraries_differ",
             )
     every = len(owners) == len(members)
     if not all(p.unset for p in owners.values()) and not (
@@ -195,7 +197,8 @@ def _joined(name: str, members: Mapping[str, Space]) -> Parameter:
     ):
         raise UsageError(
             f"{name} must always be given under one of the libraries, but not with the same "
-            "levels under all; choose other spaces (--space)"
+            "levels under all; choose other spaces (--space)",
+            code="space.libraries_differ",
         )
     defaults = {p.default for p in owners.values()}
     return replace(

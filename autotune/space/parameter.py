@@ -151,15 +151,17 @@ def parse_levels(spec: object) -> tuple[Value, ...]:
     if isinstance(spec, str):
         levels = _range(spec)
         if levels is None:
-            raise UsageError(f"{spec!r} is not a range of levels; {_WAYS}")
+            raise UsageError(f"{spec!r} is not a range of levels; {_WAYS}", code="levels.syntax")
         return levels
     if not isinstance(spec, list) or not spec:
-        raise UsageError(f"{spec!r} is not a list of levels; {_WAYS}")
+        raise UsageError(f"{spec!r} is not a list of levels; {_WAYS}", code="levels.syntax")
     found: dict[Value, None] = {}
     for item in spec:
         found.update(dict.fromkeys(_item(item)))
     if len({isinstance(level, str) for level in found}) > 1:
-        raise UsageError(f"levels {list(found)} mix words and numbers; use one kind")
+        raise UsageError(
+            f"levels {list(found)} mix words and numbers; use one kind", code="levels.invalid"
+        )
     return tuple(found)
 
 
@@ -196,13 +198,22 @@ def _range(text: str) -> tuple[int, ...] | None:
     low, high = _integer(match[1]), _integer(match[2])
     sign, step = match[3] or "+", _integer(match[4] or "1")
     if low > high:
-        raise UsageError(f"range {text!r}: {low} is above {high}; write the smaller one first")
+        raise UsageError(
+            f"range {text!r}: {low} is above {high}; write the smaller one first",
+            code="levels.range",
+        )
     if step < (2 if sign == "*" else 1):
-        raise UsageError(f"range {text!r}: a step must be at least +1 or *2")
+        raise UsageError(f"range {text!r}: a step must be at least +1 or *2", code="levels.invalid")
     if sign == "*" and low < 1:
-        raise UsageError(f"range {text!r}: a factor needs a start of at least 1, not {low}")
+        raise UsageError(
+            f"range {text!r}: a factor needs a start of at least 1, not {low}",
+            code="levels.invalid",
+        )
     if sign == "+" and (high - low) // step >= MOST_LEVELS:
-        raise UsageError(f"range {text!r} has more than {MOST_LEVELS} levels; use larger steps")
+        raise UsageError(
+            f"range {text!r} has more than {MOST_LEVELS} levels; use larger steps",
+            code="levels.range",
+        )
     if sign == "+":
         return tuple(range(low, high + 1, step))
     levels = [low]
@@ -214,7 +225,7 @@ def _range(text: str) -> tuple[int, ...] | None:
 def _integer(text: str) -> int:
     value = read_value(text)
     if not isinstance(value, int):
-        raise UsageError(f"{text!r} is too large a number")
+        raise UsageError(f"{text!r} is too large a number", code="levels.range")
     return value
 
 
@@ -254,7 +265,8 @@ class Argument:
             if found is None:
                 raise UsageError(
                     f"the program's argument {self.template!r} needs {match[1]}, which has no "
-                    "value here; give it a value or a default"
+                    "value here; give it a value or a default",
+                    code="parameter.no_value",
                 )
             return str(found)
 
@@ -272,13 +284,18 @@ def read_template(text: str) -> Argument:
     try:
         words = shlex.split(text)
     except ValueError as problem:
-        raise UsageError(f"{text!r} cannot be split into words: {problem}") from None
+        raise UsageError(
+            f"{text!r} cannot be split into words: {problem}", code="space.template"
+        ) from None
     if not words:
-        raise UsageError("the text is empty; expected something like '--block {block}'")
+        raise UsageError(
+            "the text is empty; expected something like '--block {block}'", code="space.template"
+        )
     if re.search(r"[{}]", _PLACE.sub("", text)):
         raise UsageError(
             f"{text!r} has a brace that is not part of a placeholder; a placeholder is "
-            "written {name}"
+            "written {name}",
+            code="space.template",
         )
     return Argument(text)
 

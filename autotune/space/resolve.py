@@ -78,7 +78,8 @@ def resolve(
     if library and definition.library and not matches(definition.library, library):
         raise UsageError(
             f"{origin}: space {name} is for {definition.library}, but the MPI library here "
-            f"is {title(library)}; choose another space (--space) or another MPI (--mpi)"
+            f"is {title(library)}; choose another space (--space) or another MPI (--mpi)",
+            code="space.other_library",
         )
     found = {
         canonical: _find(canonical, table, f"{origin}: parameters.{canonical}", library, facts)
@@ -297,7 +298,10 @@ def levels_of(
     """
     if keys.levels is None:
         known = f"for {library}" if library else "without a library"
-        raise UsageError(f'{where}: no levels {known}; give "levels", or "absent" with the reason')
+        raise UsageError(
+            f'{where}: no levels {known}; give "levels", or "absent" with the reason',
+            code="levels.none",
+        )
     levels: tuple[Value, ...]
     if keys.levels == ENUM:
         levels = _enumerated(info, where)
@@ -308,7 +312,7 @@ def levels_of(
     excluded = {_number(normalise_value(value), info) for value in keys.exclude}
     kept = tuple(level for level in levels if level not in excluded)
     if not kept:
-        raise UsageError(f'{where}: "exclude" leaves no level')
+        raise UsageError(f'{where}: "exclude" leaves no level', code="levels.none")
     return kept
 
 
@@ -316,7 +320,8 @@ def _enumerated(info: ParamInfo | None, where: str) -> tuple[Value, ...]:
     if info is None or not info.enum:
         raise UsageError(
             f'{where}: levels = "enum" takes the values from a library that enumerates them, and '
-            "there is none here; give a list of levels"
+            "there is none here; give a list of levels",
+            code="levels.none",
         )
     # "ignore" is the word of coll/tuned for "unset".
     kept = {number: name for number, name in sorted(info.enum.items()) if name != "ignore"}
@@ -427,7 +432,8 @@ def _space(
     for fact in facts:
         if fact not in FACTS:
             raise UsageError(
-                f"{fact!r} is not a fact that a space knows; facts are {', '.join(FACTS)}"
+                f"{fact!r} is not a fact that a space knows; facts are {', '.join(FACTS)}",
+                code="space.fact_unknown",
             )
     definition = read_definition(file)
     told = {k: v for k, v in app_facts.items() if k in definition.app_facts}
@@ -442,7 +448,8 @@ def join(parts: list[Space]) -> Space:
             if name in seen:
                 raise UsageError(
                     f"spaces {seen[name]} and {part.name} both have {name}; "
-                    "leave one of the spaces out"
+                    "leave one of the spaces out",
+                    code="space.parameter_twice",
                 )
             seen[name] = part.name
     first, *others = parts

@@ -53,7 +53,10 @@ def normalise_value(value: object) -> Value:
         if value.is_integer() and abs(value) < _LARGEST_EXACT:
             return int(value)
         return value
-    raise UsageError(f"{value!r} cannot be the value of a parameter: expected a number or text")
+    raise UsageError(
+        f"{value!r} cannot be the value of a parameter: expected a number or text",
+        code="parameter.value",
+    )
 
 
 def write_value(value: Value) -> str:
@@ -85,7 +88,10 @@ class Setting(Mapping[str, Value]):
         values = values or {}
         for name in values:
             if not NAME.fullmatch(name):
-                raise UsageError(f"{name!r} is not a parameter name (letters, digits, _ . -)")
+                raise UsageError(
+                    f"{name!r} is not a parameter name (letters, digits, _ . -)",
+                    code="parameter.name",
+                )
         self._set({name: normalise_value(values[name]) for name in sorted(values)})
 
     def _set(self, items: dict[str, Value]) -> None:
@@ -120,7 +126,10 @@ class Setting(Mapping[str, Value]):
             if pair is None or not NAME.fullmatch(pair[1]) or not pair[2]:
                 raise _misread(text, place)
             if pair[1] in values:
-                raise UsageError(f"setting {text!r}: {pair[1]} is given twice; keep one of them")
+                raise UsageError(
+                    f"setting {text!r}: {pair[1]} is given twice; keep one of them",
+                    code="setting.conflict",
+                )
             values[pair[1]] = _unquote(pair[2])
             place = pair.end()
         if text.endswith(","):
@@ -190,7 +199,8 @@ def _misread(text: str, place: int) -> UsageError:
     return UsageError(
         f"setting {text!r}, column {place + 1}: cannot read {text[place:] or 'the empty text'!r}; "
         'expected "default" or name=value,name=value '
-        "(a value that contains a comma in double quotes)"
+        "(a value that contains a comma in double quotes)",
+        code="setting.syntax",
     )
 
 

@@ -96,13 +96,20 @@ class Space:
     def __post_init__(self) -> None:
         for parameter in self.parameters:
             if self.names.count(parameter.name) > 1:
-                raise UsageError(f"space {self.name}: parameter {parameter.name} is given twice")
+                raise UsageError(
+                    f"space {self.name}: parameter {parameter.name} is given twice",
+                    code="space.parameter_twice",
+                )
             if len(set(parameter.levels)) != len(parameter.levels) or not parameter.levels:
-                raise UsageError(f"space {self.name}: {parameter.name} needs distinct levels")
+                raise UsageError(
+                    f"space {self.name}: {parameter.name} needs distinct levels",
+                    code="space.invalid",
+                )
             if not parameter.unset and parameter.when is not None:
                 raise UsageError(
                     f"space {self.name}: {parameter.name} must always be given, so it cannot have "
-                    'a condition; remove "when" or allow it to be unset'
+                    'a condition; remove "when" or allow it to be unset',
+                    code="space.invalid",
                 )
 
     @cached_property
@@ -286,7 +293,8 @@ class Space:
                 again = set().union(*(constraint.expr.names for constraint in broken))
         raise UsageError(
             f"space {self.name}: no setting drawn at random satisfies the constraints; the "
-            f"last one violated {broken[0]}: relax the constraints"
+            f"last one violated {broken[0]}: relax the constraints",
+            code="space.no_setting",
         )
 
     def _draw(self, name: str, rng: np.random.Generator) -> Value | None:
@@ -302,7 +310,7 @@ class Space:
 
     def unknown(self, name: str) -> UsageError:
         """The error for a parameter that the space does not have."""
-        return UsageError(self._unknown(name))
+        return UsageError(self._unknown(name), code="parameter.unknown")
 
     def _unknown(self, name: str) -> str:
         if name in self.derived:

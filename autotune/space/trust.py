@@ -75,7 +75,8 @@ def check_name(name: str, origin: str) -> None:
         raise UsageError(
             f"{origin}: the parameter {name} is refused: it decides which program, library or file "
             "is used.\nSuch a parameter is accepted only on the command line itself or in a local "
-            "cluster file (options of configs/clusters/NAME.toml)."
+            "cluster file (options of configs/clusters/NAME.toml).",
+            code="parameter.refused",
         )
 
 
@@ -87,7 +88,8 @@ def check_value(name: str, value: object, origin: str) -> None:
             f"{origin}: the value {text[:80]!r} of {name} is refused: from such a source a "
             "value may have letters, digits and _ . , : ^ + - = @ % only, 1 to 500 of "
             "them, and may not name a file (no /, no file=).\nIf you want it, give the "
-            "setting on the command line."
+            "setting on the command line.",
+            code="parameter.value_refused",
         )
 
 
@@ -134,7 +136,8 @@ def check_config_name(kind: str, name: str, origin: str) -> str:
                 f"{origin}: names the {kind.removesuffix('s')} {part!r}, which is not known "
                 f"here (known: {', '.join(known) or 'none'}); a path is not accepted from such "
                 f"a source.\nIf you trust it, put its file into configs/{kind} of this "
-                f"directory, or into {user_config() / kind} to be found from anywhere."
+                f"directory, or into {user_config() / kind} to be found from anywhere.",
+                code="trust.name_unknown",
             )
     return name
 
@@ -196,5 +199,6 @@ def check_groups(
                     f"{origin}: no space known here has {name} as {where}; from such a source only "
                     "parameters of the shipped spaces and of your own are accepted.\nIf you trust "
                     "it, name a space file that has it (--space FILE), or put one into "
-                    "configs/spaces."
+                    "configs/spaces.",
+                    code="trust.parameter_unknown",
                 )

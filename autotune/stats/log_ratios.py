@@ -84,7 +84,8 @@ def checked(values: Values, what: str) -> Floats:
     if wrong.size:
         raise WorkError(
             f"{what}: run {int(wrong[0]) + 1} has the time {array[wrong[0]]}; expected a "
-            "finite number of seconds, 0 or more; check --metric."
+            "finite number of seconds, 0 or more; check --metric.",
+            code="metric.no_time",
         )
     return array
 
@@ -119,7 +120,8 @@ def log_ratios(
     if resolution == 0 and slow.size and min(slow.min(), fast.min()) == 0:
         raise WorkError(
             "A run time is 0 s: the metric is too coarse for this input. Use a longer input, or "
-            "leave --metric out to measure the wall time."
+            "leave --metric out to measure the wall time.",
+            code="metric.zero",
         )
     cut_d = flags(censored_default, slow.size)
     cut_c = flags(censored_candidate, fast.size)

@@ -99,17 +99,32 @@ class LookPlan:
 
     def __post_init__(self) -> None:
         if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
-            raise UsageError(f"looks {self.looks}: expected rising numbers of blocks, from 1 up")
+            raise UsageError(
+                f"looks {self.looks}: expected rising numbers of blocks, from 1 up",
+                code="proof.range",
+            )
         if not 0 < self.alpha < 1:
-            raise UsageError(f"alpha {self.alpha}: expected a number between 0 and 1, such as 0.05")
+            raise UsageError(
+                f"alpha {self.alpha}: expected a number between 0 and 1, such as 0.05",
+                code="proof.range",
+            )
         if self.finalists < 1:
-            raise UsageError(f"finalists {self.finalists}: expected 1 or more")
+            raise UsageError(f"finalists {self.finalists}: expected 1 or more", code="proof.range")
         if not 0 <= self.min_gain < 1:
-            raise UsageError(f"min-gain {self.min_gain}: expected 0 or more, such as 0.02 for 2 %")
+            raise UsageError(
+                f"min-gain {self.min_gain}: expected 0 or more, such as 0.02 for 2 %",
+                code="proof.range",
+            )
         if self.margin is not None and not 0 < self.margin < 1:
-            raise UsageError(f"margin {self.margin}: expected more than 0, such as 0.02 for 2 %")
+            raise UsageError(
+                f"margin {self.margin}: expected more than 0, such as 0.02 for 2 %",
+                code="proof.range",
+            )
         if self.decide_at is not None and (self.margin is None or self.decide_at not in self.looks):
-            raise UsageError(f"decide-at {self.decide_at}: expected a margin and one of the looks")
+            raise UsageError(
+                f"decide-at {self.decide_at}: expected a margin and one of the looks",
+                code="proof.range",
+            )
 
     @classmethod
     def fixed(cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN) -> LookPlan:
@@ -317,7 +332,10 @@ class ErrorBudget:
 
     def __post_init__(self) -> None:
         if not 0 < self.alpha < 1:
-            raise UsageError(f"alpha {self.alpha}: expected a number between 0 and 1, such as 0.05")
+            raise UsageError(
+                f"alpha {self.alpha}: expected a number between 0 and 1, such as 0.05",
+                code="proof.range",
+            )
 
     def round(self, number: int) -> float:
         """The alpha of round ``number`` (1, 2, ...); raises ValueError for a number below 1."""

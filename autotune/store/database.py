@@ -90,13 +90,14 @@ class Database:
         except IntegrityError as error:
             raise UsageError(
                 f"the results database {self.shown} rejects inconsistent data (a study or "
-                f"trial that does not exist, a number given twice): {_words(error)}"
+                f"trial that does not exist, a number given twice): {_words(error)}",
+                code="store.inconsistent",
             ) from error
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             words = _words(error)
             known = self.dialect.explain(words)
             raise known or WorkError(
-                f"the results database {self.shown} failed: {words}"
+                f"the results database {self.shown} failed: {words}", code="store.fails"
             ) from error
 
 
@@ -183,7 +184,8 @@ class Sqlite:
             raise UsageError(
                 f"the results database {self.path} cannot be used, because the file system of "
                 f"{self.path.parent} has no file locks; put it on a local disk (--store PATH or "
-                "$AUTOTUNE_STORE)"
+                "$AUTOTUNE_STORE)",
+                code="store.file_system",
             )
         engine = create_engine(url, connect_args={"timeout": self.busy_timeout_s})
         if self.read_only:
@@ -224,7 +226,8 @@ class Sqlite:
         if mode != "wal":
             raise UsageError(
                 f"the file system of {self.path} does not support SQLite's write-ahead log; "
-                "put the results database on a local disk (--store PATH or $AUTOTUNE_STORE)"
+                "put the results database on a local disk (--store PATH or $AUTOTUNE_STORE)",
+                code="store.file_system",
             )
 
     def _has_locks(self) -> bool:
@@ -248,22 +251,26 @@ class Sqlite:
             return WorkError(
                 f"{where} has been locked by another process for more than "
                 f"{self.busy_timeout_s:g} s; end that process (fuser -v shows it) or wait, and "
-                "give the same command again"
+                "give the same command again",
+                code="store.locked",
             )
         if "readonly" in message or "unable to open" in message:
             return UsageError(
                 f"{where} cannot be written ({message}); make the file and its directory writable, "
-                "or choose another one with --store PATH or $AUTOTUNE_STORE"
+                "or choose another one with --store PATH or $AUTOTUNE_STORE",
+                code="store.unwritable",
             )
         if "disk is full" in message:
             return WorkError(
                 f"{where} cannot grow because its disk is full; free some space and give the "
-                "same command again: everything stored so far is safe"
+                "same command again: everything stored so far is safe",
+                code="store.disk_full",
             )
         if "malformed" in message or "not a database" in message:
             return WorkError(
                 f"{where} is damaged ({message}); keep the file, try `sqlite3 {self.path} "
-                ".recover`, or continue with another one (--store PATH)"
+                ".recover`, or continue with another one (--store PATH)",
+                code="store.damaged",
             )
         return None
 
@@ -298,7 +305,8 @@ class Postgresql:
         except (ImportError, NoSuchModuleError) as error:
             raise UsageError(
                 f"PostgreSQL needs the driver of {url.get_backend_name()} ({error}); install it "
-                'with pip install "mpi-autotune[postgres]"'
+                'with pip install "mpi-autotune[postgres]"',
+                code="store.driver_missing",
             ) from error
 
     def lock(self, connection: Connection) -> None:
@@ -319,12 +327,14 @@ class Postgresql:
             return UsageError(
                 f"PostgreSQL does not permit it: {message}; the user needs USAGE on the "
                 "schema; SELECT on the tables to read; INSERT and UPDATE on them and USAGE on "
-                "the sequences to write; CREATE on the schema to create or migrate the tables"
+                "the sequences to write; CREATE on the schema to create or migrate the tables",
+                code="store.permission",
             )
         if "connection" in message or "could not translate host" in message:
             return UsageError(
                 f"the PostgreSQL server does not answer or refuses access: {message}; check "
-                "host, port, database, user and password of --store or $AUTOTUNE_STORE"
+                "host, port, database, user and password of --store or $AUTOTUNE_STORE",
+                code="store.unreachable",
             )
         return None
 

@@ -43,18 +43,26 @@ def export_study(
     path = Path(path)
     writer = WRITERS.get(to)
     if writer is None:
-        raise UsageError(f"cannot export to {to!r}; expected one of {', '.join(WRITERS)}")
+        raise UsageError(
+            f"cannot export to {to!r}; expected one of {', '.join(WRITERS)}",
+            code="export.format_unknown",
+        )
     if path.is_dir() or not path.parent.is_dir():
-        raise UsageError(f"cannot export to {path}: expected a file name in an existing directory")
+        raise UsageError(
+            f"cannot export to {path}: expected a file name in an existing directory",
+            code="file.unwritable",
+        )
     if path.exists() and not force:
-        raise UsageError(f"{path} exists; choose another name or overwrite it with --force")
+        raise UsageError(
+            f"{path} exists; choose another name or overwrite it with --force", code="file.exists"
+        )
     store.get_study(study_id)
     try:
         with atomic_file(path) as part:
             writer(store, study_id, part, output)
     except (OSError, SQLAlchemyError) as error:
         words = getattr(error, "strerror", None) or str(error)
-        raise WorkError(f"cannot write {path}: {words}") from error
+        raise WorkError(f"cannot write {path}: {words}", code="file.unwritable") from error
     return path
 
 
@@ -100,7 +108,9 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
     columns = store.run_columns(study_id, output)
     count = len(columns["run"])
     if not count:
-        raise UsageError(f"study {study_id} has no runs yet, so there is nothing to export")
+        raise UsageError(
+            f"study {study_id} has no runs yet, so there is nothing to export", code="study.no_runs"
+        )
     of_runs = [{} if trial is None else settings[trial] for trial in columns.pop("trial_id")]
     data: dict[str, Any] = {name: [value] * count for name, value in described.items()} | columns
     for name in ("trial", "block", "position", *INTEGERS):

@@ -117,7 +117,8 @@ class StudyKey:
     def __post_init__(self) -> None:
         if not -_SEED_LIMIT <= self.seed < _SEED_LIMIT:
             raise UsageError(
-                f"seed {self.seed} does not fit into 64 bits; use one from 0 to {_SEED_LIMIT - 1}"
+                f"seed {self.seed} does not fit into 64 bits; use one from 0 to {_SEED_LIMIT - 1}",
+                code="seed.range",
             )
 
     def __hash__(self) -> int:

@@ -70,12 +70,14 @@ class StudyQuery:
     def __post_init__(self) -> None:
         if self.order not in ORDERS:
             raise UsageError(
-                f"studies cannot be sorted by {self.order[:40]!r}; expected {', '.join(ORDERS)}"
+                f"studies cannot be sorted by {self.order[:40]!r}; expected {', '.join(ORDERS)}",
+                code="usage.range",
             )
         if not (1 <= self.page < 2**31 and 1 <= self.size <= LARGEST_PAGE):
             raise UsageError(
                 f"no page {self.page} of {self.size} studies; expected a page from 1 on, of at "
-                f"most {LARGEST_PAGE} studies"
+                f"most {LARGEST_PAGE} studies",
+                code="usage.range",
             )
 
 

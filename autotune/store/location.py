@@ -56,7 +56,7 @@ def locate(text: str | None) -> Location:
         url = make_url(text)
         url.render_as_string()  # A server cannot be given text that is not UTF-8.
     except (ArgumentError, ValueError):
-        raise UsageError(_bad_url(clean(text))) from None
+        raise UsageError(_bad_url(clean(text)), code="store.url") from None
     kind = url.drivername.partition("+")[0]
     if kind == "sqlite":
         return _sqlite_url(url)
@@ -64,7 +64,7 @@ def locate(text: str | None) -> Location:
         if url.drivername in ("postgresql", "postgres"):
             url = url.set(drivername="postgresql+psycopg")
         return Location(url, None, mask_password(url.render_as_string(hide_password=True)))
-    raise UsageError(_bad_url(text))
+    raise UsageError(_bad_url(text), code="store.url")
 
 
 def mask_password(text: str) -> str:
@@ -85,7 +85,8 @@ def _sqlite_url(url: URL) -> Location:
         raise UsageError(
             f"{url.render_as_string(hide_password=True)} does not name a file; expected "
             "sqlite:///PATH (four slashes for an absolute one) without options, because "
-            "results have to be stored permanently"
+            "results have to be stored permanently",
+            code="store.url",
         )
     return _file(Path(url.database))
 
@@ -94,7 +95,9 @@ def _file(path: Path) -> Location:
     try:
         path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 (keeps symbolic links)
     except (RuntimeError, ValueError) as error:  # An unknown user; a NUL in the name.
-        raise UsageError(f"the results database {str(path)!r}: {error}; {_ELSEWHERE}") from None
+        raise UsageError(
+            f"the results database {str(path)!r}: {error}; {_ELSEWHERE}", code="store.path"
+        ) from None
     return Location(URL.create("sqlite", database=str(path)), path, str(path))
 
 
@@ -111,23 +114,31 @@ def prepare_file(path: Path) -> None:
         _create(path)
         if path.is_dir():
             raise UsageError(
-                f"{where} is a directory; give a file in it, such as {path}/results.db"
+                f"{where} is a directory; give a file in it, such as {path}/results.db",
+                code="store.path",
             )
         with path.open("r+b") as file:
             head = file.read(len(_MAGIC))
     except (FileExistsError, NotADirectoryError) as error:
-        raise UsageError(f"{where}: {error.filename} is not a directory; {_ELSEWHERE}") from None
+        raise UsageError(
+            f"{where}: {error.filename} is not a directory; {_ELSEWHERE}", code="store.path"
+        ) from None
     except OSError as error:
         raise UsageError(
             f"{where} cannot be opened for writing: {error.strerror}: {error.filename}; make it "
-            f"writable or {_ELSEWHERE}"
+            f"writable or {_ELSEWHERE}",
+            code="store.unwritable",
         ) from None
     if head and head != _MAGIC:
-        raise UsageError(f"{where} is not a SQLite database; nothing was changed: {_ELSEWHERE}")
+        raise UsageError(
+            f"{where} is not a SQLite database; nothing was changed: {_ELSEWHERE}",
+            code="store.foreign",
+        )
     if not os.access(path.parent, os.W_OK, effective_ids=True):
         raise UsageError(
             f"the directory of {where} cannot be written, but SQLite writes its log there; "
-            f"make it writable or {_ELSEWHERE}"
+            f"make it writable or {_ELSEWHERE}",
+            code="store.unwritable",
         )
 
 
@@ -174,7 +185,8 @@ def refuse_network(path: Path, kind: str | None) -> None:
             f"the results database {path} would be on a network file system ({kind}), "
             "where SQLite files get damaged; use a local disk (--store PATH or "
             f"${VARIABLE}), or PostgreSQL if several nodes write (--store "
-            "postgresql://USER:PASSWORD@HOST/DATABASE)"
+            "postgresql://USER:PASSWORD@HOST/DATABASE)",
+            code="store.file_system",
         )
 
 
@@ -210,13 +222,16 @@ def snapshot(path: Path) -> Path:
                 old.backup(new)
     except sqlite3.DatabaseError as problem:
         shutil.rmtree(folder, ignore_errors=True)
-        raise UsageError(f"the results database {path} cannot be read: {problem}") from None
+        raise UsageError(
+            f"the results database {path} cannot be read: {problem}", code="store.unreadable"
+        ) from None
     except OSError as problem:
         shutil.rmtree(folder, ignore_errors=True)
         raise WorkError(
             f"the results database {path} is read-only, and no copy of it can be made to "
             f"read: {problem.strerror}: {folder}; free some space there, or set TMPDIR to "
-            "another directory"
+            "another directory",
+            code="store.unreadable",
         ) from None
     copy.chmod(0o600)
     return copy

@@ -151,13 +151,15 @@ def require_schema(database: Database, schema: Schema = CURRENT) -> None:
     if found is None:
         raise UsageError(
             f"the results database {database.shown} is empty; expected one with studies.  A "
-            "search creates it; --store names another"
+            "search creates it; --store names another",
+            code="store.empty",
         )
     if found != schema.version:
         raise UsageError(
             f"{database.shown} has schema version {found}, and this command reads version "
             f"{schema.version} only and changes nothing.  Any command that writes migrates it "
-            "after a copy was made, for example: autotune studies"
+            "after a copy was made, for example: autotune studies",
+            code="store.version",
         )
 
 
@@ -176,7 +178,8 @@ def _version(connection: Connection, database: Database, schema: Schema) -> int 
         raise UsageError(
             f"{database.shown} belongs to another program (it has the tables "
             f"{', '.join(sorted(foreign)[:5])}); nothing was changed.  Choose another "
-            "database with --store or $AUTOTUNE_STORE"
+            "database with --store or $AUTOTUNE_STORE",
+            code="store.foreign",
         )
     return None
 
@@ -186,14 +189,16 @@ def _checked(version: int, database: Database, schema: Schema) -> int:
         raise UsageError(
             f"{database.shown} has schema version {version}, but this autotune supports "
             f"versions up to {schema.version}; nothing was changed.  Update autotune (pip "
-            f"install -U {PRODUCT}) or choose another database with --store"
+            f"install -U {PRODUCT}) or choose another database with --store",
+            code="store.version",
         )
     missing = [v for v in range(version + 1, schema.version + 1) if v not in schema.steps]
     if missing:
         raise UsageError(
             f"{database.shown} has schema version {version}, which this autotune cannot "
             f"migrate to {schema.version}; nothing was changed.  Choose another database "
-            "with --store"
+            "with --store",
+            code="store.version",
         )
     return version
 

@@ -224,7 +224,9 @@ def one(connection: Connection, study_id: int, order: int) -> StoredRun:
     """One run with all that is stored of it; raises UsageError if there is none."""
     found = _load(connection, [s.run.c.study_id == study_id, s.run.c.number == order])
     if not found:
-        raise UsageError(f"this study has no run {order}; its page lists the runs")
+        raise UsageError(
+            f"this study has no run {order}; its page lists the runs", code="store.row_unknown"
+        )
     return found[0]
 
 

@@ -64,7 +64,8 @@ class Store(WorkerClaims):
         if named and path is not None and not path.exists():
             raise UsageError(
                 f"the results database {path} does not exist; check --store (or ${VARIABLE}).  "
-                "A search creates it"
+                "A search creates it",
+                code="store.missing",
             )
         return cls.open(place)
 
@@ -102,7 +103,8 @@ class Store(WorkerClaims):
         if path is not None and not path.is_file():
             raise UsageError(
                 f"the results database {path} does not exist; check --store (or ${VARIABLE}).  "
-                "A search creates it"
+                "A search creates it",
+                code="store.missing",
             )
         database = Database(location, read_only=True)
         try:

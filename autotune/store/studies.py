@@ -255,7 +255,8 @@ def find(connection: Connection, text: str) -> StudyRecord:
     listed = [summary for summary in summaries(connection) if not ids or summary.id in ids]
     problem = f"{clean(text)!r} matches {len(ids)} studies" if ids else f"no study {clean(text)!r}"
     raise UsageError(
-        f"{problem}; expected an id or at least 4 characters of a hash.{_list(listed)}"
+        f"{problem}; expected an id or at least 4 characters of a hash.{_list(listed)}",
+        code="study.unknown",
     )
 
 
@@ -285,7 +286,9 @@ def get(connection: Connection, study_id: int) -> StudyRecord:
 
 def unknown_study(study_id: int) -> UsageError:
     """The error for a study that does not exist."""
-    return UsageError(f"no study with the id {study_id} in this results database")
+    return UsageError(
+        f"no study with the id {study_id} in this results database", code="study.unknown"
+    )
 
 
 def lock(connection: Connection, study_id: int) -> None:

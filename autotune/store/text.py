@@ -68,5 +68,6 @@ def damaged_row(why: str) -> WorkError:
     return WorkError(
         f"a row of this results database is damaged ({why}); somebody else wrote to "
         "it, or its disk is faulty.  Restore a copy from before, or use another "
-        "database (--store)"
+        "database (--store)",
+        code="store.damaged",
     )

@@ -116,7 +116,9 @@ def finish(
 
 def unknown_trial(trial_id: int) -> UsageError:
     """The error for a trial that does not exist."""
-    return UsageError(f"no trial with the id {trial_id} in this results database")
+    return UsageError(
+        f"no trial with the id {trial_id} in this results database", code="store.row_unknown"
+    )
 
 
 def listing(

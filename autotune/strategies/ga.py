@@ -111,7 +111,9 @@ class GASampler(BaseSampler):
         """
         if not isinstance(param_distribution, CategoricalDistribution):
             raise UsageError(
-                f"parameter {param_name}: the genetic algorithm handles categorical parameters only"
+                f"parameter {param_name}: the genetic algorithm handles categorical parameters "
+                "only",
+                code="strategy.numeric_parameter",
             )
         choices = param_distribution.choices
         return choices[int(self._rng.integers(len(choices)))]
@@ -186,22 +188,26 @@ class Genetic(OptunaStrategy):
         if int(values["population"]) < tournament:
             raise UsageError(
                 f"option tournament={tournament}: expected at most the population "
-                f"({values['population']})"
+                f"({values['population']})",
+                code="strategy.option_range",
             )
         if tournament < offspring + 2:
             raise UsageError(
                 f"option tournament={tournament}: expected at least offspring + 2 "
-                f"({offspring + 2}), the parents and those replaced"
+                f"({offspring + 2}), the parents and those replaced",
+                code="strategy.option_range",
             )
         if values["rules"] == "thesis" and values["breed"] != 1:
             raise UsageError(
                 f"option breed={values['breed']}: expected 1 with rules=thesis, which knows no "
-                "surrogate"
+                "surrogate",
+                code="strategy.option_range",
             )
         if values["init_max"] and float(values["init_min"]) > float(values["init_max"]):
             raise UsageError(
                 f"option init_min={values['init_min']}: expected at most init_max "
-                f"({values['init_max']})"
+                f"({values['init_max']})",
+                code="strategy.option_range",
             )
 
     def _sampler(self, seed: int) -> BaseSampler:

@@ -62,7 +62,9 @@ class Option:
         return float(low) <= value <= float(high)
 
     def _wrong(self, given: OptionValue, expected: str) -> UsageError:
-        return UsageError(f"option {self.name}={given}: expected {expected}")
+        return UsageError(
+            f"option {self.name}={given}: expected {expected}", code="strategy.option_range"
+        )
 
 
 def table(*options: Option) -> dict[str, Option]:
@@ -83,7 +85,9 @@ def complete(
         for said, given in layer.items():
             name = renamed.get(said, said)
             if name not in options:
-                raise UsageError(_unknown_option(owner, name, options))
+                raise UsageError(
+                    _unknown_option(owner, name, options), code="strategy.option_unknown"
+                )
             values[name] = options[name].read(given)
     return values
 
@@ -112,5 +116,6 @@ def need(strategy: str, packages: Sequence[str]) -> None:
         raise UsageError(
             f"strategy {strategy} needs {' and '.join(absent)}, which is not installed: "
             f"pip install {' '.join(absent)}, or choose another strategy (auto needs "
-            "nothing more)"
+            "nothing more)",
+            code="strategy.missing",
         )

@@ -59,12 +59,15 @@ def find(name: str) -> type[Strategy]:
     if name in _PLACES:
         return _own(name)
     if name not in _installed():
-        raise UsageError(f"strategy {name!r} is not known{hint(name, names())}")
+        raise UsageError(
+            f"strategy {name!r} is not known{hint(name, names())}", code="strategy.unknown"
+        )
     found = extension(GROUP, name, Strategy)  # type: ignore[type-abstract]
     if found.name != name:
         raise UsageError(
             f"the entry point {name} of the group {GROUP} has a strategy called "
-            f"{found.name!r}; expected the same name"
+            f"{found.name!r}; expected the same name",
+            code="extension.invalid",
         )
     return found
 
@@ -110,7 +113,8 @@ def resolve_options(
     found = find(strategy) if isinstance(strategy, str) else strategy
     if preset is not None and preset not in found.presets:
         raise UsageError(
-            f"strategy {found.name} has no preset {preset!r}{hint(preset, found.presets)}"
+            f"strategy {found.name} has no preset {preset!r}{hint(preset, found.presets)}",
+            code="strategy.preset_unknown",
         )
     base = found.presets[preset] if preset is not None else {}
     values = complete(found.name, found.options, base, given)

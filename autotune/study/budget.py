@@ -163,7 +163,7 @@ class Budget:
     def require(self) -> None:
         """Raise BudgetSpent if no further launch may be started."""
         if self.left_s == 0 or (self.runs is not None and self.spent_runs >= self.runs):
-            raise BudgetSpent("the budget is spent")
+            raise BudgetSpent("the budget is spent", code="budget.spent")
 
     def affords(self, runs: int, run_s: float | None = None) -> bool:
         """Whether the budget holds so many more runs.

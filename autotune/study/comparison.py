@@ -263,7 +263,7 @@ def _compare_in(session: Session, request: ComparisonRequest) -> ComparisonOutco
         if request.libraries is None:
             raise
         title = library_titles(request.libraries)["a"]
-        raise WorkError(f"A, the program under {title}: {problem}") from None
+        raise WorkError(f"A, the program under {title}: {problem}", code="default.fails") from None
 
 
 def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> ComparisonOutcome:
@@ -297,7 +297,7 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             return replace(outcome, failed=alike) if alike else outcome
         proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
     except (NoBlocks, BudgetSpent):
-        raise BudgetTooSmall(_no_pair(request, warm)) from None
+        raise BudgetTooSmall(_no_pair(request, warm), code="budget.too_small") from None
     return outcome_of(request, evaluator, blocks, proof, study)
 
 

@@ -133,7 +133,8 @@ class Blocks:
         raise ReferenceFailed(
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
             f"{_REPEATS} attempts of one block. What was measured is stored; the same "
-            f"command continues.{failure_words(entry.record)}"
+            f"command continues.{failure_words(entry.record)}",
+            code="proof.reference_fails",
         )
 
     def _lacks(self, number: int, setting: Setting) -> bool:

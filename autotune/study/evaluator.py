@@ -169,7 +169,8 @@ class MachineEvaluator:
             raise MachineBusy(
                 f"machine too busy: {self._disturbed()} runs in a row were disturbed; the "
                 f"last: {entry.record.reason}.\n{self._jobs_in_the_way()}Nothing is lost. Stop the "
-                "other work, or wait; then the same command continues."
+                "other work, or wait; then the same command continues.",
+                code="machine.busy",
             )
         # The default's run shows whether the machine or the setting is the cause; it raises
         # MachineBusy if it is the machine.
@@ -397,7 +398,7 @@ class Defaults:
             # again.
             entry = self._launch(phase)
         if not entry.record.valid:
-            raise WorkError(_default_fails(entry.record))
+            raise WorkError(_default_fails(entry.record), code="default.fails")
         return entry
 
     def _launch(self, phase: str) -> HistoryEntry:
@@ -412,7 +413,7 @@ class Defaults:
         except BudgetSpent:
             entry = None
         if entry is None or (limit and entry.censored and entry.record.wall_s >= limit):
-            raise BudgetTooSmall(self._too_small())
+            raise BudgetTooSmall(self._too_small(), code="budget.too_small")
         return entry
 
     def _too_small(self) -> str:
@@ -445,7 +446,8 @@ class Defaults:
                 f"a budget of {asked_time(self.plan.budget_s)} cannot hold a search here: one "
                 f"run takes about {seconds(run_s)}, and at least {self.plan.least_runs} are "
                 "needed (warm-up, the default, one setting and its proof): about "
-                f"{seconds(least)}.\n{_REMEDY}"
+                f"{seconds(least)}.\n{_REMEDY}",
+                code="budget.too_small",
             )
 
 

@@ -106,7 +106,8 @@ def measure_noise(
             held = count(len(entries), "run")
             raise BudgetTooSmall(
                 f"the budget of {asked_time(budget_s or 0)} held {held} of the default; at "
-                f"least {FEWEST} are needed: give a larger --budget"
+                f"least {FEWEST} are needed: give a larger --budget",
+                code="budget.too_small",
             )
         report = _report(entries, on.study.hash[:12], evaluator.history.rejected - before)
         report = replace(report, guard=guard)
@@ -118,7 +119,8 @@ def _require_valid(entries: list[HistoryEntry]) -> None:
     """Raise WorkError for the first failed run, with its output."""
     for record in (entry.record for entry in entries if not entry.record.valid):
         raise WorkError(
-            f"the default does not run: {record.state}: {record.reason}{failure_words(record)}"
+            f"the default does not run: {record.state}: {record.reason}{failure_words(record)}",
+            code="default.fails",
         )
 
 

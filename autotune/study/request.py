@@ -72,7 +72,8 @@ class SearchRequest(BaseModel):
             raise UsageError(
                 f"{given} leaves nothing for the search: the runs of the default and the proof "
                 f"of one setting take {plan.least_runs - 1} runs; give more, or another limit "
-                f"({others})"
+                f"({others})",
+                code="budget.too_small",
             )
         return plan
 
@@ -90,7 +91,8 @@ class SearchRequest(BaseModel):
         if data.get("schema") != SCHEMA:
             raise UsageError(
                 f"{origin}: the schema is {str(data.get('schema'))[:80]!r}; expected "
-                f"{SCHEMA!r}: it was written by another version of autotune, or is damaged"
+                f"{SCHEMA!r}: it was written by another version of autotune, or is damaged",
+                code="request.version",
             )
         return cls.of(origin, **{name: part for name, part in data.items() if name != "schema"})
 
@@ -178,15 +180,17 @@ class WorkerRequest:
     def __post_init__(self) -> None:
         if not PurePosixPath(self.cwd).is_absolute():
             raise UsageError(
-                f"{WHERE} has the directory {self.cwd[:200]!r}; expected an absolute path"
+                f"{WHERE} has the directory {self.cwd[:200]!r}; expected an absolute path",
+                code="request.refused",
             )
         content = canonical([self.search.to_json(), list(self.argv or ()), self.cwd])
         if len(content) > MOST_CHARACTERS:
             raise UsageError(
-                f"{WHERE} has {len(content)} characters; expected {MOST_CHARACTERS} at most"
+                f"{WHERE} has {len(content)} characters; expected {MOST_CHARACTERS} at most",
+                code="request.refused",
             )
         if "\\u0000" in content:
-            raise UsageError(f"{WHERE} has a NUL in a word")
+            raise UsageError(f"{WHERE} has a NUL in a word", code="request.refused")
 
     @classmethod
     def of_words(
@@ -220,18 +224,23 @@ def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
         return []
     listed = data.get("requests") if data.get("schema") in _READ else [data]
     if not isinstance(listed, list) or len(listed) > MOST_REQUESTS:
-        raise UsageError("the study's requests are not a list: the results database is damaged")
+        raise UsageError(
+            "the study's requests are not a list: the results database is damaged",
+            code="request.damaged",
+        )
     return [_request(item) for item in listed]
 
 
 def _request(data: Any) -> WorkerRequest:
     if not isinstance(data, dict):
-        raise UsageError(f"{WHERE} is not an object: the results database is damaged")
+        raise UsageError(
+            f"{WHERE} is not an object: the results database is damaged", code="request.damaged"
+        )
     texts = [data.get("cwd"), data.get("key", ""), data.get("signature", "")]
     search, argv = data.get("search"), data.get("argv")
     words = isinstance(argv, list) and all(isinstance(word, str) for word in argv)
     if not all(isinstance(t, str) for t in texts) or not (words or isinstance(search, dict)):
-        raise UsageError(f"{WHERE} is damaged: its words are not texts")
+        raise UsageError(f"{WHERE} is damaged: its words are not texts", code="request.damaged")
     cwd, key, signature = map(str, texts)
     if isinstance(search, dict):
         return WorkerRequest(SearchRequest.from_json(search, WHERE), cwd, key, signature)
@@ -296,7 +305,8 @@ def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
         else:
             raise UsageError(
                 f"{WHERE} has {word[:80]!r}, which is not allowed in a request; autotune "
-                "search --join writes one that can be used"
+                "search --join writes one that can be used",
+                code="request.refused",
             )
     return SearchRequest.of(WHERE, **data, target=target, options=options)
 
@@ -304,7 +314,7 @@ def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
 def _value(word: str, given: Iterator[str]) -> str:
     value = next(given, None)
     if value is None:
-        raise UsageError(f"{WHERE} ends with {word}; its value is missing")
+        raise UsageError(f"{WHERE} ends with {word}; its value is missing", code="request.refused")
     return value
 
 
@@ -312,4 +322,6 @@ def _percent(text: str) -> float:
     try:
         return float(text) / 100
     except ValueError:
-        raise UsageError(f"{WHERE} holds --min-gain {text[:40]!r}; expected a number") from None
+        raise UsageError(
+            f"{WHERE} holds --min-gain {text[:40]!r}; expected a number", code="request.refused"
+        ) from None

@@ -291,7 +291,8 @@ def damaged_result(problem: Exception) -> WorkError:
     return WorkError(
         f"a stored result is damaged ({problem!r:.200}): somebody else wrote to the "
         "results database. Restore a copy from before, or use another database "
-        "(--store)"
+        "(--store)",
+        code="study.damaged",
     )
 
 

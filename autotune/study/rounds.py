@@ -138,7 +138,8 @@ def readable_round() -> Iterator[None]:
         raise WorkError(
             f"the plan that this study stored before its proof cannot be used: {problem}. "
             "Somebody else changed the results database: restore it, or search with "
-            "another --seed"
+            "another --seed",
+            code="study.damaged",
         ) from None
 
 

@@ -159,7 +159,8 @@ class Screening:
                 raise  # The budget is spent, or the machine is busy.
             raise WorkError(
                 f"in the cheap form ({self.form}): {problem}\nCorrect [fidelity] in the "
-                "application's file, or leave out --fidelity."
+                "application's file, or leave out --fidelity.",
+                code="fidelity.fails",
             ) from None
         history = self.evaluator.history
         known = [ratio for run in runs if (ratio := history.ratio(run)) is not None]

@@ -93,7 +93,8 @@ def stored_summary(store: Store, study: StudyRecord) -> dict[str, Any] | None:
         raise WorkError(
             f"what study {study.hash[:12]} stored of its cheap runs is damaged ({problem!r:.200}): "
             "somebody else wrote to the results database. Restore a copy from before, or use "
-            "another database (--store)"
+            "another database (--store)",
+            code="study.damaged",
         ) from None
     return found
 

@@ -53,12 +53,16 @@ def read_settings(
         added = ", ".join(name for name in wider.names if name not in space)
         raise UsageError(
             f"no space of this search has {added}, and under several MPI libraries it is open "
-            "which of them it is for; name a space that has it (--space)"
+            "which of them it is for; name a space that has it (--space)",
+            code="mpi.ambiguous_parameter",
         )
     for text, setting in zip(texts, settings, strict=True):
         problems = wider.violations(setting, grid=False)
         if problems:
-            raise UsageError(f"the setting {text!r} cannot be used: " + "; ".join(problems))
+            raise UsageError(
+                f"the setting {text!r} cannot be used: " + "; ".join(problems),
+                code="setting.not_in_space",
+            )
     return wider, [wider.canonical(setting) for setting in settings]
 
 
@@ -80,7 +84,8 @@ def _under(library: Library, setting: Setting, text: str) -> Setting:
         raise UsageError(
             f"{text}: the setting is for another MPI library (mpi={setting[MPI]}) than this one "
             f"({own}); name it with --mpi {setting[MPI]}, or compare it with the default of "
-            f"another library:\nautotune compare --mpi P --mpi {setting[MPI]} default {text} ..."
+            f"another library:\nautotune compare --mpi P --mpi {setting[MPI]} default {text} ...",
+            code="setting.other_library",
         )
     return setting.without(MPI)
 
@@ -93,25 +98,31 @@ def _check_known(setting: Setting, text: str, space: Space, library: Library) ->
             raise UsageError(
                 f"{text}: no space known here has {name}; from such a source only parameters "
                 "of the shipped spaces and of your own are taken.\nIf you trust it, type it "
-                f"({name}=VALUE), or name a space file that has it (--space FILE)."
+                f"({name}=VALUE), or name a space file that has it (--space FILE).",
+                code="trust.parameter_unknown",
             )
 
 
 def _from_study(wanted: str, store: Store | None) -> Setting:
     if store is None:
-        raise UsageError("study:ID needs a results database, and none is open; give --store")
+        raise UsageError(
+            "study:ID needs a results database, and none is open; give --store",
+            code="setting.no_store",
+        )
     study = store.find_study(wanted)
     result = study.result
     if result is None or "recommended" not in result:
         raise UsageError(
-            f"study {study.hash[:12]} has no result yet (status {study.status}); finish it first"
+            f"study {study.hash[:12]} has no result yet (status {study.status}); finish it first",
+            code="study.no_result",
         )
     values = dict(result["recommended"]["setting"])
     if not values and result.get("best"):
         raise UsageError(
             f"study {study.hash[:12]} recommends the default. Its best setting, "
             f"{Setting(result['best']['setting']).key}, is not proven; to use it all the "
-            "same, type it"
+            "same, type it",
+            code="study.no_recommendation",
         )
     return Setting(values)
 
@@ -159,10 +170,14 @@ def read_setting_file(path: Path) -> dict[str, Value]:
 def _read(path: Path) -> str:
     try:
         if path.stat().st_size > _LARGEST:
-            raise UsageError(f"{path} is too large to be a setting (1 MiB at most)")
+            raise UsageError(
+                f"{path} is too large to be a setting (1 MiB at most)", code="setting.too_large"
+            )
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
-        raise UsageError(f"cannot read the setting {path}: {problem}") from None
+        raise UsageError(
+            f"cannot read the setting {path}: {problem}", code="setting.unreadable"
+        ) from None
 
 
 def _json(text: str) -> dict[str, object] | None:
@@ -195,14 +210,16 @@ def _lines(text: str, path: Path) -> dict[str, Value]:
             raise UsageError(
                 f"{path}, line {number}: {line.strip()[:200]!r} is not understood; expected JSON, "
                 "TOML, 'name = value', '--mca name value', '-genv name value', or a file that "
-                "autotune wrote"
+                "autotune wrote",
+                code="setting.syntax",
             )
         groups = match.groupdict()
         value = read_value(next(v for n, v in groups.items() if n != "name" and v is not None))
         if found.setdefault(match["name"], value) != value:
             raise UsageError(
                 f"{path}, line {number}: {match['name']} is given twice, with different "
-                "values; keep one of them"
+                "values; keep one of them",
+                code="setting.conflict",
             )
     return found
 
@@ -211,5 +228,6 @@ def _rules(path: Path) -> UsageError:
     return UsageError(
         f"{path} has rules for collectives by message size; expected values of "
         "parameters.\nThe library reads such a file itself (autotune publish shows "
-        "how)."
+        "how).",
+        code="setting.rules_file",
     )

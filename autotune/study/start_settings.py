@@ -41,7 +41,7 @@ def start_settings(
         else:
             _, (setting,) = read_settings([text], space, target.library, store)
         if problems := space.violations(setting):
-            raise UsageError(f"--start {text}: " + "; ".join(problems))
+            raise UsageError(f"--start {text}: " + "; ".join(problems), code="setting.not_in_space")
         found += [setting] if setting != DEFAULT else []
     return list(dict.fromkeys(found))
 
@@ -57,7 +57,8 @@ def _of_study(text: str, space: Space, target: Target, store: Store, say: Say) -
     if not values:
         raise UsageError(
             f"--start {text}: study {study.hash[:12]} has no proven setting (status "
-            f"{study.status}); expected a study that ended with one"
+            f"{study.status}); expected a study that ended with one",
+            code="study.no_recommendation",
         )
     made = translated(Setting(values), source, space, own)
     said = f"start from study {study.hash[:12]} ({source}): {short_setting(made.setting.to_json())}"

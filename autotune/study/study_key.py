@@ -159,7 +159,8 @@ def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> No
         raise UsageError(
             f"this worker would measure another study than {measured.hash[:12]}: it "
             f"differs in {', '.join(sorted(different))}; start workers on equal nodes, in "
-            "the same environment"
+            "the same environment",
+            code="worker.other_study",
         )
     store.set_result(begun.id, MOVED, {"to": own.hash})
 

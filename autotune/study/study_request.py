@@ -56,7 +56,8 @@ class StudyRequest:
                 f"space {self.space.name} has no parameter that can vary with "
                 f"{self.target.library.family} {self.target.library.version} on cluster "
                 f"{self.target.cluster.name}; choose another (--space, autotune space "
-                f"list){absent}"
+                f"list){absent}",
+                code="space.nothing_varies",
             )
 
     @property

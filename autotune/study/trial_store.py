@@ -160,7 +160,8 @@ class StoredTrials:
                         f"trial {trial.number} of study {self.study.hash[:12]} in the results "
                         f"database was not proposed by its strategy: {name} = {value!r:.80} "
                         f"{wrong}.  Nothing of it was run.  Somebody else writes to this database: "
-                        "use another one (--store)"
+                        "use another one (--store)",
+                        code="study.damaged",
                     )
 
     def refresh(self) -> bool:

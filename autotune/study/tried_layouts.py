@@ -70,7 +70,8 @@ def require_layouts(space: Space) -> None:
     if not space.resources:
         raise UsageError(
             f"--pareto compares layouts, but the space {space.name} has none to choose from "
-            "(threads, processes, ranks or workers); name a space that has, such as --space hybrid"
+            "(threads, processes, ranks or workers); name a space that has, such as --space hybrid",
+            code="space.no_layouts",
         )
 
 

@@ -152,12 +152,13 @@ def trusted_roles(url: URL) -> frozenset[str] | None:
         return None
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise UsageError(f"cannot read {path}: {reason}") from None
+        raise UsageError(f"cannot read {path}: {reason}", code="trust.unreadable") from None
     if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise UsageError(
             f"{path} lists whose programs are run here, but others may write it; expected "
             "a file of your own (or root's) that nobody else may write: chmod 644 "
-            f"{shlex.quote(str(path))}"
+            f"{shlex.quote(str(path))}",
+            code="file.writable_by_others",
         )
     return roles_for(text, str(path), url)
 
@@ -177,7 +178,8 @@ def _url(text: str, origin: str) -> URL:
     except (ArgumentError, ValueError):
         pass
     raise UsageError(
-        f"{origin}: url = {text[:200]!r} is not a database; expected postgresql://HOST/DATABASE"
+        f"{origin}: url = {text[:200]!r} is not a database; expected postgresql://HOST/DATABASE",
+        code="trust.url",
     )
 
 
@@ -260,13 +262,17 @@ def make_key(path: Path | None = None) -> WorkerKey:
     except OSError as problem:
         raise UsageError(
             f"cannot write the key file {place}, with which requests to workers are "
-            f"signed: {problem.strerror}; make its directory writable, or set XDG_DATA_HOME"
+            f"signed: {problem.strerror}; make its directory writable, or set XDG_DATA_HOME",
+            code="trust.key_file",
         ) from None
     finally:
         part.unlink(missing_ok=True)
     made = read_key(place)
     if made is None:
-        raise UsageError(f"the key file {place} was removed while it was written; try again")
+        raise UsageError(
+            f"the key file {place} was removed while it was written; try again",
+            code="trust.key_file",
+        )
     return made
 
 
@@ -290,5 +296,6 @@ def _unusable(place: Path, why: str) -> UsageError:
         f"the key file {place}, with which requests to workers are signed, cannot be "
         f"used: {why}; expected a file of your own with mode 0600. If others may have "
         "read it, remove it: the next autotune search --join makes a new key, and "
-        "workers of older studies need --trust"
+        "workers of older studies need --trust",
+        code="trust.key_file",
     )

@@ -71,7 +71,10 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
     if needed is None or needed.abi is None:
         return ()
     if wrong := foreign_build(program, library):
-        raise UsageError(f"{wrong}.\nFor that library build it with {_compiler(library)}. {HOW}")
+        raise UsageError(
+            f"{wrong}.\nFor that library build it with {_compiler(library)}. {HOW}",
+            code="program.other_abi",
+        )
     own = adapter(library)
     file = own.file_for(needed.name)
     if file is None:
@@ -79,14 +82,17 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
             f"{Path(program[0]).name} needs {needed.name} ({needed.abi.title}), which "
             f"{title(library)} does not have; expected it in "
             f"{' or '.join(str(f) for f in library.folders[:2])}.\nChoose another --mpi, or build "
-            f"the program with {_compiler(library)}"
+            f"the program with {_compiler(library)}",
+            code="program.abi_missing",
         )
     if needed.is_file(file):
         return ()
     folder = own.folder_for(needed.name)
     loaded = None if folder is None else needed_library(program, [str(folder)])
     if folder is None or loaded is None or not loaded.is_file(file):
-        raise UsageError(_stays(program, library, file, loaded or needed))
+        raise UsageError(
+            _stays(program, library, file, loaded or needed), code="program.other_library"
+        )
     return (str(folder),)
 
 

@@ -36,7 +36,9 @@ def divided(jobs: int, library: Library) -> list[Share]:
     try:
         sets = core_sets(jobs, available_cpus())
     except ValueError as problem:
-        raise UsageError(f"{problem}; let the jobs run one after the other") from None
+        raise UsageError(
+            f"{problem}; let the jobs run one after the other", code="jobs.too_many"
+        ) from None
     return [Share(cpus, count_cores(cpus), _line(library, cpus, len(cpus))) for cpus in sets]
 
 

@@ -83,7 +83,10 @@ def parse_launcher_line(words: tuple[str, ...], command: str = "search") -> Laun
     without a program.
     """
     if not words:
-        raise UsageError(f"no program given; expected autotune {command} --ranks N -- PROGRAM ARGS")
+        raise UsageError(
+            f"no program given; expected autotune {command} --ranks N -- PROGRAM ARGS",
+            code="program.missing",
+        )
     name = Path(words[0]).name
     if name not in LAUNCHERS:
         return LauncherLine(words)
@@ -104,7 +107,8 @@ def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
     if said is not None and not same_library(find_library(said), find_library(typed)):
         raise UsageError(
             f"--mpi {said} and the launcher {line.launcher} belong to different MPI "
-            "libraries; give only one of them"
+            "libraries; give only one of them",
+            code="launcher.conflict",
         )
     return said or typed
 
@@ -156,17 +160,20 @@ class _Parser:
         program = self.words[self.at :]
         if not program:
             raise UsageError(
-                f"the line {shlex.join(self.words)!r} has a launcher but no program after it"
+                f"the line {shlex.join(self.words)!r} has a launcher but no program after it",
+                code="program.missing",
             )
         if Path(program[0]).name in LAUNCHERS:
             raise UsageError(
                 f"the line {shlex.join(self.words)!r} has a launcher inside a launcher; give "
-                "one launcher and the program"
+                "one launcher and the program",
+                code="launcher.nested",
             )
         if ":" in program:
             raise UsageError(
                 "several programs in one launch (':' on the mpirun line) cannot be tuned; give "
-                "one program"
+                "one program",
+                code="launcher.several_programs",
             )
         return LauncherLine(program, self.ranks, tuple(self.options), self.placement, self.words[0])
 
@@ -193,7 +200,8 @@ class _Parser:
         values = list(self.words[self.at + 1 : self.at + 1 + count])
         if len(values) < count:
             raise UsageError(
-                f"{self.words[self.at]} in {shlex.join(self.words)!r} needs {count} value(s)"
+                f"{self.words[self.at]} in {shlex.join(self.words)!r} needs {count} value(s)",
+                code="launcher.value_missing",
             )
         self.at += 1 + count
         return values
@@ -204,7 +212,10 @@ class _Parser:
         except ValueError:
             self.ranks = 0
         if self.ranks < 1:
-            raise UsageError(f"the number of ranks {text!r} is not a whole number of 1 or more")
+            raise UsageError(
+                f"the number of ranks {text!r} is not a whole number of 1 or more",
+                code="ranks.range",
+            )
 
     def _set_placement(self, kind: str, policy: str) -> None:
         # autotune itself gives ":oversubscribe" if there are more ranks than cores.
@@ -219,5 +230,6 @@ class _Parser:
             f"the launcher option {word!r} is not understood; without it another program "
             "would be measured.\nIf you do not need it, the line is:\n  autotune "
             f"{self.command} -- {shlex.join(rest)}\nFixed launch options of a cluster "
-            "belong into its definition (launch options in configs/clusters/NAME.toml)."
+            "belong into its definition (launch options in configs/clusters/NAME.toml).",
+            code="launcher.option_unknown",
         )

@@ -53,13 +53,15 @@ class Layout:
         if not given and cores % width:
             raise UsageError(
                 f"{words} does not divide the {cores} cores of --ranks {cores}; use a divisor, or "
-                "another --ranks"
+                "another --ranks",
+                code="layout.cores",
             )
         ranks = _count("processes", given[0]) if given else cores // width
         if ranks * width > cores:
             raise UsageError(
                 f"{ranks} processes with {words or 'one core'} each need {ranks * width} cores, "
-                f"but --ranks {cores} allows {cores}"
+                f"but --ranks {cores} allows {cores}",
+                code="layout.cores",
             )
         return cls(ranks, **each)
 
@@ -108,11 +110,12 @@ def require_room(space: Space, cores: int) -> None:
         except UsageError as problem:
             raise UsageError(
                 f"space {space.name} allows {setting.key}: {problem}.\nAdd a constraint that "
-                'excludes it, or write levels = "divisors: ranks".'
+                'excludes it, or write levels = "divisors: ranks".',
+                code="layout.cores",
             ) from None
 
 
 def _count(name: str, text: str) -> int:
     if not text.isdigit() or int(text) < 1:
-        raise UsageError(f"{name}={text} is not a whole number of 1 or more")
+        raise UsageError(f"{name}={text} is not a whole number of 1 or more", code="layout.range")
     return int(text)

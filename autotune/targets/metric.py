@@ -162,12 +162,14 @@ def judge_objective(objective: Objective, record: RunRecord) -> None:
         value = float(objective(record))
     except Exception as problem:
         raise WorkError(
-            f"the objective {name} failed on a valid run: {problem!r}; the run was not stored"
+            f"the objective {name} failed on a valid run: {problem!r}; the run was not stored",
+            code="objective.fails",
         ) from problem
     if not (math.isfinite(value) and value > 0):
         raise WorkError(
             f"the objective {name} returned {value!r}; expected a positive, finite number "
-            "(smaller is better)"
+            "(smaller is better)",
+            code="objective.value",
         )
     record.metric_s = value
     record.metric_count = None

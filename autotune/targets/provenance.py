@@ -70,7 +70,8 @@ class Provenance:
         raise UsageError(
             f"{where}: the description of how its program was run is not understood; "
             "expected cwd (an absolute path), env (variables that change a run) and files "
-            "(path to digest)"
+            "(path to digest)",
+            code="published.program_unknown",
         )
 
     def _is_sound(self) -> bool:

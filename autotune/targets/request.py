@@ -111,20 +111,24 @@ class TargetRequest:
     def _app(self, line: LauncherLine) -> App:
         app, program = self._named("app"), self._named("program")
         if self.app and self.program:
-            raise UsageError(f"{app} and {program} were both given; give only one of them")
+            raise UsageError(
+                f"{app} and {program} were both given; give only one of them", code="usage.conflict"
+            )
         if not self.app and not self.program:
             raise UsageError(
                 f"nothing to run; expected autotune {self.command} --app NAME, or\nautotune "
                 f"{self.command} --ranks N -- PROGRAM ARGS.\nKnown applications: autotune apps"
                 if self.command
                 else f"nothing to run; expected {app}, or {program} and {self._named('ranks')}.\n"
-                "Known applications: autotune apps"
+                "Known applications: autotune apps",
+                code="usage.nothing_to_run",
             )
         if not self.app:
             if self.input:
                 given, of = self._named("input"), app.split()[0]
                 raise UsageError(
-                    f"{given} is an option for {of} only; give the program its own arguments"
+                    f"{given} is an option for {of} only; give the program its own arguments",
+                    code="usage.not_applicable",
                 )
             return self.as_said(app_from_command(line.program, self.metric, self.verify))
         check_pattern(self._named("metric"), self.metric, 1)
@@ -147,7 +151,8 @@ class TargetRequest:
         if self.metric_choice and (app.metric if self.metric is None else self.metric) is None:
             choice, metric = self._named("metric_choice"), self._named("metric")
             raise UsageError(
-                f"{choice} needs {metric}: without it the wall time counts, and a run has only one"
+                f"{choice} needs {metric}: without it the wall time counts, and a run has only one",
+                code="metric.missing",
             )
         return app.model_copy(update=changed)
 
@@ -155,14 +160,16 @@ class TargetRequest:
         if self.ranks and line.ranks and self.ranks != line.ranks:
             raise UsageError(
                 f"--ranks {self.ranks} and the launcher line's {line.ranks} ranks contradict "
-                "each other; give only one of them"
+                "each other; give only one of them",
+                code="ranks.conflict",
             )
         ranks = self.ranks or line.ranks or app.input(self.input).ranks or app.default_ranks
         if ranks is None:
             how = f"autotune {self.command} --ranks N ..." if self.command else "ranks=N"
             cores = len(os.sched_getaffinity(0))
             raise UsageError(
-                f"the number of ranks is missing; expected {how} (this machine has {cores} cores)"
+                f"the number of ranks is missing; expected {how} (this machine has {cores} cores)",
+                code="ranks.missing",
             )
         return ranks
 
@@ -183,5 +190,6 @@ def refuse_nested_launch() -> None:
             raise UsageError(
                 f"autotune was started inside an MPI launch ({name} is set), and mpirun inside "
                 "mpirun does not work.\nStart autotune without a launcher; it starts mpirun "
-                "itself."
+                "itself.",
+                code="launcher.nested",
             )

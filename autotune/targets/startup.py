@@ -62,7 +62,8 @@ def startup(
         if not record.valid:
             raise WorkError(
                 f"an empty MPI program does not run under {library.launcher}: {record.state}: "
-                f"{record.reason}"
+                f"{record.reason}",
+                code="mpi.start_fails",
             )
     return Startup([r.wall_s for r in records], records)
 

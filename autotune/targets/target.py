@@ -99,7 +99,10 @@ class Target:
 
     def __post_init__(self) -> None:
         if not 1 <= self.ranks <= MAX_RANKS:
-            raise UsageError(f"--ranks {self.ranks} is out of range; expected 1 to {MAX_RANKS}")
+            raise UsageError(
+                f"--ranks {self.ranks} is out of range; expected 1 to {MAX_RANKS}",
+                code="ranks.range",
+            )
 
     @classmethod
     def of(

@@ -31,7 +31,9 @@ def cluster_page(site: Site, request: Request) -> View:
     """A cluster: its answered searches, its published defaults, class-wide results."""
     name = str(request.path_params["name"])
     if name not in _known(site):
-        raise UsageError(f"no cluster {name[:80]!r}; the list of clusters names them")
+        raise UsageError(
+            f"no cluster {name[:80]!r}; the list of clusters names them", code="cluster.unknown"
+        )
     page = site.store.study_page(StudyQuery(cluster=name, size=500))
     files = [one for one in publications(site)[0] if one.file.header.cluster == name]
     key = ("cluster", name, page.total, str([(r.study.status, r.study.runs) for r in page.rows]))

@@ -26,10 +26,13 @@ def comparison_page(site: Site, request: Request) -> View:
     """Two studies, or a form to choose them."""
     named = [name for name in request.query_params.getlist("study") if name]
     if len(named) > 2:
-        raise UsageError(f"{len(named)} studies were chosen; expected two")
+        raise UsageError(f"{len(named)} studies were chosen; expected two", code="study.unknown")
     for name in named:
         if not all(c in "0123456789abcdef" for c in name):
-            raise UsageError(f"{name[:80]!r} is no study; expected digits of a study's hash")
+            raise UsageError(
+                f"{name[:80]!r} is no study; expected digits of a study's hash",
+                code="study.unknown",
+            )
     chosen = [site.store.find_study(name) for name in named]
     offered = site.store.study_page(StudyQuery(size=OFFERED)).rows
     values: dict[str, Any] = {

@@ -69,5 +69,7 @@ def _known(request: Request) -> str:
     """The name in the address if it is that of a dataset; raises UsageError otherwise."""
     name = str(request.path_params["name"])
     if name not in {folder.name for folder in list_datasets()}:
-        raise UsageError(f"no dataset {name[:80]!r}; the list of datasets names them")
+        raise UsageError(
+            f"no dataset {name[:80]!r}; the list of datasets names them", code="dataset.unknown"
+        )
     return name

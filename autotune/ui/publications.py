@@ -79,7 +79,10 @@ def publication_page(site: Site, request: Request) -> View:
     wanted = request.path_params["publication"]
     one = next((p for p in publications(site)[0] if p.id == wanted), None)
     if one is None:
-        raise UsageError(f"no published file {wanted[:40]!r}; the list of published files has them")
+        raise UsageError(
+            f"no published file {wanted[:40]!r}; the list of published files has them",
+            code="published.missing",
+        )
     header = one.file.header
     seen = header.evidence
     facts = [

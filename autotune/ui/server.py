@@ -63,7 +63,9 @@ def listen(host: str, port: int) -> Address:
     """
     found = _addresses(host)
     if not found:
-        raise UsageError(f"--host {host!r} is no address of this machine; expected {HOST}")
+        raise UsageError(
+            f"--host {host!r} is no address of this machine; expected {HOST}", code="ui.host"
+        )
     family, kind, protocol, _, place = found[0]
     listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -74,7 +76,8 @@ def listen(host: str, port: int) -> Address:
         listening.close()
         raise UsageError(
             f"cannot listen on {host}, port {port}: {problem.strerror}; choose another port with "
-            "--port N (0: a free one)"
+            "--port N (0: a free one)",
+            code="ui.port",
         ) from None
     return Address(listening, host, int(listening.getsockname()[1]))
 
@@ -109,4 +112,4 @@ def serve(store: Store, address: Address, ready: Callable[[str], None]) -> None:
     finally:
         address.listening.close()
     if not server.started:
-        raise WorkError(f"the server on port {address.port} did not start")
+        raise WorkError(f"the server on port {address.port} did not start", code="ui.port")

@@ -121,7 +121,10 @@ def number(request: Request, name: str, usual: int, largest: int = 2**31 - 1) ->
     """A number from 1 on in the query; raises UsageError for anything else."""
     text = request.query_params.get(name) or str(usual)
     if not (text.isascii() and text.isdigit() and len(text) < 11 and 1 <= int(text) <= largest):
-        raise UsageError(f"{name}={text[:40]!r} in the address is no number; expected 1 or more")
+        raise UsageError(
+            f"{name}={text[:40]!r} in the address is no number; expected 1 or more",
+            code="ui.address",
+        )
     return int(text)
 
 

@@ -34,7 +34,8 @@ def find(site: Site, request: Request) -> StudyRecord:
     if not all(c in "0123456789abcdef" for c in text) or len(text) < 8:
         raise UsageError(
             f"{text[:80]!r} is no study; expected at least 8 digits of a study's hash, as the "
-            "list of studies links them"
+            "list of studies links them",
+            code="study.unknown",
         )
     return site.store.find_study(text)
 
@@ -147,7 +148,7 @@ def run_page(site: Site, request: Request) -> View:
     study = find(site, request)
     text = request.path_params["run"]
     if not (text.isascii() and text.isdigit() and len(text) < 10):
-        raise UsageError(f"{text[:40]!r} is no run; expected its number")
+        raise UsageError(f"{text[:40]!r} is no run; expected its number", code="store.row_unknown")
     run = site.store.run_of(study.id, int(text))
     return View(
         "run.html",

@@ -104,13 +104,19 @@ def _cases(given: argparse.Namespace) -> list[Case]:
         found = recordings(given.dataset, given.split, foresee)
         if given.blurred:
             if not found.blurred:
-                raise UsageError("--blurred: the noise of none of these landscapes hides its gain")
+                raise UsageError(
+                    "--blurred: the noise of none of these landscapes hides its gain",
+                    code="benchmark.fails",
+                )
             return found.blurred
         for name, reason in found.reasons.items():
             print(f"left out: {name}\n  {reason}")
         return found.clear
     if given.blurred:
-        raise UsageError("--blurred: name recordings with --dataset; functions are never left out")
+        raise UsageError(
+            "--blurred: name recordings with --dataset; functions are never left out",
+            code="benchmark.fails",
+        )
     first = REPORTED if given.split in (None, "report") else 0
     found = []
     numbers = range(first, first + 1000)

@@ -83,7 +83,10 @@ def maker(name: str) -> Make:
     if plus and not traced:
         if plus + suffix not in VARIANTS:
             known = ", ".join([TRACED, *VARIANTS])
-            raise UsageError(f"contestant {name!r}: expected one of the suffixes {known}, or none")
+            raise UsageError(
+                f"contestant {name!r}: expected one of the suffixes {known}, or none",
+                code="benchmark.fails",
+            )
         kind = type(kind.__name__, (kind,), VARIANTS[plus + suffix])
 
     def make(space: Space, seed: int, priors: Sequence[Setting], trials: int) -> Strategy:

@@ -141,7 +141,8 @@ def recordings(
             raise UsageError(
                 f"dataset {place} has no complete cell"
                 + (f" of the split {split!r}" if split else "")
-                + ": finish its measurement, or name another dataset or split"
+                + ": finish its measurement, or name another dataset or split",
+                code="benchmark.fails",
             )
         for cell, landscape in lands:
             priors = foresee(dataset, cell, landscape.space) if foresee else ()

@@ -25,5 +25,6 @@ def check_updates(switch: str, updates: int, limit: int, size: Shape) -> None:
     if updates > limit:
         raise AppUsageError(
             f"{switch} {updates} are too many for {show_shape(size)} cells: the field would "
-            f"vanish below the range of double precision; use at most {limit}, or a larger size"
+            f"vanish below the range of double precision; use at most {limit}, or a larger size",
+            code="app_option.range",
         )

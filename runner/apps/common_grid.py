@@ -21,7 +21,8 @@ def parse_shape(text: str, option: str, axes: int) -> Shape:
         form = "x".join("XYZ"[:axes])
         raise AppUsageError(
             f"{option} {text}: expected {axes} whole numbers above 0 as {form}, "
-            f"for example {'x'.join(['2'] * axes)}"
+            f"for example {'x'.join(['2'] * axes)}",
+            code="app_option.invalid",
         )
     return tuple(int(p) for p in parts)
 
@@ -75,7 +76,8 @@ def choose_grid(size: Shape, ranks: int, least: int) -> Shape:
     if not possible:
         raise AppUsageError(
             f"{ranks} ranks are too many for {show_shape(size)} cells: every part of a cut axis "
-            f"needs at least {least} cells; use fewer ranks or a larger size"
+            f"needs at least {least} cells; use fewer ranks or a larger size",
+            code="app_option.ranks",
         )
     return min(possible, key=lambda grid: (cut_surface(size, grid), grid))
 
@@ -91,12 +93,14 @@ def checked_grid(size: Shape, ranks: int, least: int, wanted: Shape | None) -> S
     if parts != ranks:
         raise AppUsageError(
             f"--grid {show_shape(wanted)} has {parts} parts, but the program runs on {ranks} "
-            f"rank{'s' * (ranks != 1)}: start it with -n {parts}, or leave --grid out"
+            f"rank{'s' * (ranks != 1)}: start it with -n {parts}, or leave --grid out",
+            code="app_option.ranks",
         )
     if not fits(size, wanted, least):
         raise AppUsageError(
             f"--grid {show_shape(wanted)} cuts {show_shape(size)} cells too finely: every part of "
-            f"a cut axis needs at least {least} cells"
+            f"a cut axis needs at least {least} cells",
+            code="app_option.not_applicable",
         )
     return wanted
 

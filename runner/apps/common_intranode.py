@@ -34,7 +34,7 @@ def config_of(given: Namespace, chunked: Sequence[str]) -> tuple[Namespace, intr
         try:
             config, source = intranode.CAB.configured(_with(given, own))
         except intranode.ConfigError as problem:
-            raise AppUsageError(str(problem)) from None
+            raise AppUsageError(str(problem), code=problem.code) from None
         return _with(given, plain), config, source
     for switch in changed(given, lambda parser: intranode.add_arguments(parser, mate=True)):
         raise meaningless(switch, given.variant, chunked)

@@ -116,7 +116,8 @@ def make_layout(
         raise AppUsageError(
             f"--local-grid {show_shape(local)} in a process grid of {show_shape(outer)} cuts "
             f"{show_shape(size)} cells too finely: every part of a cut axis needs at least {depth} "
-            "cells; use fewer parts or a larger size"
+            "cells; use fewer parts or a larger size",
+            code="app_option.not_applicable",
         )
     return Layout(size, outer, local)
 
@@ -133,5 +134,6 @@ def local_grid(size: Shape, outer: Shape, parts: int, depth: int) -> Shape:
     except AppUsageError:
         raise AppUsageError(
             f"{parts} ranks per process are too many for {show_shape(size)} cells in a process "
-            f"grid of {show_shape(outer)}: every part of a cut axis needs at least {depth} cells"
+            f"grid of {show_shape(outer)}: every part of a cut axis needs at least {depth} cells",
+            code="app_option.ranks",
         ) from None

@@ -72,11 +72,16 @@ def chosen_input(known: Iterable[str], name: str | None, size: tuple[str, Any]) 
     switch, value = size
     if value is not None:
         if name is not None:
-            raise AppUsageError(f"--input {name} and {switch} {value} exclude each other")
+            raise AppUsageError(
+                f"--input {name} and {switch} {value} exclude each other",
+                code="app_option.conflict",
+            )
         return None
     name = name or "default"
     if name not in known:
-        raise AppUsageError(f"--input {name} is unknown; there are {', '.join(known)}")
+        raise AppUsageError(
+            f"--input {name} is unknown; there are {', '.join(known)}", code="app_option.unknown"
+        )
     return name
 
 
@@ -95,7 +100,7 @@ def told(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
     try:
         yield
     except kind as error:
-        raise AppUsageError(str(error)) from None
+        raise AppUsageError(str(error), code=error.code) from None
 
 
 def largest(comm: Any, value: float) -> float:

@@ -67,7 +67,8 @@ def models_of(
     config = config_of(given)
     if config.rank_map is not None:
         raise AppUsageError(
-            f"--rank-map: {program} cuts its grid in equal shares, rank by rank; leave it out"
+            f"--rank-map: {program} cuts its grid in equal shares, rank by rank; leave it out",
+            code="app_option.ranks",
         )
     _refuse_unused(given.variant, config, variants, used)
     return (

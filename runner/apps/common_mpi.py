@@ -58,12 +58,12 @@ def agree(comm: Any, action: Callable[[], T]) -> T:
     except RunnerError as error:
         outcome = error
     failed = outcome if isinstance(outcome, RunnerError) else None
-    told = None if failed is None else (getattr(failed, "exit_code", 1), str(failed))
+    told = None if failed is None else (getattr(failed, "exit_code", 1), failed.code, str(failed))
     failures = [f for f in comm.allgather(told) if f is not None]
     if isinstance(outcome, RunnerError) or failures:
-        code, message = failures[0]
-        agreed = AppError(message)
-        agreed.exit_code = code
+        exit_code, code, message = failures[0]
+        agreed = AppError(message, code=code)
+        agreed.exit_code = exit_code
         raise agreed
     return outcome
 

@@ -23,7 +23,7 @@ class OptionParser(argparse.ArgumentParser):
         self.add_argument("--help", "-h", action="store_true", help="show this text")
 
     def error(self, message: str) -> NoReturn:
-        raise AppUsageError(f"{message} (--help lists the options)")
+        raise AppUsageError(f"{message} (--help lists the options)", code="app_option.syntax")
 
     def record(self, kind: type[Options], given: argparse.Namespace, **values: Any) -> Options:
         """The options of a run: fields that are not in ``values`` are those of the command line.
@@ -62,7 +62,12 @@ def meaningless(switch: str, variant: str, able: Iterable[str]) -> AppUsageError
     """The error for a switch that means nothing to a variant; ``able``: those that have it."""
     others = " or ".join(able)
     if not others:
-        return AppUsageError(f"{switch} means nothing to this program: leave it out")
+        return AppUsageError(
+            f"{switch} means nothing to this program: leave it out",
+            code="app_option.not_applicable",
+        )
     return AppUsageError(
-        f"{switch} means nothing to --variant {variant}: leave it out, or choose --variant {others}"
+        f"{switch} means nothing to --variant {variant}: leave it out, or choose --variant "
+        f"{others}",
+        code="app_option.not_applicable",
     )

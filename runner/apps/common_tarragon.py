@@ -28,7 +28,10 @@ def config_of(
     """
     names, graphs = tuple(variants), tuple(tasks)
     if given.variant not in names:
-        raise AppUsageError(f"--variant {given.variant}: expected one of {', '.join(names)}")
+        raise AppUsageError(
+            f"--variant {given.variant}: expected one of {', '.join(names)}",
+            code="app_option.unknown",
+        )
     if given.variant in graphs:
         try:
             config = tarragon.from_arguments(given)
@@ -36,7 +39,7 @@ def config_of(
                 tarragon.check_compiled(config)
             return config
         except RunnerError as problem:
-            raise AppUsageError(str(problem)) from None
+            raise AppUsageError(str(problem), code=problem.code) from None
     for switch in changed(given, lambda parser: tarragon.add_arguments(parser, mate)):
         if switch not in shared:
             raise meaningless(switch, given.variant, graphs)

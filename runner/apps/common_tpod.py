@@ -235,7 +235,7 @@ def config_of(
         try:
             return tpod.from_arguments(given, **others)
         except tpod.TpodError as error:
-            raise AppUsageError(str(error)) from None
+            raise AppUsageError(str(error), code=error.code) from None
     for switch in changed(given, lambda parser: tpod.add_arguments(parser, own_calls)):
         raise meaningless(switch, given.variant, able)
     return tpod.Config()

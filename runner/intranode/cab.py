@@ -143,14 +143,20 @@ class Cab:
         """
         kinds = elements(target), elements(source)
         if kinds[0] != kinds[1]:
-            raise RegionError(f"an array of {source.dtype} is added to one of {target.dtype}")
+            raise RegionError(
+                f"an array of {source.dtype} is added to one of {target.dtype}",
+                code="intranode.array",
+            )
         lock = 0 if at is None else self._node.seat(self._known(at)) + SEAT.lock
         return self._work(ADD_REALS if kinds[0] == "reals" else ADD_WORDS, target, source, lock)
 
     def _work(self, operation: int, target: Array, source: Array, lock: int) -> Request:
         to, of = (Region.shared(array, self.arena) for array in (target, source))
         if to.size != of.size:
-            raise RegionError(f"{of.size} bytes do not fit {to.size} bytes: expected the same size")
+            raise RegionError(
+                f"{of.size} bytes do not fit {to.size} bytes: expected the same size",
+                code="intranode.array",
+            )
         words = {REQUEST.operation: operation, REQUEST.bytes: of.size, REQUEST.lock: lock}
         words |= _words(REQUEST.address, of) | _words(REQUEST.target, to)
         return Request(LOCKING, words | self._between(of.size), [target, source], "an operation")
@@ -209,7 +215,9 @@ class Cab:
 
     def _known(self, rank: int) -> int:
         if not 0 <= rank < self.size:
-            raise IntranodeError(f"rank {rank}: this node has the ranks 0 to {self.size - 1}")
+            raise IntranodeError(
+                f"rank {rank}: this node has the ranks 0 to {self.size - 1}", code="intranode.call"
+            )
         return rank
 
     def _between(self, size: int) -> dict[int, int]:
@@ -228,12 +236,15 @@ class Cab:
         Raises :class:`IntranodeError` for a message where too many are under way to that rank.
         """
         if not request.over:
-            raise IntranodeError(f"{request.text} is started again before it is over")
+            raise IntranodeError(
+                f"{request.text} is started again before it is over", code="intranode.call"
+            )
         if request.begin == SENT:
             if not self._post(self._me, request.address):
                 raise IntranodeError(
                     f"{PLACES} messages are under way to rank {request.get(REQUEST.peer)}: wait "
-                    "for some of them"
+                    "for some of them",
+                    code="intranode.call",
                 )
         else:
             self._begin(self._me, request.address, request.begin)
@@ -277,7 +288,7 @@ class Cab:
                     f"{request.get(REQUEST.bytes)}: expected the same size"
                 )
         if problem:
-            raise RegionError(problem)
+            raise RegionError(problem, code="intranode.array")
 
     def _wait_own(self, place: int, count: int) -> None:
         """Wait for the requests of the table at this address."""
@@ -307,7 +318,9 @@ class Cab:
     def barrier(self) -> None:
         """Wait for all ranks of the node, and help others meanwhile."""
         if not self._barrier.over:
-            raise IntranodeError("a barrier is entered while another one is under way")
+            raise IntranodeError(
+                "a barrier is entered while another one is under way", code="intranode.call"
+            )
         self._arrive(self._me, self._barrier.address)
         self._wait_own(self._barrier.table, 1)
 

@@ -71,12 +71,14 @@ class Config:
         for switch, (field, known, _) in SWITCHES.items():
             if known is _CHUNK and getattr(self, field) % _CHUNK_OF:
                 raise ConfigError(
-                    f"--{switch} {getattr(self, field)}: expected a multiple of {_CHUNK_OF}"
+                    f"--{switch} {getattr(self, field)}: expected a multiple of {_CHUNK_OF}",
+                    code="intranode.option",
                 )
         if self.medium_from > self.large_from:
             raise ConfigError(
                 f"--medium-from {self.medium_from} is above --large-from {self.large_from}: "
-                "expected that medium messages are smaller than large ones"
+                "expected that medium messages are smaller than large ones",
+                code="intranode.option",
             )
 
     def chunk(self, size: int) -> int:

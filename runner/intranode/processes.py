@@ -39,5 +39,6 @@ def rank_lost(rank: str, dead: str) -> RankLost:
     """The error of a rank that waits; both in words."""
     return RankLost(
         f"{rank} waits, but these have died: {dead}; look at their own messages, and start the "
-        "program again"
+        "program again",
+        code="intranode.rank_lost",
     )

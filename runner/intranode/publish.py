@@ -38,7 +38,7 @@ def setting(library: Library, text: str) -> dict[str, Any]:
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals:
-            raise ConfigError(f"{part!r}: expected name=value")
+            raise ConfigError(f"{part!r}: expected name=value", code="intranode.settings_file")
         found[name.strip().replace("_", "-")] = value.strip()
     return {name: typed(library.table, name, value) for name, value in found.items()}
 
@@ -49,15 +49,23 @@ def _recommended(library: Library, path: Path) -> dict[str, Any]:
         status, values = found["status"], found["recommended"]["setting"]
         named = {str(name).replace("_", "-"): str(value) for name, value in values.items()}
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
+        raise ConfigError(f"{path}: {error.strerror}", code="intranode.settings_file") from None
     except (ValueError, TypeError, KeyError, AttributeError):
-        raise ConfigError(f"{path}: expected the file of autotune search --json") from None
+        raise ConfigError(
+            f"{path}: expected the file of autotune search --json", code="intranode.settings_file"
+        ) from None
     if status != "recommended":
-        raise ConfigError(f"{path}: the search ended as {status!r} and recommends nothing")
+        raise ConfigError(
+            f"{path}: the search ended as {status!r} and recommends nothing",
+            code="intranode.settings_file",
+        )
     table = library.table
     own = {name: typed(table, name, value) for name, value in named.items() if name in table}
     if not own:
-        raise ConfigError(f"{path}: the search recommends no value of this library: keep it so")
+        raise ConfigError(
+            f"{path}: the search recommends no value of this library: keep it so",
+            code="intranode.settings_file",
+        )
     return own
 
 
@@ -80,7 +88,10 @@ def main(arguments: Sequence[str]) -> int:
         for text in given.settings:
             for name, value in setting(library, text).items():
                 if settings.setdefault(name, value) != value:
-                    raise ConfigError(f"{name}: both {settings[name]} and {value}; choose one")
+                    raise ConfigError(
+                        f"{name}: both {settings[name]} and {value}; choose one",
+                        code="intranode.settings_file",
+                    )
         library.write(output, settings, given.settings)
     except (ConfigError, OSError) as error:
         print(f"publish: error: {error}", file=sys.stderr)

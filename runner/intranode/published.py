@@ -69,17 +69,26 @@ class Library:
             with path.open("rb") as file:
                 text = file.read(_LARGEST + 1)
             if len(text) > _LARGEST:
-                raise ConfigError(f"it has more than {_LARGEST} bytes")
+                raise ConfigError(
+                    f"it has more than {_LARGEST} bytes", code="intranode.settings_file"
+                )
             found = json.loads(text)
             if not isinstance(found, dict) or found.get("schema") != self.schema:
-                raise ConfigError(f'expected an object with "schema": "{self.schema}"')
+                raise ConfigError(
+                    f'expected an object with "schema": "{self.schema}"',
+                    code="intranode.settings_file",
+                )
             if unknown := sorted(found.keys() - _KEYS):
                 raise ConfigError(
-                    f"unknown key {unknown[0]!r}; expected {', '.join(sorted(_KEYS))}"
+                    f"unknown key {unknown[0]!r}; expected {', '.join(sorted(_KEYS))}",
+                    code="intranode.settings_file",
                 )
             settings = found.get("settings")
             if not isinstance(settings, dict):
-                raise ConfigError('expected "settings" with an object of switches and values')
+                raise ConfigError(
+                    'expected "settings" with an object of switches and values',
+                    code="intranode.settings_file",
+                )
             fields = switches.fields_of(self.table, settings)
             self.config(**fields)
         except OSError as error:
@@ -93,7 +102,8 @@ class Library:
     def _wrong(self, path: Path, problem: str) -> ConfigError:
         return ConfigError(
             f"the published settings in {path}: {problem}; correct or remove the file, or set "
-            f"{self.variable}= to read none"
+            f"{self.variable}= to read none",
+            code="intranode.settings_file",
         )
 
     def published(self) -> tuple[Any, str]:

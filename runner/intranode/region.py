@@ -40,7 +40,9 @@ class Region:
             if count == 1:
                 continue
             if stride < 0:
-                raise RegionError("an array with a negative stride: copy it first")
+                raise RegionError(
+                    "an array with a negative stride: copy it first", code="intranode.array"
+                )
             if not axes and stride == run:
                 run *= count
             elif axes and stride == axes[-1][0] * axes[-1][1]:
@@ -50,7 +52,8 @@ class Region:
         if len(axes) > _AXES:
             raise RegionError(
                 f"an array of shape {array.shape} with {len(axes)} axes that have gaps: expected "
-                f"at most {_AXES}"
+                f"at most {_AXES}",
+                code="intranode.array",
             )
         return cls(array.ctypes.data, run, tuple(axes))
 
@@ -60,7 +63,8 @@ class Region:
         if array.size and not arena.holds(array):
             raise RegionError(
                 f"an array of shape {array.shape} is not in shared memory: make it with zeros or "
-                "shared_copy"
+                "shared_copy",
+                code="intranode.array",
             )
         return cls.of(array)
 
@@ -89,9 +93,13 @@ def elements(array: NDArray[Any]) -> str:
     Raises :class:`RegionError` for another type, and for an array with gaps.
     """
     if not array.flags.c_contiguous:
-        raise RegionError("an array with gaps: only arrays without gaps are added")
+        raise RegionError(
+            "an array with gaps: only arrays without gaps are added", code="intranode.array"
+        )
     if array.dtype == np.float64:
         return "reals"
     if array.dtype in (np.dtype(np.int64), np.dtype(np.uint64)):
         return "words"
-    raise RegionError(f"an array of {array.dtype}: expected float64, int64 or uint64")
+    raise RegionError(
+        f"an array of {array.dtype}: expected float64, int64 or uint64", code="intranode.array"
+    )

@@ -30,12 +30,15 @@ def check(table: Table, config: Any) -> None:
         if isinstance(value, str):
             if value not in known:
                 raise ConfigError(
-                    f"--{switch} {value}: expected one of {', '.join(map(str, known))}"
+                    f"--{switch} {value}: expected one of {', '.join(map(str, known))}",
+                    code="intranode.option",
                 )
         elif not isinstance(value, bool):
             least, most = known
             if not int(least) <= value <= int(most):
-                raise ConfigError(f"--{switch} {value}: expected {least} to {most}")
+                raise ConfigError(
+                    f"--{switch} {value}: expected {least} to {most}", code="intranode.option"
+                )
 
 
 def add(group: Any, table: Table, defaults: Any, leave: str = "") -> None:
@@ -67,15 +70,20 @@ def fields_of(table: Table, values: Mapping[str, Any]) -> dict[str, Any]:
     fields = {}
     for switch, value in values.items():
         if switch not in table:
-            raise ConfigError(f"--{switch} is unknown; expected one of {', '.join(table)}")
+            raise ConfigError(
+                f"--{switch} is unknown; expected one of {', '.join(table)}",
+                code="intranode.option",
+            )
         field, known, _ = table[switch]
         number = isinstance(known[0], int)
         if type(value) is not (int if number else str):
             kind = "a whole number" if number else "a word"
-            raise ConfigError(f"--{switch} {value!r}: expected {kind}")
+            raise ConfigError(f"--{switch} {value!r}: expected {kind}", code="intranode.option")
         if known == (ON, OFF):
             if value not in known:
-                raise ConfigError(f"--{switch} {value}: expected {ON} or {OFF}")
+                raise ConfigError(
+                    f"--{switch} {value}: expected {ON} or {OFF}", code="intranode.option"
+                )
             value = value == ON
         fields[field] = value
     return fields
@@ -92,4 +100,6 @@ def typed(table: Table, switch: str, value: str) -> int | str:
     try:
         return int(value)
     except ValueError:
-        raise ConfigError(f"{switch} {value}: expected a whole number") from None
+        raise ConfigError(
+            f"{switch} {value}: expected a whole number", code="intranode.option"
+        ) from None

@@ -27,7 +27,8 @@ def imbalance(compute_s: Sequence[float], total_s: float) -> float:
     """
     if not compute_s or not total_s > 0:
         raise ConfigError(
-            "imbalance needs the times of a run: at least one rank and a total above 0"
+            "imbalance needs the times of a run: at least one rank and a total above 0",
+            code="mate.balance",
         )
     return (max(compute_s) - sum(compute_s) / len(compute_s)) / total_s
 
@@ -62,10 +63,13 @@ def _check(costs: Sequence[float], processes: int, least: int) -> None:
     if processes < 1 or least < 1 or len(costs) < processes * least:
         raise ConfigError(
             f"{len(costs)} ranks cannot be distributed to {processes} processes with "
-            f"{least} or more each"
+            f"{least} or more each",
+            code="mate.balance",
         )
     if any(not (math.isfinite(cost) and cost >= 0) for cost in costs):
-        raise ConfigError("the times of the ranks must be finite numbers of 0 or more")
+        raise ConfigError(
+            "the times of the ranks must be finite numbers of 0 or more", code="mate.balance"
+        )
 
 
 Feasible = tuple[float, list[list[bool]]]

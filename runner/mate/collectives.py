@@ -79,7 +79,10 @@ class Collectives(Messages):
         """Reduce all ranks' ``send`` elementwise by ``op`` into ``recv`` of rank ``root``."""
         process, local = self._locate(root)
         if self._task.rank == root and recv is None:
-            raise MateError(f"reduce: rank {root} is the root and needs an array to receive into")
+            raise MateError(
+                f"reduce: rank {root} is the root and needs an array to receive into",
+                code="mate.collective",
+            )
         given = (_flat(send, "send"), None if recv is None else _flat(recv, "recv"))
         call, last = self._arrive(f"reduce({root})", given)
         combined = self._combine([g[0] for g in call.given], op) if last else None
@@ -100,7 +103,10 @@ class Collectives(Messages):
         """Gather each ``send`` (n elements) into ``root``'s ``recv`` (size * n, by global rank)."""
         process, _ = self._locate(root)
         if self._task.rank == root and recv is None:
-            raise MateError(f"gather: rank {root} is the root and needs an array to receive into")
+            raise MateError(
+                f"gather: rank {root} is the root and needs an array to receive into",
+                code="mate.collective",
+            )
         mine = _flat(send, "send")
         call, last = self._arrive(f"gather({root})", mine)
         here = process == self._transport.process
@@ -117,7 +123,10 @@ class Collectives(Messages):
         process, local = self._locate(root)
         mine = _flat(recv, "recv")
         if self._task.rank == root and send is None:
-            raise MateError(f"scatter: rank {root} is the root and needs an array to send")
+            raise MateError(
+                f"scatter: rank {root} is the root and needs an array to send",
+                code="mate.collective",
+            )
         given = None if send is None else _flat(send, "send")
         call, last = self._arrive(f"scatter({root})", given)
         source = None
@@ -138,7 +147,8 @@ class Collectives(Messages):
         if len(counts) != self._ranks.size or counts[self._task.rank] != mine.size:
             raise MateError(
                 f"allgatherv: rank {self._task.rank} sends {mine.size} elements, but counts is "
-                f"{list(counts)}: expected one number for each of {self._ranks.size} ranks"
+                f"{list(counts)}: expected one number for each of {self._ranks.size} ranks",
+                code="mate.collective",
             )
         call, last = self._arrive("allgatherv", mine)
         per_process = [sum(counts[r] for r in ranks) for ranks in self._ranks.ranks]
@@ -183,7 +193,10 @@ class Collectives(Messages):
 
     def _check_root(self, root: int, count: int, what: str) -> None:
         if not 0 <= root < count:
-            raise MateError(f"root {root}: this {what} does not exist; expected 0 to {count - 1}")
+            raise MateError(
+                f"root {root}: this {what} does not exist; expected 0 to {count - 1}",
+                code="mate.collective",
+            )
 
     def _combine(self, arrays: list[Array], op: Any) -> Array:
         """``op`` over the local ranks in the order of their ids: equal runs give equal bits."""
@@ -197,7 +210,10 @@ class Collectives(Messages):
 
     def _local_op(self, op: str) -> Any:
         if op not in _LOCAL_OPS:
-            raise MateError(f"op {op!r}: expected one of {', '.join(_LOCAL_OPS)}, or an MPI.Op")
+            raise MateError(
+                f"op {op!r}: expected one of {', '.join(_LOCAL_OPS)}, or an MPI.Op",
+                code="mate.collective",
+            )
         return _LOCAL_OPS[op]
 
     def _mpi_op(self, op: Any) -> Any:
@@ -205,14 +221,19 @@ class Collectives(Messages):
             self._local_op(op)
             return self._transport.operation(op)
         if not op.Is_commutative():
-            raise MateError("a reduction needs a commutative operation: local ranks come first")
+            raise MateError(
+                "a reduction needs a commutative operation: local ranks come first",
+                code="mate.collective",
+            )
         return op
 
 
 def _flat(array: Array, what: str) -> Array:
     """A contiguous array as one dimension, without a copy."""
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
-        raise MateError(f"{what}: a collective needs a contiguous numpy array")
+        raise MateError(
+            f"{what}: a collective needs a contiguous numpy array", code="mate.collective"
+        )
     return array.reshape(-1)
 
 
@@ -260,7 +281,8 @@ class CollectiveCalls:
             elif call.kind != kind:
                 raise MateError(
                     f"rank {task.rank} is in {kind}, but rank {call.arrived[0].rank} in "
-                    f"{call.kind}: all ranks must call the same operations in the same order"
+                    f"{call.kind}: all ranks must call the same operations in the same order",
+                    code="mate.collective",
                 )
             call.given[task.local] = given
             call.arrived.append(task)

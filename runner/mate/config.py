@@ -61,14 +61,16 @@ class Config:
         if self.local_grid is not None and (len(self.local_grid) != 3 or min(self.local_grid) < 1):
             text = "x".join(map(str, self.local_grid))
             raise ConfigError(
-                f"--local-grid {text}: expected three numbers of 1 or more, such as 1x8x4"
+                f"--local-grid {text}: expected three numbers of 1 or more, such as 1x8x4",
+                code="mate.option",
             )
         if self.ranks_per_process == 0:
             object.__setattr__(self, "ranks_per_process", self._default_ranks())
         self._at_least("--ranks-per-process", self.ranks_per_process, 1)
         if self.ranks_per_process > MAX_LOCAL_RANKS:
             raise ConfigError(
-                f"--ranks-per-process {self.ranks_per_process}: at most {MAX_LOCAL_RANKS}"
+                f"--ranks-per-process {self.ranks_per_process}: at most {MAX_LOCAL_RANKS}",
+                code="mate.option",
             )
         self._at_least("--block-size", self.block_size, 1)
         self._at_least("--split", self.split, 1)
@@ -82,11 +84,13 @@ class Config:
         if self.steal == "node" and self.core != "native":
             raise ConfigError(
                 "--steal node: workers of other processes run compiled regions only, so it needs "
-                "--core native"
+                "--core native",
+                code="mate.option",
             )
         if self.steal == "node" and self.queue == "fixed":
             raise ConfigError(
-                "--steal node and --queue fixed (no stealing) exclude each other: leave one out"
+                "--steal node and --queue fixed (no stealing) exclude each other: leave one out",
+                code="mate.option",
             )
         if self.local_grid is not None:
             self._check_local_grid(self.local_grid)
@@ -98,18 +102,21 @@ class Config:
 
     def _at_least(self, switch: str, value: int, least: int) -> None:
         if value < least:
-            raise ConfigError(f"{switch} {value}: expected {least} or more")
+            raise ConfigError(f"{switch} {value}: expected {least} or more", code="mate.option")
 
     def _one_of(self, switch: str, value: str, choices: tuple[str, ...]) -> None:
         if value not in choices:
-            raise ConfigError(f"{switch} {value}: expected one of {', '.join(choices)}")
+            raise ConfigError(
+                f"{switch} {value}: expected one of {', '.join(choices)}", code="mate.option"
+            )
 
     def _check_local_grid(self, grid: Grid) -> None:
         text = "x".join(map(str, grid))
         if math.prod(grid) != self.ranks_per_process:
             raise ConfigError(
                 f"--local-grid {text} makes {math.prod(grid)} ranks, but --ranks-per-process is "
-                f"{self.ranks_per_process}: the product must be the number of ranks"
+                f"{self.ranks_per_process}: the product must be the number of ranks",
+                code="mate.option",
             )
 
     @property
@@ -126,7 +133,8 @@ class Config:
             raise ConfigError(
                 f"--workers {self.workers} is more than --ranks-per-process "
                 f"{self.ranks_per_process}: some workers would never have work; use fewer "
-                "workers"
+                "workers",
+                code="mate.option",
             )
 
     def map_for(self, processes: int) -> RankMap:
@@ -135,7 +143,8 @@ class Config:
             return RankMap.uniform(processes, self.ranks_per_process)
         if len(self.rank_map) != processes:
             raise ConfigError(
-                f"--rank-map is for {len(self.rank_map)} processes, but {processes} were started"
+                f"--rank-map is for {len(self.rank_map)} processes, but {processes} were started",
+                code="mate.option",
             )
         return RankMap(self.rank_map)
 
@@ -146,18 +155,22 @@ class Config:
         if a rank would be thinner than the ghost layer.
         """
         if self.local_grid is None:
-            raise ConfigError("--local-grid is missing; expected three numbers, such as 1x8x4")
+            raise ConfigError(
+                "--local-grid is missing; expected three numbers, such as 1x8x4", code="mate.option"
+            )
         cells = []
         for axis, extent, parts in zip("xyz", subgrid, self.local_grid, strict=True):
             if extent % parts:
                 raise ConfigError(
                     f"--local-grid: {extent} cells of a process along {axis} cannot be cut into "
-                    f"{parts} equal parts"
+                    f"{parts} equal parts",
+                    code="mate.option",
                 )
             if extent // parts < ghost:
                 raise ConfigError(
                     f"--local-grid: {extent} cells along {axis} in {parts} parts are thinner than "
-                    f"the ghost layer of {ghost}: use fewer parts"
+                    f"the ghost layer of {ghost}: use fewer parts",
+                    code="mate.option",
                 )
             cells.append(extent // parts)
         return (cells[0], cells[1], cells[2])
@@ -165,7 +178,9 @@ class Config:
     def local_coordinates(self, local: int) -> Grid:
         """Position of a local rank in the local grid (x runs fastest)."""
         if self.local_grid is None:
-            raise ConfigError("--local-grid is missing; expected three numbers, such as 1x8x4")
+            raise ConfigError(
+                "--local-grid is missing; expected three numbers, such as 1x8x4", code="mate.option"
+            )
         x, y, _ = self.local_grid
         return (local % x, local // x % y, local // (x * y))
 
@@ -184,13 +199,15 @@ class RankMap:
         if sorted(flat) != list(range(len(flat))):
             raise ConfigError(
                 "--rank-map: every global rank from 0 on must be named exactly once; "
-                f"got {sorted(flat)}"
+                f"got {sorted(flat)}",
+                code="mate.option",
             )
         for number, process in enumerate(self.ranks):
             if not 1 <= len(process) <= MAX_LOCAL_RANKS:
                 raise ConfigError(
                     f"--rank-map: process {number} has {len(process)} ranks; expected 1 to "
-                    f"{MAX_LOCAL_RANKS}"
+                    f"{MAX_LOCAL_RANKS}",
+                    code="mate.option",
                 )
         self.order = flat
         """Global ranks in the order of processes and local ids."""
@@ -310,7 +327,9 @@ def parse_grid(text: str) -> Grid:
     """``"1x8x4"`` as numbers; raises :class:`ConfigError` for any other text."""
     parts = text.lower().split("x")
     if len(parts) != 3 or not all(p.isascii() and p.isdigit() for p in parts):
-        raise ConfigError(f"--local-grid {text}: expected three numbers, such as 1x8x4")
+        raise ConfigError(
+            f"--local-grid {text}: expected three numbers, such as 1x8x4", code="mate.option"
+        )
     return (int(parts[0]), int(parts[1]), int(parts[2]))
 
 
@@ -318,7 +337,8 @@ def _idle(text: str) -> tuple[int, int]:
     parts = text.split(":")
     if len(parts) != 2 or not all(p.isascii() and p.isdigit() for p in parts):
         raise ConfigError(
-            f"--idle {text}: expected microseconds as SPIN:SLEEP, for example 200:2000"
+            f"--idle {text}: expected microseconds as SPIN:SLEEP, for example 200:2000",
+            code="mate.option",
         )
     return int(parts[0]), int(parts[1])
 
@@ -328,13 +348,14 @@ def read_rank_map(path: Path) -> tuple[tuple[int, ...], ...]:
     try:
         data: Any = json.loads(path.read_text())
     except OSError as error:
-        raise ConfigError(f"--rank-map {path}: {error.strerror}") from None
+        raise ConfigError(f"--rank-map {path}: {error.strerror}", code="mate.option") from None
     except (ValueError, RecursionError) as error:
-        raise ConfigError(f"--rank-map {path} is not JSON: {error}") from None
+        raise ConfigError(f"--rank-map {path} is not JSON: {error}", code="mate.option") from None
     if not isinstance(data, list) or not all(_ranks(p) for p in data):
         raise ConfigError(
             f"--rank-map {path}: expected a list with one list of ranks per process, such "
-            "as [[0, 1, 2], [3]]"
+            "as [[0, 1, 2], [3]]",
+            code="mate.option",
         )
     return tuple(tuple(process) for process in data)
 

@@ -75,7 +75,7 @@ class Context(Place, Collectives):
         """Global rank of a local rank of a process; raises :class:`MateError` if there is none."""
         ranks = self._shared.ranks.ranks
         if not 0 <= process < len(ranks) or not 0 <= local < len(ranks[process]):
-            raise MateError(f"process {process} has no local rank {local}")
+            raise MateError(f"process {process} has no local rank {local}", code="mate.call")
         return ranks[process][local]
 
     def location_of(self, rank: int) -> tuple[int, int]:
@@ -95,7 +95,8 @@ class Context(Place, Collectives):
         if not 0 <= local < self.local_count:
             raise MateError(
                 f"rank {self.rank} registers local rank {local} as neighbour, but this process has "
-                f"{self.local_count} ranks"
+                f"{self.local_count} ranks",
+                code="mate.call",
             )
         with self._scheduler.lock:
             self._scheduler.add_neighbor(self._task, local)
@@ -108,7 +109,8 @@ class Context(Place, Collectives):
         """
         if not 0 <= worker < self.workers:
             raise MateError(
-                f"rank {self.rank} asks for worker {worker}, but this process has {self.workers}"
+                f"rank {self.rank} asks for worker {worker}, but this process has {self.workers}",
+                code="mate.call",
             )
         self._scheduler.set_home(self._task, worker)
 
@@ -126,10 +128,13 @@ class Context(Place, Collectives):
         another graph or for a negative count.
         """
         if self._in_graph:
-            raise MateError(f"graph {graph.name} inside another graph: graphs cannot be nested")
+            raise MateError(
+                f"graph {graph.name} inside another graph: graphs cannot be nested",
+                code="mate.graph",
+            )
         if isinstance(iterations, int):
             if iterations < 0:
-                raise MateError(f"graph {graph.name}: {iterations} iterations")
+                raise MateError(f"graph {graph.name}: {iterations} iterations", code="mate.graph")
             iterations = range(iterations)
         scheduler: Any = self._scheduler
         with scheduler.lock:
@@ -176,7 +181,9 @@ class Context(Place, Collectives):
     def process_time(self) -> float:
         """Seconds from the first mark to the last; raises :class:`MateError` without marks."""
         if self._marks.first is None or self._marks.last is None:
-            raise MateError("process_time needs mark_first and mark_last before it")
+            raise MateError(
+                "process_time needs mark_first and mark_last before it", code="mate.call"
+            )
         return self._marks.last - self._marks.first
 
 
@@ -196,7 +203,8 @@ def advance(coroutine: Coroutine[Any, Any, Any]) -> None:
         coroutine.throw(
             MateError(
                 f"a rank awaited {awaited!r}: only the methods of ctx can be awaited "
-                "(no asyncio, no bare yield)"
+                "(no asyncio, no bare yield)",
+                code="mate.call",
             )
         )
 
@@ -213,7 +221,8 @@ def context() -> Context:
     """The context of the rank that calls this; raises :class:`MateError` outside of ranks."""
     if here.task is None:
         raise MateError(
-            "this function works only in a rank: call it from a function that mate.run has started"
+            "this function works only in a rank: call it from a function that mate.run has started",
+            code="mate.call",
         )
     found: Context = here.task.context
     return found

@@ -41,7 +41,8 @@ def parse_dependency(text: str) -> Dependency:
     if found is None:
         raise GraphError(
             f"dependency {text!r} is not understood: expected a region's name, then '*' for the "
-            "previous iteration and '@' for the neighbours, each at most once"
+            "previous iteration and '@' for the neighbours, each at most once",
+            code="mate.graph",
         )
     return Dependency(found[1], "*" in found[2], "@" in found[2])
 
@@ -116,24 +117,34 @@ class Graph:
         if compiled not in (True, False, IF_POSSIBLE):
             raise GraphError(
                 f"graph {self.name}: compiled={compiled!r} is not understood: expected True, False "
-                f"or {IF_POSSIBLE!r}"
+                f"or {IF_POSSIBLE!r}",
+                code="mate.graph",
             )
         optional = compiled == IF_POSSIBLE
         if isinstance(depends, str):
-            raise GraphError(f"graph {self.name}: depends={depends!r} must be a list of strings")
+            raise GraphError(
+                f"graph {self.name}: depends={depends!r} must be a list of strings",
+                code="mate.graph",
+            )
         parsed = tuple(dict.fromkeys(parse_dependency(d) for d in depends))
 
         def add(body: Body) -> Body:
             called = name or body.__name__
             if self._edges is not None:
-                raise GraphError(f"graph {self.name} is in use: region {called} comes too late")
+                raise GraphError(
+                    f"graph {self.name} is in use: region {called} comes too late",
+                    code="mate.graph",
+                )
             if any(r.name == called for r in self.regions):
-                raise GraphError(f"graph {self.name} has two regions called {called}")
+                raise GraphError(
+                    f"graph {self.name} has two regions called {called}", code="mate.graph"
+                )
             is_async = inspect.iscoroutinefunction(body)
             if compiled and is_async and not optional:
                 raise GraphError(
                     f"graph {self.name}: region {called} is async, and compiled code does not "
-                    "wait: leave out compiled=True, or write def"
+                    "wait: leave out compiled=True, or write def",
+                    code="mate.graph",
                 )
             number = len(self.regions)
             code = bool(compiled) and not is_async
@@ -151,7 +162,7 @@ class Graph:
         """
         if self._edges is None:
             if not self.regions:
-                raise GraphError(f"graph {self.name} has no regions")
+                raise GraphError(f"graph {self.name} has no regions", code="mate.graph")
             index = {r.name: r.index for r in self.regions}
             edges = tuple(self._edge(r, d, index) for r in self.regions for d in r.depends)
             self._refuse_cycle(edges)
@@ -179,7 +190,8 @@ class Graph:
         if wanted.name not in index:
             raise GraphError(
                 f"graph {self.name}: region {region.name} depends on {wanted}, but there is no "
-                f"region {wanted.name}; there are {', '.join(index)}"
+                f"region {wanted.name}; there are {', '.join(index)}",
+                code="mate.graph",
             )
         return Edge(region.index, index[wanted.name], int(wanted.previous), wanted.neighbors)
 
@@ -197,5 +209,6 @@ class Graph:
             names = ", ".join(self.regions[r].name for r in waits)
             raise GraphError(
                 f"graph {self.name}: {names} can never run: they wait for each other in the same "
-                "iteration; one of the dependencies needs '*'"
+                "iteration; one of the dependencies needs '*'",
+                code="mate.graph",
             )

@@ -138,7 +138,8 @@ class Guard:
         def refuse() -> None:
             if threading.get_ident() in threads:
                 raise MateError(
-                    f"{where} would block a worker with all its ranks: use {instead} instead"
+                    f"{where} would block a worker with all its ranks: use {instead} instead",
+                    code="mate.call",
                 )
 
         if isinstance(entry, (classmethod, staticmethod)):

@@ -95,9 +95,12 @@ def _agree(comm: Any, config: Config, arena: Arena | None) -> None:
     answers = comm.allgather((problem, config))
     for found, other in answers:
         if found:
-            raise ConfigError(found)
+            raise ConfigError(found, code="mate.option")
         if other != config:
-            raise ConfigError(f"the processes have different configurations: {config} and {other}")
+            raise ConfigError(
+                f"the processes have different configurations: {config} and {other}",
+                code="mate.option",
+            )
 
 
 def _check_arena(comm: Any, arena: Arena | None) -> None:
@@ -107,12 +110,14 @@ def _check_arena(comm: Any, arena: Arena | None) -> None:
     if arena is None:
         raise ConfigError(
             "--steal node: this program does not share its arrays (mate.run(..., "
-            "arena=mate.Arena(comm))); use --steal process"
+            "arena=mate.Arena(comm))); use --steal process",
+            code="mate.option",
         )
     if MPI.Comm.Compare(comm, arena.comm) not in (MPI.IDENT, MPI.CONGRUENT):
         raise ConfigError(
             "--steal node: the arena was made with another communicator than that of this job: "
-            "make it with the same one"
+            "make it with the same one",
+            code="mate.option",
         )
 
 
@@ -290,7 +295,9 @@ class _Job:
 def _raise(task: Task | None, error: BaseException) -> NoReturn:
     if task is None or isinstance(error, RunnerError):
         raise error
-    raise RankFailed(f"rank {task.rank} failed: {type(error).__name__}: {error}") from error
+    raise RankFailed(
+        f"rank {task.rank} failed: {type(error).__name__}: {error}", code="mate.rank_failed"
+    ) from error
 
 
 def _without_runtime(error: BaseException) -> BaseException:

@@ -115,7 +115,8 @@ class Messages:
         if not isinstance(peer, (int, np.integer)) or not 0 <= peer < ranks.size:
             raise MateError(
                 f"rank {task.rank} wants to {verb} rank {peer}; expected a rank from 0 to "
-                f"{ranks.size - 1} (wildcards are not supported)"
+                f"{ranks.size - 1} (wildcards are not supported)",
+                code="mate.message",
             )
         process, local = ranks.locations[peer]
         pair = (local, task.local) if incoming else (task.local, local)
@@ -266,7 +267,8 @@ class Mailbox:
         if size > size_of(target):
             raise MateError(
                 f"rank {sent.task.rank}: {sent.describe()} of {size} bytes, but it receives into "
-                f"{size_of(target)} bytes: message truncated"
+                f"{size_of(target)} bytes: message truncated",
+                code="mate.message",
             )
         if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
             as_bytes(target)[:size] = as_bytes(source)
@@ -294,7 +296,8 @@ class TagCodec:
         if total - 2 * local < 0:
             raise ConfigError(
                 f"--ranks-per-process {local_count} needs {2 * local} bits of the MPI tag, but "
-                f"this MPI has tags up to {tag_ub} ({total} bits): use fewer ranks per process"
+                f"this MPI has tags up to {tag_ub} ({total} bits): use fewer ranks per process",
+                code="mate.option",
             )
         return cls(local, total - 2 * local)
 
@@ -307,7 +310,8 @@ class TagCodec:
         if not 0 <= user <= self.max_user_tag:
             raise MateError(
                 f"tag {user} is not possible: with {self.local_bits} bits for each local rank, "
-                f"tags go from 0 to {self.max_user_tag} (wildcards are not supported)"
+                f"tags go from 0 to {self.max_user_tag} (wildcards are not supported)",
+                code="mate.message",
             )
         return (user << self.local_bits | sender) << self.local_bits | receiver
 

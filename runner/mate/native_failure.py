@@ -18,27 +18,33 @@ def native_failure(core: Core, code: int, task: Task | None, a: int, b: int, c: 
     if code == NO_RANK:
         return MateError(
             f"{rank} wants to {verb} rank {a}; expected a rank from 0 to {size - 1} "
-            "(wildcards are not supported)"
+            "(wildcards are not supported)",
+            code="mate.message",
         )
     if code == NO_TAG:
         return MateError(
             f"{rank}: tag {a} is not possible: tags go from 0 to {core.word(CORE.tag_top)} "
-            "(wildcards are not supported)"
+            "(wildcards are not supported)",
+            code="mate.message",
         )
     if code == TRUNCATED:
         return MateError(
             f"rank {c >> 32}: send to {rank} (tag {c & 0xFFFFFFFF}) of {a} bytes, but it "
-            f"receives into {b} bytes: message truncated"
+            f"receives into {b} bytes: message truncated",
+            code="mate.message",
         )
     if code == LOG_FULL:
-        return MateError(f"the event log has room for {a} events: run fewer iterations")
+        return MateError(
+            f"the event log has room for {a} events: run fewer iterations", code="mate.message"
+        )
     if code == NO_COPY:
         return MateError(
             f"{rank}: one side of a message within the process has an MPI datatype, the other "
-            "side is a compiled region: use a contiguous array, or messages through MPI"
+            "side is a compiled region: use a contiguous array, or messages through MPI",
+            code="mate.message",
         )
     assert code == NO_MEMORY
-    return MateError(f"there is no memory for {a} bytes of messages under way")
+    return MateError(f"there is no memory for {a} bytes of messages under way", code="mate.message")
 
 
 def deadlock(tasks: Iterable[Task]) -> Deadlock:
@@ -50,5 +56,6 @@ def deadlock(tasks: Iterable[Task]) -> Deadlock:
     ]
     return Deadlock(
         "deadlock: no message is under way that could wake one of the waiting ranks\n"
-        + "\n".join(lines)
+        + "\n".join(lines),
+        code="mate.deadlock",
     )

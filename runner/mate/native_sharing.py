@@ -23,11 +23,13 @@ def check_sharing(graph: Graph, found: Shareable, block: Block, arena: Arena) ->
             raise MateError(
                 f"--steal node: {array}, which region {graph.regions[region].name} of "
                 f"graph {graph.name} uses, does not lie in the arena: make it with "
-                "arena.zeros or arena.copy, or use --steal process"
+                "arena.zeros or arena.copy, or use --steal process",
+                code="mate.option",
             )
     if not found:
         raise MateError(
             f"--steal node: graph {graph.name} has no region that another process could "
             "run, which is compiled, starts no messages and calls no C function of the state: "
-            "use --steal process"
+            "use --steal process",
+            code="mate.option",
         )

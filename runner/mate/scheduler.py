@@ -265,7 +265,8 @@ class RankScheduler:
             None,
             Deadlock(
                 "deadlock: no message is under way that could wake one of the waiting ranks\n"
-                + "\n".join(lines)
+                + "\n".join(lines),
+                code="mate.deadlock",
             ),
         )
 

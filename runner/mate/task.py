@@ -354,7 +354,8 @@ def refuse_own_neighbor(graph: Graph, region: int, delay: int, task: Task) -> No
         name = graph.regions[region].name
         raise GraphError(
             f"graph {graph.name}: region {name} depends on {name}@ and local rank {task.local} is "
-            "registered as its own neighbour: it would wait for itself; use '*@'"
+            "registered as its own neighbour: it would wait for itself; use '*@'",
+            code="mate.graph",
         )
 
 

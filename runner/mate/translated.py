@@ -142,7 +142,10 @@ class World:
             counts, places = counts
         counts = [int(n) for n in counts]
         if places is not None and list(places) != [sum(counts[:n]) for n in range(len(counts))]:
-            raise MateError("Allgatherv puts the parts one after another: no other displacements")
+            raise MateError(
+                "Allgatherv puts the parts one after another: no other displacements",
+                code="mate.message",
+            )
         await context().allgatherv(_array(sendbuf), array, counts)
 
     def Abort(self, errorcode: int = 1) -> None:
@@ -163,7 +166,9 @@ def _array(buf: Any) -> Any:
     """The array of ``[array, type]``."""
     if isinstance(buf, list | tuple):
         if len(buf) > 2:
-            raise MateError("collectives take whole arrays: [array, type], not a count")
+            raise MateError(
+                "collectives take whole arrays: [array, type], not a count", code="mate.message"
+            )
         return buf[0]
     return buf
 
@@ -270,7 +275,7 @@ def _configured() -> Config:
 
     class Parser(argparse.ArgumentParser):
         def error(self, message: str) -> NoReturn:
-            raise ConfigError(message)
+            raise ConfigError(message, code="mate.option")
 
     parser = Parser(add_help=False, allow_abbrev=False)
     add_arguments(parser)
@@ -301,7 +306,7 @@ async def _life(ctx: Any, main: Callable[[], Any]) -> None:
 
 def _ended(text: str, code: object) -> MateError:
     """The exception with which the program asked to end the job."""
-    problem = MateError(text)
+    problem = MateError(text, code="mate.message")
     problem.exit_code = code if isinstance(code, int) else 1
     return problem
 

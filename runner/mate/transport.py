@@ -35,7 +35,8 @@ def payload(buffer: Any) -> Any:
         if not buffer.flags.forc:
             raise MateError(
                 f"an array of shape {buffer.shape} with strides {buffer.strides} is not "
-                "contiguous: send a copy, or (array, count, datatype) with an MPI datatype"
+                "contiguous: send a copy, or (array, count, datatype) with an MPI datatype",
+                code="mate.message",
             )
         return buffer
     if isinstance(buffer, (tuple, list)) and len(buffer) == 3:
@@ -45,7 +46,8 @@ def payload(buffer: Any) -> Any:
     except (TypeError, ValueError, AttributeError):
         raise MateError(
             f"a message needs a contiguous array or (buffer, count, datatype), not "
-            f"{type(buffer).__name__}"
+            f"{type(buffer).__name__}",
+            code="mate.message",
         ) from None
 
 
@@ -92,7 +94,9 @@ class Transport:
 
     def post(self, incoming: bool) -> Callable[[Any, int, int], Any]:
         """The function (buffer, process, tag) that starts a message and returns its handle."""
-        raise MateError("this job runs without MPI: there are no other processes")
+        raise MateError(
+            "this job runs without MPI: there are no other processes", code="mate.message"
+        )
 
     def wake_poller(self) -> None:
         """Handle a message that was started while workers sleep."""
@@ -123,7 +127,7 @@ class Transport:
 
         ``under_way``: peer, tag and direction (True: receive) of its messages.
         """
-        return MateError(f"MPI returned the error {code}")
+        return MateError(f"MPI returned the error {code}", code="mate.message")
 
     def operation(self, name: str) -> Any:
         """The reduction that MPI calls ``name``."""
@@ -131,11 +135,13 @@ class Transport:
 
     def copy(self, source: Any, target: Any) -> None:
         """Copy a message with MPI datatypes within the process."""
-        raise MateError("messages with MPI datatypes need MPI: start with comm=...")
+        raise MateError(
+            "messages with MPI datatypes need MPI: start with comm=...", code="mate.message"
+        )
 
     def set_status(self, request: Request, size: int) -> None:
         """Fill the status of a message that was copied within the process."""
-        raise MateError("a message's status needs MPI: start with comm=...")
+        raise MateError("a message's status needs MPI: start with comm=...", code="mate.message")
 
     def delivered(self, *requests: Request) -> None:
         """Handle complete messages; a rank's worker calls this without the lock."""

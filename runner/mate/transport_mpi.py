@@ -92,7 +92,8 @@ class MpiTransport(Transport):
         return MateError(
             f"MPI could not start or complete a message ({self._mpi.Get_error_string(code)}): a "
             "receive buffer smaller than its message does that; receives of compiled regions "
-            f"under way: {'; '.join(receipts) or 'none'}"
+            f"under way: {'; '.join(receipts) or 'none'}",
+            code="mate.message",
         )
 
     def operation(self, name: str) -> Any:
@@ -146,7 +147,8 @@ class MpiTransport(Transport):
         named = "; ".join(f"rank {r.task.rank}: {r.describe()}" for r in receipts)
         return MateError(
             f"MPI could not complete a message ({error}): a receive buffer smaller than its "
-            f"message does that; receives under way: {named or 'none'}"
+            f"message does that; receives under way: {named or 'none'}",
+            code="mate.message",
         )
 
     def _take_all(self) -> None:

@@ -39,9 +39,11 @@ def parse_args(
             return parser.parse_args(words)
     except SystemExit as end:
         if not end.code:
-            raise HelpAsked(out.getvalue().rstrip()) from None
+            raise HelpAsked(out.getvalue().rstrip(), code="mate.help") from None
         usage, _, message = err.getvalue().partition(": error: ")
-        raise ConfigError(f"{(message or usage).strip()} (--help lists the options)") from None
+        raise ConfigError(
+            f"{(message or usage).strip()} (--help lists the options)", code="mate.option"
+        ) from None
 
 
 @contextlib.contextmanager

@@ -125,16 +125,22 @@ def _parse(words: list[str], ranks: int) -> Any:
         what = (
             f"operation {given.operation} is not known" if given.operation else "no operation given"
         )
-        raise AppUsageError(f"{what}; expected one of {', '.join(OPERATIONS)}")
+        raise AppUsageError(
+            f"{what}; expected one of {', '.join(OPERATIONS)}", code="micro.operation_unknown"
+        )
     kind = OPERATIONS[given.operation]
     if ranks < kind.ranks:
         raise AppUsageError(
-            f"{given.operation} needs at least {kind.ranks} ranks; start it with mpirun -n 2"
+            f"{given.operation} needs at least {kind.ranks} ranks; start it with mpirun -n 2",
+            code="micro.ranks",
         )
     if given.mcoll_objects and not given.mcoll:
-        raise AppUsageError("--mcoll-objects needs --mcoll")
+        raise AppUsageError("--mcoll-objects needs --mcoll", code="micro.not_applicable")
     if given.buffers > 1 and given.operation != "pingpong":
-        raise AppUsageError(f"--buffers is for pingpong only, not for {given.operation}")
+        raise AppUsageError(
+            f"--buffers is for pingpong only, not for {given.operation}",
+            code="micro.not_applicable",
+        )
     if not kind.sized:
         given.size = [0]
     given.size = given.size or sizes(DEFAULT_RANGE)

@@ -86,7 +86,8 @@ def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
         value = float(found[1])
     except ValueError:
         raise AppUsageError(
-            f"--figure {options.figure!r} found {found[1]!r}, which is not a number"
+            f"--figure {options.figure!r} found {found[1]!r}, which is not a number",
+            code="micro.figure",
         ) from None
     if value <= 0:
         return {}
@@ -116,16 +117,24 @@ def _parse(arguments: list[str]) -> tuple[Any, list[str]]:
     if options.help:
         return options, program
     if not program:
-        raise AppUsageError("no program given; expected -- PROGRAM ARGS at the end")
+        raise AppUsageError(
+            "no program given; expected -- PROGRAM ARGS at the end", code="micro.figure"
+        )
     if not options.figure or bool(options.us_of) == bool(options.rate_of):
-        raise AppUsageError("expected --figure RE and either --us-of CALLS or --rate-of WORK")
+        raise AppUsageError(
+            "expected --figure RE and either --us-of CALLS or --rate-of WORK", code="micro.figure"
+        )
     for pattern in filter(None, (options.figure, options.valid, options.invalid)):
         try:
             groups = re.compile(pattern).groups
         except re.error as error:
-            raise AppUsageError(f"{pattern!r} is not a regular expression: {error}") from None
+            raise AppUsageError(
+                f"{pattern!r} is not a regular expression: {error}", code="micro.figure"
+            ) from None
         if pattern is options.figure and groups != 1:
-            raise AppUsageError(f"--figure {pattern!r} must have one group, around the figure")
+            raise AppUsageError(
+                f"--figure {pattern!r} must have one group, around the figure", code="micro.figure"
+            )
     return options, program
 
 

@@ -23,10 +23,14 @@ class Rival:
 
     def __init__(self, comm: Any, operation: str, form: str, objects: int) -> None:
         if operation not in OPERATIONS:
-            raise AppUsageError(f"--mcoll is for {' and '.join(OPERATIONS)}, not for {operation}")
+            raise AppUsageError(
+                f"--mcoll is for {' and '.join(OPERATIONS)}, not for {operation}",
+                code="micro.not_applicable",
+            )
         if form not in WORDS[operation]:
             raise AppUsageError(
-                f"--mcoll {form}: expected one of {', '.join(WORDS[operation])} for {operation}"
+                f"--mcoll {form}: expected one of {', '.join(WORDS[operation])} for {operation}",
+                code="micro.operation_unknown",
             )
         config = replace(Config(objects=objects), **{operation: form})  # type: ignore[arg-type]
         self._made = MultiObject(comm, config)
@@ -48,7 +52,10 @@ class Rival:
         run = collective.run
         run()
         if not all(comm.allgather(bool((recv == expected).all()))):
-            raise AppUsageError(f"--mcoll: {self._operation} of {size} bytes gives a wrong result")
+            raise AppUsageError(
+                f"--mcoll: {self._operation} of {size} bytes gives a wrong result",
+                code="micro.wrong_result",
+            )
 
         def work(count: int) -> None:
             for _ in range(count):

@@ -89,12 +89,13 @@ def _parse(words: list[str], ranks: int) -> Any:
     try:
         given.points = read_points(given.points)
     except ValueError as problem:
-        raise AppUsageError(f"--points: {problem}") from None
+        raise AppUsageError(f"--points: {problem}", code="micro.operation_unknown") from None
     for operation in given.points:
         if ranks < OPERATIONS[operation].ranks:
             raise AppUsageError(
                 f"{operation} needs at least {OPERATIONS[operation].ranks} ranks; start it with "
-                "mpirun -n 2"
+                "mpirun -n 2",
+                code="micro.ranks",
             )
     return given
 

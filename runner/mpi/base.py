@@ -131,7 +131,8 @@ class Adapter(ABC):
             if values and kind not in self.kinds:
                 raise RunnerUsageError(
                     f"{self.title} {self.library.version} has no parameters of the kind {kind!r} "
-                    f"({', '.join(values)}); it has {', '.join(self.kinds)}"
+                    f"({', '.join(values)}); it has {', '.join(self.kinds)}",
+                    code="parameter.kind_unknown",
                 )
 
     @abstractmethod

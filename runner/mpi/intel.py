@@ -209,7 +209,8 @@ def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
     if wanted not in BINDINGS:
         raise RunnerUsageError(
             f"bind_to={wanted}: Intel MPI has no such binding and would ignore it; expected none, "
-            f"{', '.join(BINDINGS)}"
+            f"{', '.join(BINDINGS)}",
+            code="parameter.value",
         )
     return {PIN: "1", DOMAIN: BINDINGS[wanted]}
 

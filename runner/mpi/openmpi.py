@@ -161,7 +161,8 @@ class OpenMPI(Adapter):
                 raise RunnerError(
                     f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
                     f"found in {library.bin}; without it no parameter can be checked.  Install the "
-                    "complete package."
+                    "complete package.",
+                    code="mpi.parameter_list",
                 )
             info = Path(located)
         return dataclasses.replace(library, params=read_parameters(info))

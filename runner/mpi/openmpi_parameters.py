@@ -68,14 +68,16 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunnerError(
             f"cannot list the parameters of Open MPI: {' '.join(command)}: {error}; expected the "
-            "ompi_info of an Open MPI 4.1 or 5.0 installation"
+            "ompi_info of an Open MPI 4.1 or 5.0 installation",
+            code="mpi.parameter_list",
         ) from error
     params = parse_ompi_info(done.stdout)
     if done.returncode != 0 or not params:
         message = done.stderr.strip() or done.stdout.strip() or "it printed nothing"
         raise RunnerError(
             f"cannot list the parameters of Open MPI: {' '.join(command)} ended with code "
-            f"{done.returncode} and {len(params)} parameters: {message[-400:]}"
+            f"{done.returncode} and {len(params)} parameters: {message[-400:]}",
+            code="mpi.parameter_list",
         )
     return params
 

@@ -85,7 +85,8 @@ def partition(kernel: str, size: int, ranks: int, rank: int) -> Partition:
     if size // p < SMALLEST:
         raise AppUsageError(
             f"nas {kernel} on {ranks} ranks cuts {size} points per axis into {p} parts of less "
-            f"than {SMALLEST}: use fewer ranks or a larger class"
+            f"than {SMALLEST}: use fewer ranks or a larger class",
+            code="app_option.ranks",
         )
     j, i = divmod(rank, p)
     cells = []

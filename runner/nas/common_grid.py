@@ -16,12 +16,14 @@ def log2_ranks(kernel: str, ranks: int, largest: int | None = None) -> int:
         low = 1 << (ranks.bit_length() - 1)
         raise AppUsageError(
             f"nas {kernel} runs on 1, 2, 4, 8, ... ranks, not on {ranks}: "
-            f"start it with -n {low} or -n {2 * low}"
+            f"start it with -n {low} or -n {2 * low}",
+            code="app_option.ranks",
         )
     if largest is not None and ranks > largest:
         raise AppUsageError(
             f"nas {kernel} runs on at most {largest} ranks in this class, not on {ranks}: "
-            f"start it with -n {largest}, or choose a larger class"
+            f"start it with -n {largest}, or choose a larger class",
+            code="app_option.ranks",
         )
     return ranks.bit_length() - 1
 
@@ -32,7 +34,8 @@ def square_side(kernel: str, ranks: int) -> int:
     if side * side != ranks:
         raise AppUsageError(
             f"nas {kernel} runs on a square number of ranks (1, 4, 9, 16, ...), not on {ranks}: "
-            f"start it with -n {side * side} or -n {(side + 1) ** 2}"
+            f"start it with -n {side * side} or -n {(side + 1) ** 2}",
+            code="app_option.ranks",
         )
     return side
 

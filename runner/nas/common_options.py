@@ -65,12 +65,14 @@ def parse(arguments: list[str]) -> Options:
     if given.problem_class not in problems:
         raise AppUsageError(
             f"--class {given.problem_class} is unknown to nas {given.kernel}; "
-            f"there are {', '.join(problems)}"
+            f"there are {', '.join(problems)}",
+            code="app_option.unknown",
         )
     if given.openmp and given.kernel not in WITH_THREADS:
         raise AppUsageError(
             f"--openmp: kernel {given.kernel} has no threads; leave it out, or choose one of "
-            f"{', '.join(WITH_THREADS)}"
+            f"{', '.join(WITH_THREADS)}",
+            code="app_option.not_applicable",
         )
     problem = problems[given.problem_class]
     return Options(
@@ -81,9 +83,13 @@ def parse(arguments: list[str]) -> Options:
 def _module(kernel: str | None) -> ModuleType:
     known = _known()
     if kernel is None:
-        raise AppUsageError(f"no kernel is named; expected one of {', '.join(known)}")
+        raise AppUsageError(
+            f"no kernel is named; expected one of {', '.join(known)}", code="app_option.unknown"
+        )
     if kernel not in known:
-        raise AppUsageError(f"kernel {kernel} is unknown; there are {', '.join(known)}")
+        raise AppUsageError(
+            f"kernel {kernel} is unknown; there are {', '.join(known)}", code="app_option.unknown"
+        )
     return importlib.import_module(f"runner.nas.{kernel}")
 
 

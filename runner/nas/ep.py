@@ -47,7 +47,8 @@ def build(comm: Any, problem: Problem) -> EP:
     if comm.size > batches:
         raise AppUsageError(
             f"nas ep has {batches} batches in this class, too few for {comm.size} ranks: "
-            f"start it with -n {batches} or less, or choose a larger class"
+            f"start it with -n {batches} or less, or choose a larger class",
+            code="app_option.ranks",
         )
     return EP(comm, problem, batches)
 

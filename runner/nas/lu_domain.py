@@ -34,7 +34,8 @@ def rank_grid(ranks: int) -> tuple[int, int]:
         low = 1 << (ranks.bit_length() - 1)
         raise AppUsageError(
             f"nas lu runs on ranks that form a rectangle whose sides differ by at most a factor "
-            f"of 2, not on {ranks}: start it with -n {low} or -n {2 * low}"
+            f"of 2, not on {ranks}: start it with -n {low} or -n {2 * low}",
+            code="app_option.ranks",
         )
     return ranks // along_y, along_y
 
@@ -84,7 +85,8 @@ def domain(size: int, ranks: int, rank: int) -> Domain:
     if size // xdim < SMALLEST:
         raise AppUsageError(
             f"nas lu on {ranks} ranks cuts {size} points into {xdim} parts of less than "
-            f"{SMALLEST}: use fewer ranks or a larger class"
+            f"{SMALLEST}: use fewer ranks or a larger class",
+            code="app_option.ranks",
         )
     column, row = divmod(rank, xdim)
     x, y = split(size, xdim, row), split(size, ydim, column)

@@ -60,7 +60,8 @@ def build(comm: Any, problem: Problem) -> MG:
     if max(process_grid(log2)) * 2 > points:
         raise AppUsageError(
             f"nas mg on {comm.size} ranks cuts {points} points per axis into less than 2 a rank: "
-            "use fewer ranks or a larger class"
+            "use fewer ranks or a larger class",
+            code="app_option.ranks",
         )
     return MG(comm, problem, log2)
 

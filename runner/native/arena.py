@@ -140,7 +140,8 @@ class Arena:
         if found:
             self.node.Free()
             raise ArenaError(
-                f"the processes of a node cannot share memory: {found}; use --steal process"
+                f"the processes of a node cannot share memory: {found}; use --steal process",
+                code="native.shared_memory",
             )
 
     def close(self) -> None:
@@ -195,7 +196,10 @@ class Arena:
         size = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
         mapping = self._mapping
         if not mapping.address <= address <= address + size <= mapping.address + mapping.size:
-            raise ArenaError(f"{size} bytes at address {address:#x} are not in the shared memory")
+            raise ArenaError(
+                f"{size} bytes at address {address:#x} are not in the shared memory",
+                code="native.shared_memory",
+            )
         found: NDArray[Any] = self._bytes(address, size).view(kind)
         return found.reshape(shape)
 
@@ -217,7 +221,10 @@ class Arena:
         mapping = self._mapping
         offset = address - mapping.address
         if problem := _map(address, PAGE, kind | _FIXED, mapping.file, offset):
-            raise ArenaError(f"a page of shared memory cannot be replaced: {problem}")
+            raise ArenaError(
+                f"a page of shared memory cannot be replaced: {problem}",
+                code="native.shared_memory",
+            )
 
     def _take(self, end: int) -> None:
         """Take the pages up to this address from the system, which says whether it has them."""
@@ -235,7 +242,8 @@ class Arena:
         used = self._next - self._begin >> 20
         return ArenaError(
             f"the node has no shared memory for {size} more bytes, after {used} MiB of this "
-            f"process{why}"
+            f"process{why}",
+            code="native.shared_memory",
         )
 
     def _bytes(self, address: int, size: int) -> NDArray[np.uint8]:

@@ -163,7 +163,8 @@ def _self_contained(compiled: Any, name: str, module: str, machine: Any) -> Any:
     raise RunnerError(
         f"kernel {name} of {module} needs Python at run time ({', '.join(python)}): "
         "a kernel must not raise or allocate; look for range() with a variable step, "
-        "division (write np.divide or np.reciprocal) and new arrays"
+        "division (write np.divide or np.reciprocal) and new arrays",
+        code="native.kernel",
     )
 
 

@@ -91,7 +91,8 @@ def functions() -> kernels.Kernels:
     if not supported():
         raise RunnerError(
             f"the compiled core does not run on {platform.machine()}, only on "
-            f"{' and '.join(_FUTEX)}: use --core python"
+            f"{' and '.join(_FUTEX)}: use --core python",
+            code="native.missing",
         )
     return kernels.load("runner.native.exports")
 

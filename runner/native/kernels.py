@@ -128,7 +128,7 @@ def load(module: str) -> Kernels:
     Raises :class:`RunnerError` if a kernel needs Python at run time.
     """
     if not source(module):
-        raise RunnerError(f"there is no kernel module {module}")
+        raise RunnerError(f"there is no kernel module {module}", code="native.kernel")
     return stored(module, sources_key(module), lambda: _compile(module))
 
 

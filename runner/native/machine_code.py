@@ -121,7 +121,9 @@ def _tell_llvm(llvm: Any, symbols: list[str]) -> None:
             missing.append(name)
     if missing:
         names = ", ".join(missing)
-        raise RunnerError(f"compiled code needs {names}, which this process does not have")
+        raise RunnerError(
+            f"compiled code needs {names}, which this process does not have", code="native.missing"
+        )
 
 
 def address_of(name: str) -> int:

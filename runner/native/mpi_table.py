@@ -86,7 +86,10 @@ def function_address(name: str) -> int:
         function = getattr(library, name, None)
         if function is not None:
             return ctypes.cast(function, ctypes.c_void_p).value or 0
-    raise RunnerError(f"{name} was not found in the MPI library of this process: use --core python")
+    raise RunnerError(
+        f"{name} was not found in the MPI library of this process: use --core python",
+        code="native.missing",
+    )
 
 
 def _paths() -> list[str]:

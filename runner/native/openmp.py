@@ -77,7 +77,8 @@ def library() -> ctypes.CDLL:
         found.GOMP_parallel.restype = None
         return found
     raise RunnerError(
-        f"{LIBRARY}, the OpenMP run-time of gcc, was not found; install it (Debian: libgomp1)"
+        f"{LIBRARY}, the OpenMP run-time of gcc, was not found; install it (Debian: libgomp1)",
+        code="native.missing",
     )
 
 

@@ -49,7 +49,9 @@ class Stacks:
         try:
             room = mmap.mmap(-1, len(nodes) * (STACK + PAGE))
         except OSError as error:
-            raise RunnerError(f"{len(nodes)} stacks of {STACK} bytes: {error}") from None
+            raise RunnerError(
+                f"{len(nodes)} stacks of {STACK} bytes: {error}", code="native.memory"
+            ) from None
         base = ctypes.addressof(ctypes.c_char.from_buffer(room))
         records = Memory(len(nodes) * _SIZE)
         self._kept += [room, records]
@@ -60,7 +62,9 @@ class Stacks:
             low = base + n * (STACK + PAGE)
             # A stack that overflows ends the program instead of changing its neighbour.
             if self._libc.mprotect(ctypes.c_void_p(low), ctypes.c_size_t(PAGE), 0):
-                raise RunnerError(f"mprotect failed: error {ctypes.get_errno()}")
+                raise RunnerError(
+                    f"mprotect failed: error {ctypes.get_errno()}", code="native.memory"
+                )
             fiber = records.address + n * _SIZE
             single, ahead = fiber + FIBER.size, fiber + FIBER.size + NODE.size
             rank = memory.get(node + NODE.rank)

@@ -44,7 +44,8 @@ def find(name: str) -> Scheduler:
     kinds = _kinds()
     if name not in kinds:
         raise RunnerUsageError(
-            f"--scheduler {name!r} is not known; expected one of {', '.join(kinds)}"
+            f"--scheduler {name!r} is not known; expected one of {', '.join(kinds)}",
+            code="scheduler.unknown",
         )
     found = kinds[name]()
     found.require()

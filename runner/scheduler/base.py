@@ -89,12 +89,14 @@ def output_of(words: Sequence[str], stdin: str = "", env: Mapping[str, str] | No
             check=False,
         )
     except FileNotFoundError:
-        raise RunnerError(f"{words[0]} is not installed here") from None
+        raise RunnerError(f"{words[0]} is not installed here", code="scheduler.missing") from None
     except subprocess.TimeoutExpired:
-        raise RunnerError(f"{words[0]} did not answer within {_PATIENCE_S} s") from None
+        raise RunnerError(
+            f"{words[0]} did not answer within {_PATIENCE_S} s", code="scheduler.no_answer"
+        ) from None
     if done.returncode:
         said = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-        raise RunnerError(f"{words[0]} refuses: {said}")
+        raise RunnerError(f"{words[0]} refuses: {said}", code="scheduler.refuses")
     return done.stdout
 
 

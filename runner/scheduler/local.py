@@ -28,7 +28,8 @@ class LocalScheduler(Scheduler):
     def submit(self, job: Job) -> str:
         if job.nodes != 1:
             raise RunnerUsageError(
-                "--scheduler local has only one node; leave --nodes-per-trial out"
+                "--scheduler local has only one node; leave --nodes-per-trial out",
+                code="scheduler.one_node",
             )
         try:
             with job.log.open("ab") as log:
@@ -42,7 +43,9 @@ class LocalScheduler(Scheduler):
                     start_new_session=True,
                 )
         except OSError as problem:
-            raise RunnerError(f"cannot start {job.words[0]}: {problem}") from None
+            raise RunnerError(
+                f"cannot start {job.words[0]}: {problem}", code="scheduler.start_fails"
+            ) from None
         self._started[str(started.pid)] = started
         return str(started.pid)
 

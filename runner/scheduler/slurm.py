@@ -37,7 +37,8 @@ class SlurmScheduler(Scheduler):
         if missing:
             raise RunnerError(
                 f"Slurm is not installed here ({', '.join(missing)} not found); start workers on a "
-                "login node of the cluster, or use --scheduler local"
+                "login node of the cluster, or use --scheduler local",
+                code="scheduler.missing",
             )
 
     def submit(self, job: Job) -> str:

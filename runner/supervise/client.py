@@ -229,31 +229,38 @@ class _Server:
             return UnkillableError(
                 f"processes of the run do not end even after SIGKILL: {answer['unkillable']}; "
                 "they hang in the kernel (a dead file server, a frozen cgroup) or belong to "
-                "another user; end them before you continue"
+                "another user; end them before you continue",
+                code="run.unkillable",
             )
         last = text.strip().splitlines()[-1:] or [f"exit status {code}"]
         kept = f"; still alive: {sorted(left)}" if left else "; its programs have been ended"
         return SupervisorLost(
             f"the supervising process (pid {self.process.pid}) ended unexpectedly: "
-            f"{last[0]}{kept}; finished runs are not affected; give the command again"
+            f"{last[0]}{kept}; finished runs are not affected; give the command again",
+            code="run.supervisor_lost",
         )
 
 
 def check_result(request: ExecRequest) -> None:
     """Raise :class:`RunnerError` if a request cannot work."""
     if not request.argv or not request.argv[0]:
-        raise RunnerError("nothing to run: the command is empty; give a program and its arguments")
+        raise RunnerError(
+            "nothing to run: the command is empty; give a program and its arguments",
+            code="run.command",
+        )
     for word in (*request.argv, *request.env, *request.env.values()):
         if "\0" in word:
             raise RunnerError(
-                f"{word!r} contains a NUL character, which cannot be passed to a program"
+                f"{word!r} contains a NUL character, which cannot be passed to a program",
+                code="run.command",
             )
     for name, regex in request.patterns.items():
         try:
             re.compile(regex)
         except (re.error, OverflowError, RecursionError) as error:
             raise RunnerError(
-                f"pattern {name!r}: {regex!r} is not a regular expression: {error}"
+                f"pattern {name!r}: {regex!r} is not a regular expression: {error}",
+                code="run.pattern",
             ) from None
 
 

@@ -290,7 +290,7 @@ class StartError(RunnerError):
             "expected an executable file, given by path or found in PATH "
             "(a script needs a first line such as #!/bin/sh)",
         }
-        super().__init__(what[step])
+        super().__init__(what[step], code="program.not_started")
 
 
 class SupervisorLost(RunnerError):

@@ -148,14 +148,19 @@ class Steps:
         if edge.max_size is None or edge.max_size % itemsize:
             raise GraphError(
                 f"the edge from task {task.id} to task {edge.target} needs a max_size that is a "
-                f"multiple of {itemsize} bytes: messages of compiled tasks have a fixed length"
+                f"multiple of {itemsize} bytes: messages of compiled tasks have a fixed length",
+                code="tarragon.graph",
             )
         if edge.target not in self._places:
-            raise GraphError(f"task {task.id} sends to task {edge.target}, which was not added")
+            raise GraphError(
+                f"task {task.id} sends to task {edge.target}, which was not added",
+                code="tarragon.graph",
+            )
         if sum(other.target == edge.target for other in task.dependencies) > 1:
             raise GraphError(
                 f"task {task.id} has two edges to task {edge.target}: compiled tasks send one "
-                "message to a task in a step, so put both into one"
+                "message to a task in a step, so put both into one",
+                code="tarragon.graph",
             )
         length = edge.max_size // itemsize
         process = self._places[edge.target][0]
@@ -172,7 +177,8 @@ class Steps:
         if steps != task.steps:
             raise GraphError(
                 f"task {source} has {steps} steps and task {task.id}, to which it sends, "
-                f"{task.steps}: compiled tasks on one edge have as many"
+                f"{task.steps}: compiled tasks on one edge have as many",
+                code="tarragon.graph",
             )
         process, place = self._places[source]
         if process == self._process:
@@ -224,7 +230,9 @@ class Steps:
             target = self._bound.parts[other].nodes[-1]
             if target == compute:
                 if edge.delay == 0:
-                    raise GraphError(f"task {task.id} waits for a message of its own step")
+                    raise GraphError(
+                        f"task {task.id} waits for a message of its own step", code="tarragon.graph"
+                    )
                 continue
             link(target, compute, 1 - edge.delay)
             if edge.max_size:

@@ -60,26 +60,35 @@ class Config:
             ("--thread-level", self.thread_level, THREAD_LEVELS),
         ):
             if value not in known:
-                raise ConfigError(f"{switch} {value}: expected one of {', '.join(known)}")
+                raise ConfigError(
+                    f"{switch} {value}: expected one of {', '.join(known)}", code="tarragon.option"
+                )
         if not 1 <= self.workers <= 256:
-            raise ConfigError(f"--workers {self.workers}: expected 1 to 256")
+            raise ConfigError(
+                f"--workers {self.workers}: expected 1 to 256", code="tarragon.option"
+            )
         if self.threads == "single" and self.workers > 1:
             raise ConfigError(
                 f"--workers {self.workers} needs --threads workers or service: with --threads "
-                "single one thread does all"
+                "single one thread does all",
+                code="tarragon.option",
             )
         if self.affinity != "none" and self.queue == "shared":
             raise ConfigError(
                 f"--task-affinity {self.affinity} needs a queue for each worker: --task-queue "
-                "private or stealing"
+                "private or stealing",
+                code="tarragon.option",
             )
         if not 256 <= self.aggregation_size <= 1 << 20:
             raise ConfigError(
-                f"--aggregation-size {self.aggregation_size}: expected 256 to {1 << 20} bytes"
+                f"--aggregation-size {self.aggregation_size}: expected 256 to {1 << 20} bytes",
+                code="tarragon.option",
             )
         for time in (self.idle_spin_us, self.idle_sleep_us):
             if not 0 <= time <= 10_000_000:
-                raise ConfigError(f"--idle {time}: expected 0 to 10000000 microseconds")
+                raise ConfigError(
+                    f"--idle {time}: expected 0 to 10000000 microseconds", code="tarragon.option"
+                )
 
 
 _DEFAULT = Config()
@@ -144,7 +153,8 @@ def check_compiled(config: Config) -> None:
         if given:
             raise ConfigError(
                 f"{switch} means nothing to compiled tasks: each of their edges has buffers of its "
-                "own, which are sent as they lie; leave it out"
+                "own, which are sent as they lie; leave it out",
+                code="tarragon.option",
             )
 
 

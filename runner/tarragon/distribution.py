@@ -28,7 +28,8 @@ class VariableDistribution:
         if not starts or starts[0] != 0 or not rising:
             raise GraphError(
                 f"first tasks {list(starts)} of the processes: expected ascending numbers from 0 "
-                f"to {size}"
+                f"to {size}",
+                code="tarragon.graph",
             )
         self.size = size
         self._starts = list(starts)
@@ -63,7 +64,9 @@ class SparseDistribution:
     def __init__(self, owners: Iterable[int], processes: int) -> None:
         self._owners = list(owners)
         if any(not 0 <= owner < processes for owner in self._owners):
-            raise GraphError(f"the process of a task: expected 0 to {processes - 1}")
+            raise GraphError(
+                f"the process of a task: expected 0 to {processes - 1}", code="tarragon.graph"
+            )
         self._tasks: list[list[int]] = [[] for _ in range(processes)]
         for task, owner in enumerate(self._owners):
             self._tasks[owner].append(task)

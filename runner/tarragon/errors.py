@@ -34,7 +34,7 @@ class ExecutionError(TarragonError):
     """A task has failed: it raised an exception, or its state is ERROR.  ``task``: its number."""
 
     def __init__(self, text: str, task: int) -> None:
-        super().__init__(text)
+        super().__init__(text, code="tarragon.task_failed")
         self.task = task
 
 
@@ -44,5 +44,6 @@ class Deadlock(TarragonError):
     def __init__(self, waits: Sequence[str]) -> None:
         """``waits``: a line for each task."""
         super().__init__(
-            listed("deadlock: nothing runs, no message is under way, and these tasks wait:", waits)
+            listed("deadlock: nothing runs, no message is under way, and these tasks wait:", waits),
+            code="tarragon.deadlock",
         )

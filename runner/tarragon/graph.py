@@ -44,9 +44,12 @@ class Graph(Generic[T]):
     def add(self, number: int) -> T:
         """Make a task of this process; raises :class:`GraphError` for one of another process."""
         if not self.is_local(number):
-            raise GraphError(f"task {number} is on process {self.locate(number)}, not here")
+            raise GraphError(
+                f"task {number} is on process {self.locate(number)}, not here",
+                code="tarragon.graph",
+            )
         if number in self._tasks:
-            raise GraphError(f"task {number} was added before")
+            raise GraphError(f"task {number} was added before", code="tarragon.graph")
         task = self._make(number)
         task.id = number
         task.graph = self
@@ -56,7 +59,9 @@ class Graph(Generic[T]):
     def task(self, number: int) -> T:
         """A task of this process; raises :class:`GraphError` if it is not here."""
         if number not in self._tasks:
-            raise GraphError(f"task {number} is not on this process, or was not added")
+            raise GraphError(
+                f"task {number} is not on this process, or was not added", code="tarragon.graph"
+            )
         return self._tasks[number]
 
     def __iter__(self) -> Iterator[T]:

@@ -20,7 +20,10 @@ class Map:
 
     def __init__(self, shape: Sequence[int]) -> None:
         if not shape or any(extent < 1 for extent in shape):
-            raise GraphError(f"a map of shape {tuple(shape)}: expected extents of 1 or more")
+            raise GraphError(
+                f"a map of shape {tuple(shape)}: expected extents of 1 or more",
+                code="tarragon.graph",
+            )
         self.shape = tuple(shape)
 
     @property
@@ -31,7 +34,9 @@ class Map:
     def coordinates(self, task: int) -> Coordinates:
         """The place of a task; raises :class:`GraphError` if there is no such task."""
         if not self.in_map(task):
-            raise GraphError(f"task {task}: expected a number from 0 to {self.size - 1}")
+            raise GraphError(
+                f"task {task}: expected a number from 0 to {self.size - 1}", code="tarragon.graph"
+            )
         return self._place(task)
 
     def index(self, coordinates: Sequence[int]) -> int:
@@ -40,7 +45,10 @@ class Map:
             0 <= at < extent for at, extent in zip(coordinates, self.shape, strict=True)
         )
         if not inside:
-            raise GraphError(f"place {tuple(coordinates)} is not in a map of shape {self.shape}")
+            raise GraphError(
+                f"place {tuple(coordinates)} is not in a map of shape {self.shape}",
+                code="tarragon.graph",
+            )
         return self._number(tuple(coordinates))
 
     def in_map(self, task: int) -> bool:
@@ -97,7 +105,8 @@ class BlockingCartesianMap(Map):
         if not fit:
             raise GraphError(
                 f"blocks {tuple(blocks)} of a map of shape {self.shape}: expected one number for "
-                "each axis, from 1 to its extent"
+                "each axis, from 1 to its extent",
+                code="tarragon.graph",
             )
         self.blocks = tuple(blocks)
         self._places: list[Coordinates] = []
@@ -124,7 +133,9 @@ class Space:
 
     def __init__(self, widths: Sequence[Sequence[int]]) -> None:
         if not widths or any(not axis or any(w < 1 for w in axis) for axis in widths):
-            raise GraphError("a space: expected widths of 1 or more along each axis")
+            raise GraphError(
+                "a space: expected widths of 1 or more along each axis", code="tarragon.graph"
+            )
         self.widths = tuple(tuple(axis) for axis in widths)
 
     @classmethod
@@ -133,7 +144,8 @@ class Space:
         if len(cells) != len(parts) or any(p < 1 or p > c for c, p in zip(cells, parts)):  # noqa: B905
             raise GraphError(
                 f"{tuple(cells)} cells in {tuple(parts)} parts: expected one number of parts for "
-                "each axis, at most one part for each cell"
+                "each axis, at most one part for each cell",
+                code="tarragon.graph",
             )
         bounds = [[part(c, p, n) for n in range(p)] for c, p in zip(cells, parts, strict=True)]
         return cls([[high - low for low, high in axis] for axis in bounds])

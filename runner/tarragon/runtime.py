@@ -141,7 +141,9 @@ class Tarragon:
             kinds = self.comm.allgather(kinds[0])
         compiled, others = any(k[0] for k in kinds), any(k[1] for k in kinds)
         if compiled and others:
-            raise GraphError("a graph has compiled tasks and others: make all of one kind")
+            raise GraphError(
+                "a graph has compiled tasks and others: make all of one kind", code="tarragon.graph"
+            )
         if compiled:
             check_compiled(self.config)
         return compiled
@@ -168,7 +170,9 @@ class Tarragon:
         """
         engine = self._engine
         if engine is None:
-            raise TarragonError("graph_execute: call graph_init before each execution")
+            raise TarragonError(
+                "graph_execute: call graph_init before each execution", code="tarragon.call"
+            )
         if self.comm is not None:
             self.comm.Barrier()
         begin = perf_counter()
@@ -194,12 +198,15 @@ class Tarragon:
         """See :meth:`Dependency.put`."""
         engine = self._engine
         if engine is None:
-            raise TarragonError(f"task {edge.source.id} sends outside an execution")
+            raise TarragonError(
+                f"task {edge.source.id} sends outside an execution", code="tarragon.message"
+            )
         limit = self._limit if edge.max_size is None else edge.max_size
         if message.size > limit:
             raise CommunicationError(
                 f"task {edge.source.id} sends {message.size} bytes to task {edge.target}; the "
-                f"edge allows {limit}: connect it with max_size={message.size}"
+                f"edge allows {limit}: connect it with max_size={message.size}",
+                code="tarragon.message",
             )
         message.source = edge.source.id
         route, small = self._routes[edge]

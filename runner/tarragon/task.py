@@ -49,7 +49,9 @@ class Task:
         """An edge from this task to another one; ``attributes``: those of :class:`Dependency`."""
         target = other if isinstance(other, int) else other.id
         if not self.graph.map.in_map(target):
-            raise GraphError(f"task {self.id}: there is no task {target} to connect to")
+            raise GraphError(
+                f"task {self.id}: there is no task {target} to connect to", code="tarragon.graph"
+            )
         edge = Dependency(self, target, **attributes)
         self.dependencies.append(edge)
         return edge
@@ -64,7 +66,7 @@ class Task:
         for edge in self.dependencies:
             if edge.target == target:
                 return edge
-        raise GraphError(f"task {self.id} has no edge to task {target}")
+        raise GraphError(f"task {self.id} has no edge to task {target}", code="tarragon.graph")
 
     def vinit(self) -> None:
         """Called once before the graph runs; all edges exist.  By default the task is ready."""

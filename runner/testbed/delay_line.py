@@ -57,7 +57,8 @@ def delay_line_program() -> Path:
     except OSError as error:
         raise RunnerError(
             f"the testbed's program cannot be stored in {place.parent}: {error.strerror}; "
-            "expected a directory that can be written (XDG_CACHE_HOME sets another)"
+            "expected a directory that can be written (XDG_CACHE_HOME sets another)",
+            code="testbed.unwritable",
         ) from None
     return place
 
@@ -81,7 +82,10 @@ def _digest(sources: dict[str, str]) -> str:
 def _compile(sources: dict[str, str], work: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None:
-        raise RunnerError("no C compiler (cc) on PATH: the testbed's program cannot be compiled")
+        raise RunnerError(
+            "no C compiler (cc) on PATH: the testbed's program cannot be compiled",
+            code="compiler.testbed",
+        )
     for name, text in sources.items():
         (work / name).write_text(text, encoding="utf-8")
     files = [name for name in sources if name.endswith(".c")]
@@ -96,7 +100,8 @@ def _compile(sources: dict[str, str], work: Path) -> None:
     )
     if done.returncode:
         raise RunnerError(
-            f"{compiler} cannot compile the testbed's program:\n{done.stderr.strip()[:2000]}"
+            f"{compiler} cannot compile the testbed's program:\n{done.stderr.strip()[:2000]}",
+            code="compiler.testbed",
         )
 
 

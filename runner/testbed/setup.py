@@ -88,17 +88,23 @@ def down(name: str = state.DEFAULT_NAME) -> Downed:
 
 def _check(nodes: int, latency_s: float, rate_bps: int, mtu: int) -> None:
     if not 2 <= nodes <= MAX_NODES:
-        raise RunnerUsageError(f"--nodes {nodes} is out of range; expected 2 to {MAX_NODES}")
+        raise RunnerUsageError(
+            f"--nodes {nodes} is out of range; expected 2 to {MAX_NODES}", code="testbed.range"
+        )
     if not 0 <= latency_s <= 1:
         raise RunnerUsageError(
-            f"--latency {latency_s:g} s is out of range; expected 0 to 1 s each way"
+            f"--latency {latency_s:g} s is out of range; expected 0 to 1 s each way",
+            code="testbed.range",
         )
     if rate_bps and not 100_000 <= rate_bps <= 100_000_000_000:
         raise RunnerUsageError(
-            f"--rate {rate_bps} bit/s is out of range; expected 100kbit to 100gbit, or unlimited"
+            f"--rate {rate_bps} bit/s is out of range; expected 100kbit to 100gbit, or unlimited",
+            code="testbed.range",
         )
     if not 576 <= mtu <= MTU:
-        raise RunnerUsageError(f"--mtu {mtu} is out of range; expected 576 to {MTU}")
+        raise RunnerUsageError(
+            f"--mtu {mtu} is out of range; expected 576 to {MTU}", code="testbed.range"
+        )
 
 
 def _same(
@@ -112,7 +118,8 @@ def _same(
         f"testbed {there.name} is up with {len(there.nodes)} nodes of {len(there.nodes[0].cpus)} "
         f"cores, {there.latency_s * 1e3:g} ms each way, rate {rate}, MTU {there.mtu}.\n"
         "Take it down first, or give the new one another --name:\n"
-        f"  autotune testbed down --name {there.name}"
+        f"  autotune testbed down --name {there.name}",
+        code="testbed.up",
     )
 
 
@@ -167,7 +174,8 @@ def _cpus(nodes: int, cores: int | None) -> list[tuple[int, ...]]:
         if not 1 <= cores <= max(share, 1):
             raise RunnerError(
                 f"--cores {cores} is out of range; {nodes} nodes on {len(all_of_them)} CPUs can "
-                f"have 1 to {max(share, 1)}"
+                f"have 1 to {max(share, 1)}",
+                code="testbed.range",
             )
         share = min(cores, share)
     if share == 0:
@@ -190,7 +198,9 @@ def _free_subnet(name: str) -> str:
         subnet = f"198.{18 + number // 256}.{number % 256}"
         if subnet not in taken:
             return subnet
-    raise RunnerError("no network of 198.18.0.0/15 is free; take some testbeds down")
+    raise RunnerError(
+        "no network of 198.18.0.0/15 is free; take some testbeds down", code="testbed.no_network"
+    )
 
 
 def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess]:
@@ -217,7 +227,8 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess
         raise RunnerError(
             f"testbed {name} did not start: {why}.\nA container may lack the rights "
             "(CAP_NET_ADMIN and CAP_SYS_ADMIN). A device that is busy belongs to a testbed "
-            "of another directory."
+            "of another directory.",
+            code="testbed.start_fails",
         )
     return [one for one in found if one is not None]
 
@@ -233,7 +244,9 @@ def _clean(name: str) -> Downed:
     found = place.exists()
     shutil.rmtree(place, ignore_errors=True)
     if place.exists():
-        raise RunnerError(f"{place} cannot be removed; remove it by hand")
+        raise RunnerError(
+            f"{place} cannot be removed; remove it by hand", code="testbed.unwritable"
+        )
     return Downed(name, found, ended)
 
 

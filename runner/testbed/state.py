@@ -45,7 +45,8 @@ def directory(name: str) -> Path:
         # characters.
         raise RunnerError(
             f"{name!r} cannot be a testbed's name; expected 1 to 9 lower-case letters and digits, "
-            "a letter first"
+            "a letter first",
+            code="testbed.name",
         )
     return root() / name
 
@@ -69,7 +70,9 @@ def locked() -> Iterator[None]:
         lock = root() / "lock"
         file = lock.open("a")
     except OSError as error:
-        raise RunnerError(f"testbeds cannot be recorded in {root()}: {error.strerror}") from None
+        raise RunnerError(
+            f"testbeds cannot be recorded in {root()}: {error.strerror}", code="testbed.unwritable"
+        ) from None
     with file:
         until = time.monotonic() + _PATIENCE_S
         while True:
@@ -80,7 +83,8 @@ def locked() -> Iterator[None]:
                 if time.monotonic() > until:
                     raise RunnerError(
                         "another process has been bringing a testbed up or down for a long time "
-                        f"({lock} is locked)"
+                        f"({lock} is locked)",
+                        code="testbed.locked",
                     ) from None
                 time.sleep(0.05)
         yield
@@ -119,10 +123,13 @@ def find_testbed(name: str) -> Testbed:
     start = "autotune testbed up --nodes 2 --latency 1ms --rate 1gbit"
     start += "" if name == DEFAULT_NAME else f" --name {name}"
     if testbed is None:
-        raise RunnerError(f"testbed {name} is not up.  Start it (as root):\n  {start}")
+        raise RunnerError(
+            f"testbed {name} is not up.  Start it (as root):\n  {start}", code="testbed.down"
+        )
     if not works(testbed):
         raise RunnerError(
             f"testbed {name} is broken: its delay line or a node was ended.  To start it "
-            f"again (this cleans up first):\n  {start}"
+            f"again (this cleans up first):\n  {start}",
+            code="testbed.broken",
         )
     return testbed

@@ -66,17 +66,22 @@ class Config:
             ("--thread-level", self.thread_level, THREAD_LEVELS),
         ):
             if value not in known:
-                raise ConfigError(f"{switch} {value}: expected one of {', '.join(known)}")
+                raise ConfigError(
+                    f"{switch} {value}: expected one of {', '.join(known)}", code="tpod.option"
+                )
         if min(self.edge) < 0:
-            raise ConfigError(f"--block-edge {self.edge}: expected 0 or more cells")
+            raise ConfigError(
+                f"--block-edge {self.edge}: expected 0 or more cells", code="tpod.option"
+            )
         if not 1 <= self.workers <= 256:
-            raise ConfigError(f"--workers {self.workers}: expected 1 to 256")
+            raise ConfigError(f"--workers {self.workers}: expected 1 to 256", code="tpod.option")
         if not 0 <= self.polls <= 1 << 20:
-            raise ConfigError(f"--polls {self.polls}: expected 0 to {1 << 20}")
+            raise ConfigError(f"--polls {self.polls}: expected 0 to {1 << 20}", code="tpod.option")
         if self.prepost and self.calls not in POSTING:
             raise ConfigError(
                 f"--prepost needs receives that do not block, and those of --order {self.calls} "
-                f"do: leave it out, or choose --order {' or '.join(POSTING)}"
+                f"do: leave it out, or choose --order {' or '.join(POSTING)}",
+                code="tpod.option",
             )
 
 
@@ -134,7 +139,10 @@ def _edge(text: str | None) -> Shape:
     words = text.lower().split("x")
     words = words * 3 if len(words) == 1 else words
     if len(words) != 3 or not all(word.isdigit() for word in words):
-        raise ConfigError(f"--block-edge {text}: expected a number of cells, or three as 32x16x16")
+        raise ConfigError(
+            f"--block-edge {text}: expected a number of cells, or three as 32x16x16",
+            code="tpod.option",
+        )
     x, y, z = map(int, words)
     return x, y, z
 

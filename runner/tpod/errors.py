@@ -31,4 +31,5 @@ class Deadlock(TpodError):
 
     def __init__(self, waits: Sequence[str]) -> None:
         """``waits``: a line for each task."""
-        super().__init__(listed("deadlock: these tasks wait for each other:", waits))
+        words = listed("deadlock: these tasks wait for each other:", waits)
+        super().__init__(words, code="tpod.deadlock")

@@ -87,7 +87,9 @@ class Tpod:
             raised = error
             if not isinstance(raised, TpodError):
                 who = "the runtime" if task is None else f"task {task}"
-                raised = TpodError(f"{who} failed: {type(error).__name__}: {error}")
+                raised = TpodError(
+                    f"{who} failed: {type(error).__name__}: {error}", code="tpod.task_failed"
+                )
             end_job(self.comm, "tpod", raised, error)
 
     def finalize(self) -> None:
@@ -108,7 +110,7 @@ class _Job:
         self._lock = threading.Lock()
         self._tasks = list(runtime._tasks)
         if sorted(order) != list(range(len(self._tasks))):
-            raise TaskError("the order of the tasks must name each of them once")
+            raise TaskError("the order of the tasks must name each of them once", code="tpod.graph")
         if config.barrier != "neighbours":
             order.append(len(self._tasks))
             self._tasks.append(self._sinc(runtime.size))
@@ -149,7 +151,10 @@ class _Job:
         place = len(self._tasks)
         counts = self._comm.allgather(place)
         if len(set(counts)) > 1:
-            raise TaskError(f"--barrier global: the processes have {counts} tasks, not as many")
+            raise TaskError(
+                f"--barrier global: the processes have {counts} tasks, not as many",
+                code="tpod.graph",
+            )
         return GlobalSinc(global_partners(self._process, processes, place))
 
     def _set_places(self) -> None:
@@ -184,7 +189,8 @@ class _Job:
                 if partner not in numbers:
                     raise TaskError(
                         f"task {number} has a partner that does not exist: task {partner[1]} of "
-                        f"process {partner[0]}"
+                        f"process {partner[0]}",
+                        code="tpod.graph",
                     )
             found = [numbers[partner] for partner in task.partners]
             task.peers = np.array(found, np.int64)

@@ -38,7 +38,10 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
     """
     compiler = adapter(library).c_compiler()
     if not compiler:
-        raise NoCompiler(f"{library.family} {library.version} has no mpicc in {library.bin}")
+        raise NoCompiler(
+            f"{library.family} {library.version} has no mpicc in {library.bin}",
+            code="compiler.no_mpicc",
+        )
     sources = sources_of("runner.trace")
     name = digest(sources, _state(library, compiler))
     place = make_cache() / f"libautotune-trace-{name}.so"

@@ -23,7 +23,10 @@ class EntryChecks:
 
     def fail(self, key: str, value: Any, expected: str) -> NoReturn:
         shown = repr(value)[:60]
-        raise FeaturesError(f"{self._place}: {key} is {shown}, expected {expected}.\n{AGAIN}")
+        raise FeaturesError(
+            f"{self._place}: {key} is {shown}, expected {expected}.\n{AGAIN}",
+            code="features.damaged",
+        )
 
     def keys(
         self,
@@ -37,11 +40,14 @@ class EntryChecks:
         missing = [f"{dot}{name}" for name in wanted if name not in data]
         unknown = [f"{dot}{name}" for name in data if name not in wanted and name not in known]
         if missing:
-            raise FeaturesError(f"{self._place}: missing {_few(missing)}.\n{AGAIN}")
+            raise FeaturesError(
+                f"{self._place}: missing {_few(missing)}.\n{AGAIN}", code="features.damaged"
+            )
         if unknown:
             raise FeaturesError(
                 f"{self._place}: unknown {_few(unknown)}; schema {self._schema} has no "
-                f"such key.\n{AGAIN}"
+                f"such key.\n{AGAIN}",
+                code="features.damaged",
             )
 
     def mapping(self, key: str, value: Any) -> dict[str, Any]:

@@ -101,13 +101,15 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
             f"{missing[0]}{'' if have else ', no rank did'}): the profiling library was "
             "not loaded there.\nThe program has to be dynamically linked, so that the "
             f"library can be preloaded, and {directory.parent} has to be writable on every "
-            "node"
+            "node",
+            code="trace.no_counts",
         )
     found = [parse_counts(files[f"rank-{rank}"]) for rank in range(ranks)]
     for counts in found:
         if counts.size != ranks:
             raise RunnerError(
-                f"rank {counts.rank} saw a world of {counts.size} processes, {ranks} were started"
+                f"rank {counts.rank} saw a world of {counts.size} processes, {ranks} were started",
+                code="trace.no_counts",
             )
     return found
 
@@ -119,12 +121,15 @@ def parse_counts(path: Path) -> RankCounts:
         raise RunnerError(
             f"{path.name.replace('-', ' ')} wrote no counts: it ended without MPI_Finalize "
             "(exit, a crash, or a signal).  Features can be traced only of a program that "
-            "runs to its end"
+            "runs to its end",
+            code="trace.no_counts",
         )
     try:
         return _counts(lines[1:-1])
     except (ValueError, KeyError, TypeError) as problem:
-        raise RunnerError(f"the counts in {path} are damaged: {problem}") from None
+        raise RunnerError(
+            f"the counts in {path} are damaged: {problem}", code="trace.damaged"
+        ) from None
 
 
 def _counts(lines: list[str]) -> RankCounts:

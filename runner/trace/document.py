@@ -62,7 +62,9 @@ class Features:
                 text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
                 part.write_text(text, encoding="utf-8")
         except OSError as problem:
-            raise FeaturesError(f"cannot write {place}: {problem.strerror}") from None
+            raise FeaturesError(
+                f"cannot write {place}: {problem.strerror}", code="file.unwritable"
+            ) from None
 
     def portable(self) -> Features:
         """The features for other machines: without paths of this machine."""
@@ -103,17 +105,21 @@ def load_features(path: Path | str) -> Features:
     try:
         if Path(path).stat().st_size > _LARGEST_MIB << 20:
             raise FeaturesError(
-                f"{place} is too large to be a features file (limit: {_LARGEST_MIB} MiB)"
+                f"{place} is too large to be a features file (limit: {_LARGEST_MIB} MiB)",
+                code="features.too_large",
             )
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
-        raise FeaturesError(f"cannot read {place}: {reason}; expected a features file") from None
+        raise FeaturesError(
+            f"cannot read {place}: {reason}; expected a features file", code="features.unreadable"
+        ) from None
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise FeaturesError(
-            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{AGAIN}"
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{AGAIN}",
+            code="features.damaged",
         ) from None
     return features_from_json(data, place)
 
@@ -121,12 +127,16 @@ def load_features(path: Path | str) -> Features:
 def features_from_json(data: Any, place: str = "features") -> Features:
     """Features from the content of a file; errors (FeaturesError) name ``place``."""
     if not isinstance(data, dict):
-        raise FeaturesError(f"{place}: expected a JSON object with a features schema.\n{AGAIN}")
+        raise FeaturesError(
+            f"{place}: expected a JSON object with a features schema.\n{AGAIN}",
+            code="features.damaged",
+        )
     schema = data.get("schema")
     if schema not in (SCHEMA, SCHEMA_WITHOUT_PROFILE):
         raise FeaturesError(
             f"{place}: schema is {schema!r}, expected {SCHEMA!r} or {SCHEMA_WITHOUT_PROFILE!r}: "
-            f"written by another version, or not a features file.\n{AGAIN}"
+            f"written by another version, or not a features file.\n{AGAIN}",
+            code="features.version",
         )
     check = EntryChecks(place, schema)
     profiled = schema == SCHEMA

@@ -58,7 +58,8 @@ def trace(
     if statically_linked(Path(program)):
         raise NotTraceable(
             f"{spec.program[0]} is statically linked: the profiling library cannot be preloaded.\n"
-            "Link it dynamically (without -static) and try again"
+            "Link it dynamically (without -static) and try again",
+            code="trace.not_preloadable",
         )
     library = runner.adapter.library
     used, variables = _means(library, method, tell)
@@ -129,7 +130,7 @@ def _means(
     try:
         return "pmpi", {"LD_PRELOAD": preloaded(built, os.environ.get("LD_PRELOAD"))}
     except RunnerError as problem:
-        raise NotTraceable(str(problem)) from None
+        raise NotTraceable(str(problem), code=problem.code) from None
 
 
 def _require_success(record: RunRecord) -> None:
@@ -150,4 +151,4 @@ def _require_success(record: RunRecord) -> None:
             words += "\nlast lines of the program's output:" + "".join(
                 f"\n  | {line}" for line in said
             )
-    raise RunnerError(words)
+    raise RunnerError(words, code="trace.run_fails")

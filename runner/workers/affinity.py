@@ -29,7 +29,8 @@ def check_affinity(
         raise error(
             f"{switch} {workers}, but this process may use only {len(cpus)} CPUs "
             f"({', '.join(map(str, cpus))}): give mpirun --bind-to none (or a wider --bind-to and "
-            "--map-by with PE=), use fewer, or switch pinning off with --affinity none"
+            "--map-by with PE=), use fewer, or switch pinning off with --affinity none",
+            code="workers.too_many",
         )
 
 
@@ -99,5 +100,6 @@ def pin(cpu: int | None, error: type[RunnerError]) -> None:
     except OSError as problem:
         raise error(
             f"a worker cannot be pinned to CPU {cpu} ({problem.strerror}): expected a CPU that "
-            "this process may use; switch pinning off with --affinity none"
+            "this process may use; switch pinning off with --affinity none",
+            code="workers.pinning",
         ) from None

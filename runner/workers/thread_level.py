@@ -15,5 +15,6 @@ def require_level(level: str, who: str, error: type[RunnerError]) -> None:
     if MPI.Query_thread() < getattr(MPI, f"THREAD_{level.upper()}"):
         raise error(
             f"{who} needs the MPI thread level '{level}', which this run does not have: this MPI "
-            "library does not grant it, or mpi4py.MPI was imported before the level was asked for"
+            "library does not grant it, or mpi4py.MPI was imported before the level was asked for",
+            code="workers.thread_level",
         )

@@ -239,7 +239,7 @@ def test_a_smaller_setting_that_breaks_a_rule_is_not_launched() -> None:
 
 def test_what_the_budget_left_unpruned_is_named() -> None:
     def broke(request: ComparisonRequest) -> ComparisonOutcome:
-        raise BudgetTooSmall("nothing left")
+        raise BudgetTooSmall("nothing left", code="test.error")
 
     found = prove_class(PROPOSED, [program("a", held_out=False)], PairTerms(broke, budget_s=1.0))
     assert found.pruned.unproven == (ACTING, IDLE)

@@ -115,7 +115,7 @@ BROKEN = {
         def wrong(module):
             from mpi4py import MPI
             if MPI.COMM_WORLD.rank == 1:
-                raise RunnerError("rank 1 has no kernels")
+                raise RunnerError("rank 1 has no kernels", code="test.error")
             return load(module)
         block.load = wrong
     """,

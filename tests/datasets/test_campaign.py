@@ -120,7 +120,7 @@ def test_a_busy_machine_is_waited_for_until_the_budget_ends() -> None:
         def run(self, setting, phase, **more):  # type: ignore[no-untyped-def]
             if self.left:
                 self.left -= 1
-                raise MachineBusy("busy")
+                raise MachineBusy("busy", code="test.error")
             return super().run(setting, phase, **more)
 
     told: list[object] = []

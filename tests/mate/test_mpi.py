@@ -60,7 +60,7 @@ FAILURES = {
         ["mate: rank 1 failed (process 1)", "KeyError: 'lost'"],
     ),
     "user error": (
-        "if ctx.rank == 1: raise RunnerError('the file is missing')",
+        "if ctx.rank == 1: raise RunnerError('the file is missing', code='test.error')",
         ["mate: rank 1 failed (process 1): the file is missing\n"],
     ),
     "blocks": (

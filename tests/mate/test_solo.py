@@ -255,7 +255,7 @@ def test_a_rank_that_raises_ends_the_job() -> None:
 
 def test_an_error_for_the_user_comes_as_it_is() -> None:
     async def main(ctx: mate.Context) -> None:
-        raise RunnerError("the file is missing")
+        raise RunnerError("the file is missing", code="test.error")
 
     with pytest.raises(RunnerError, match=r"^the file is missing$"):
         run(main)

@@ -68,7 +68,7 @@ def test_what_is_not_obeyed_in_place_is_rolled_back(tmp_path: Path, before: str 
 
     def disobeyed() -> None:
         assert path.read_text() == "new"
-        raise WorkError("not obeyed")
+        raise WorkError("not obeyed", code="test.error")
 
     with pytest.raises(WorkError, match="not obeyed"):
         install(path, Text("new", "side"), True, disobeyed)

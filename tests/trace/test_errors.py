@@ -196,7 +196,7 @@ def test_without_a_compiler_python_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def none(*_: object) -> Path:
-        raise NoCompiler("there is no mpicc")
+        raise NoCompiler("there is no mpicc", code="test.error")
 
     monkeypatch.setattr("runner.trace.run.profiling_library", none)
     done = cli("features", *QUICK, "--", *program(HELLO))

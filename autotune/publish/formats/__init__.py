@@ -82,7 +82,10 @@ def find(name: str) -> Format:
         return extension(GROUP, name, Format)()  # type: ignore[type-abstract]
     near = difflib.get_close_matches(name, names(), 1)
     hint = f"; did you mean {near[0]}?" if near else ""
-    raise UsageError(f"--format {name!r} is not known{hint}\nKnown formats: {', '.join(names())}")
+    raise UsageError(
+        f"--format {name!r} is not known{hint}\nKnown formats: {', '.join(names())}",
+        code="publish.format_unknown",
+    )
 
 
 def usual(content: Content, library: Library) -> list[Format]:
@@ -98,7 +101,8 @@ def usual(content: Content, library: Library) -> list[Format]:
             f"the setting has nothing that {library.family}'s own files can express: "
             f"{', '.join(sorted(name for _, name in content.names)) or 'it is the default'}.\n"
             "Choose a format with --format NAME (autotune publish --formats lists them), "
-            "such as sh"
+            "such as sh",
+            code="publish.not_expressible",
         )
     return chosen
 

@@ -89,7 +89,8 @@ class MpichTree(RulesV1):
             ):
                 raise UsageError(
                     f"the rule for {rule.collective} names the algorithm {rule.algorithm!r}; "
-                    "MPICH's are called MPIR_... (letters, digits, _)"
+                    "MPICH's are called MPIR_... (letters, digits, _)",
+                    code="collectives.algorithm_unknown",
                 )
         tree = self.tree(self.builtin(library) or {}, content.rules, library)
         return json.dumps(tree, indent=1) + "\n"

@@ -52,7 +52,7 @@ class UserPage(Sh):
     def live(self, path: Path, library: Library) -> Loading:
         found = _LINES.search(path.read_text(encoding="utf-8", errors="surrogateescape"))
         if found is None:
-            raise WorkError(f"{path} has no lines to copy")
+            raise WorkError(f"{path} has no lines to copy", code="publish.page_empty")
         base = {"PATH": "/usr/bin:/bin"}
         copied = f"{html.unescape(found[1])}\nenv -0"
         return Loading(environment_after(["/bin/sh", "-euc", copied], base, path))

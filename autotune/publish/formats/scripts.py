@@ -116,7 +116,8 @@ class Script(Format):
         interpreter = self.interpreter()
         if interpreter is None:
             raise WorkError(
-                f"none of {', '.join(self.interpreters)}, which read {path}, is installed"
+                f"none of {', '.join(self.interpreters)}, which read {path}, is installed",
+                code="publish.no_interpreter",
             )
         # The check of the version asks the launcher of the library that is meant.
         paths = os.pathsep.join([library.bin, os.environ.get("PATH", os.defpath)])
@@ -135,10 +136,15 @@ def environment_after(words: list[str], base: dict[str, str], path: Path) -> dic
             words, capture_output=True, env=base, timeout=TIMEOUT_S, check=False, cwd=path.parent
         )
     except (OSError, subprocess.TimeoutExpired) as problem:
-        raise WorkError(f"{words[0]} could not read {path}: {problem}") from None
+        raise WorkError(
+            f"{words[0]} could not read {path}: {problem}", code="published.unreadable"
+        ) from None
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
-        raise WorkError(f"{words[0]} refuses {path}: {' '.join(said) or done.returncode}")
+        raise WorkError(
+            f"{words[0]} refuses {path}: {' '.join(said) or done.returncode}",
+            code="publish.script_refused",
+        )
     pairs = (item.partition("=") for item in done.stdout.decode(errors="replace").split("\0"))
     return {n: v for n, _, v in pairs if n and n not in _OF_SHELLS and base.get(n) != v}
 

@@ -52,8 +52,12 @@ class Spack(Script):
             sets = [kinds[kind][library.family]["environment"]["set"] for kind in ("lmod", "tcl")]
         except (yaml.YAMLError, KeyError, TypeError, ValueError) as problem:
             raise WorkError(
-                f"{path} is not a modules.yaml that sets variables: {problem}"
+                f"{path} is not a modules.yaml that sets variables: {problem}",
+                code="published.invalid",
             ) from None
         if sets[0] != sets[1]:
-            raise WorkError(f"{path} sets other variables for Lmod than for Tcl modules")
+            raise WorkError(
+                f"{path} sets other variables for Lmod than for Tcl modules",
+                code="published.invalid",
+            )
         return Loading({str(name): str(value) for name, value in sets[0].items()})

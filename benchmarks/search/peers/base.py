@@ -157,5 +157,7 @@ def find_peer(name: str) -> type[Peer]:
     try:
         found: type[Peer] = getattr(import_module(peer_module(name)), kind)
     except Exception as error:  # Another package may raise anything when imported.
-        raise UsageError(f"peer {name} is left out: {type(error).__name__}: {error}") from error
+        raise UsageError(
+            f"peer {name} is left out: {type(error).__name__}: {error}", code="benchmark.fails"
+        ) from error
     return found

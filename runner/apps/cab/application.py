@@ -40,7 +40,8 @@ def _run(comm: Any, options: Options) -> int:
     cab = agree(comm, lambda: Cab(comm, options.config))
     if cab.size != comm.size:
         raise AppUsageError(
-            f"{comm.size} ranks on several nodes, {cab.size} of them here: start all on one node"
+            f"{comm.size} ranks on several nodes, {cab.size} of them here: start all on one node",
+            code="app_option.ranks",
         )
     program = agree(comm, lambda: make(cab, options))
     measured = [Measured(cell) for cell in options.cells]
@@ -59,7 +60,8 @@ def _pin(comm: Any, options: Options) -> None:
     if comm.size > len(cpus):
         raise AppUsageError(
             f"--pin: {comm.size} ranks, but they may use only {len(cpus)} cores; leave it out, or "
-            "start mpirun with --bind-to none"
+            "start mpirun with --bind-to none",
+            code="app_option.ranks",
         )
     order = sorted(cpus, key=lambda cpu: (sorted(with_siblings([cpu])).index(cpu), cpu))
     pin(order[comm.rank], AppError)

@@ -119,7 +119,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
         for cell in cells:
             cell.config(config)
     except IntranodeError as error:
-        raise AppUsageError(str(error)) from None
+        raise AppUsageError(str(error), code=error.code) from None
     _check(given, ranks)
     product = given.program == "product"
     values = {name: getattr(given, name) for name in _PRODUCT}
@@ -154,7 +154,8 @@ def _cells(given: argparse.Namespace, ranks: int) -> tuple[Cell, ...]:
         if not least <= number <= most and not given.help:
             raise AppUsageError(
                 f"--helpers {number}: expected {least} to {most} with {ranks} ranks; start more "
-                "with mpirun -n"
+                "with mpirun -n",
+                code="app_option.ranks",
             )
     # Nothing is cut without helpers.
     cells = (Cell(n, chunk if n else 0) for n in workers for chunk in given.chunks)
@@ -165,29 +166,38 @@ def _check(given: argparse.Namespace, ranks: int) -> None:
     """Refuse what the program cannot do."""
     program = given.program
     if program not in PROGRAMS:
-        raise AppUsageError(f"--program {program}: expected one of {', '.join(PROGRAMS)}")
+        raise AppUsageError(
+            f"--program {program}: expected one of {', '.join(PROGRAMS)}", code="app_option.unknown"
+        )
     if given.help:
         return
     least = LEAST_RANKS.get(program, 2)
     if ranks < least:
         raise AppUsageError(
-            f"--program {program} needs at least {least} ranks; start it with mpirun -n {least}"
+            f"--program {program} needs at least {least} ranks; start it with mpirun -n {least}",
+            code="app_option.ranks",
         )
     unit = 8 * given.rows if program in ("pack", "strided") else 8
     if program != "saturation" and (given.size or unit) % unit:
         raise AppUsageError(
-            f"--size {given.size}: expected a multiple of {unit} bytes for --program {program}"
+            f"--size {given.size}: expected a multiple of {unit} bytes for --program {program}",
+            code="app_option.invalid",
         )
     for switch, able in (
         *(("share", "saturation"), ("read", "pingpong")),
         *((name, "product") for name in _PRODUCT),
     ):
         if getattr(given, switch) not in (None, False) and program != able:
-            raise AppUsageError(f"--{switch} needs --program {able}")
+            raise AppUsageError(
+                f"--{switch} needs --program {able}", code="app_option.not_applicable"
+            )
     if program == "product" and given.size is not None:
         raise AppUsageError(
             f"--size {given.size} means nothing to --program product: leave it out, and say with "
-            "--width how many rows a block has"
+            "--width how many rows a block has",
+            code="app_option.not_applicable",
         )
     if given.absent is not None and not 0 <= given.absent <= 99:
-        raise AppUsageError(f"--absent {given.absent}: expected 0 to 99 percent")
+        raise AppUsageError(
+            f"--absent {given.absent}: expected 0 to 99 percent", code="app_option.range"
+        )

@@ -61,7 +61,8 @@ class Product:
             raise AppUsageError(
                 f"--absent {options.absent}: no two blocks of a grid of {options.blocks} x "
                 f"{options.blocks} have a product with --seed {options.seed}; use a smaller share, "
-                "more blocks or another seed"
+                "more blocks or another seed",
+                code="app_option.size",
             )
         self.tasks = len(self._tasks)
         """Products of two blocks in one product of the matrices."""

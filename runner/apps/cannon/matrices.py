@@ -101,7 +101,8 @@ def make_layout(size: int, processes: int, grid: Shape | None, local_count: int 
         if rows * columns != processes:
             raise AppUsageError(
                 f"--grid {show_shape((rows, columns))} is for {rows * columns} processes, there "
-                f"are {processes}"
+                f"are {processes}",
+                code="app_option.size",
             )
         least = math.lcm(rows, columns)
         side = least if local_count is None else math.isqrt(local_count * processes)
@@ -112,7 +113,8 @@ def make_layout(size: int, processes: int, grid: Shape | None, local_count: int 
     raise AppUsageError(
         f"{processes} processes{many} cannot share a {size} x {size} matrix in equal square "
         "blocks: the number of all ranks must be a square whose root is a multiple of both sides "
-        "of the process grid and divides the size"
+        "of the process grid and divides the size",
+        code="app_option.ranks",
     )
 
 

@@ -54,10 +54,14 @@ def parse(arguments: list[str]) -> Options:
     config = config_of(given)
     if given.variant != "mate" and config.ranks_per_process > 1:
         raise AppUsageError(
-            f"--workers and --ranks-per-process mean nothing to --variant {given.variant}"
+            f"--workers and --ranks-per-process mean nothing to --variant {given.variant}",
+            code="app_option.ranks",
         )
     if config.rank_map is not None or config.local_grid is not None:
-        raise AppUsageError("--rank-map and --local-grid: Cannon's blocks have their own places")
+        raise AppUsageError(
+            "--rank-map and --local-grid: Cannon's blocks have their own places",
+            code="app_option.not_applicable",
+        )
     return Options(
         input=name,
         size=size,

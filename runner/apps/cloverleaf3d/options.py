@@ -61,9 +61,14 @@ def parse(arguments: list[str]) -> Options:
     size, steps = (parse_shape(given.size, "--size", 3), 20) if name is None else INPUTS[name][:2]
     config = config_of(given)
     if given.variant != "mate" and config.ranks_per_process > 1:
-        raise AppUsageError("--workers and --ranks-per-process mean nothing to --variant mpi")
+        raise AppUsageError(
+            "--workers and --ranks-per-process mean nothing to --variant mpi",
+            code="app_option.ranks",
+        )
     if config.rank_map is not None:
-        raise AppUsageError("--rank-map: the grid is cut in equal shares, rank by rank")
+        raise AppUsageError(
+            "--rank-map: the grid is cut in equal shares, rank by rank", code="app_option.ranks"
+        )
     return Options(
         input=name,
         size=size,

@@ -112,7 +112,7 @@ def parse(arguments: list[str], ranks: int) -> Options:
         config, configured = DAPS.configured(given)
         modes = _modes(given, config)
     except IntranodeError as error:
-        raise AppUsageError(str(error)) from None
+        raise AppUsageError(str(error), code=error.code) from None
     if not given.help:
         _check(given, ranks, modes)
     values = {name: getattr(given, name) for name in _OWN}
@@ -159,7 +159,8 @@ def _modes(given: argparse.Namespace, config: Config) -> dict[str, Config]:
         fits = {"thread": detail in ("", "dedicated"), "ghosts": detail.isdigit() or not detail}
         if way not in PROGRESS or not fits.get(way, not detail):
             raise AppUsageError(
-                f"--modes {name}: expected none, thread, thread:dedicated, ghosts:N or dynamic"
+                f"--modes {name}: expected none, thread, thread:dedicated, ghosts:N or dynamic",
+                code="app_option.invalid",
             )
         mode = replace(
             config,
@@ -175,21 +176,36 @@ def _check(given: argparse.Namespace, ranks: int, modes: dict[str, Config]) -> N
     """Refuse what the program cannot do."""
     program = given.program
     if program not in PROGRAMS:
-        raise AppUsageError(f"--program {program}: expected one of {', '.join(PROGRAMS)}")
+        raise AppUsageError(
+            f"--program {program}: expected one of {', '.join(PROGRAMS)}", code="app_option.unknown"
+        )
     for name, (able, _) in _OWN.items():
         if getattr(given, name) is not None and program != able:
-            raise AppUsageError(f"--{name.replace('_', '-')} needs --program {able}")
+            raise AppUsageError(
+                f"--{name.replace('_', '-')} needs --program {able}",
+                code="app_option.not_applicable",
+            )
     for name, known in (("compute", COMPUTES), ("tasks", DEALS)):
         value = getattr(given, name)
         if value is not None and value not in known:
-            raise AppUsageError(f"--{name} {value}: expected one of {', '.join(known)}")
+            raise AppUsageError(
+                f"--{name} {value}: expected one of {', '.join(known)}", code="app_option.unknown"
+            )
     if program == "capability" and ranks < 2:
         raise AppUsageError(
-            "--program capability needs at least 2 ranks; start it with mpirun -n 2"
+            "--program capability needs at least 2 ranks; start it with mpirun -n 2",
+            code="app_option.ranks",
         )
     if given.size is not None and given.size % 8:
-        raise AppUsageError(f"--size {given.size}: expected a multiple of 8 bytes")
+        raise AppUsageError(
+            f"--size {given.size}: expected a multiple of 8 bytes", code="app_option.invalid"
+        )
     if given.nodes > ranks:
-        raise AppUsageError(f"--nodes {given.nodes}: expected 0 to {ranks}, the number of ranks")
+        raise AppUsageError(
+            f"--nodes {given.nodes}: expected 0 to {ranks}, the number of ranks",
+            code="app_option.ranks",
+        )
     if given.dgemms and not all(given.dgemms):
-        raise AppUsageError(f"--dgemms {given.dgemms}: expected at least 1 in each stage")
+        raise AppUsageError(
+            f"--dgemms {given.dgemms}: expected at least 1 in each stage", code="app_option.range"
+        )

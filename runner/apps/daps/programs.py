@@ -57,7 +57,8 @@ class Capability:
     def run(self) -> Seconds:
         if self._target not in self._daps.users:
             raise AppUsageError(
-                f"rank {self._target} computes nothing in this mode: start more ranks"
+                f"rank {self._target} computes nothing in this mode: start more ranks",
+                code="app_option.ranks",
             )
         found = {name: self._operation(name) for name in self._options.operations}
         return {"seconds": sum(found.values()), **found}

@@ -100,10 +100,13 @@ def parse(arguments: list[str]) -> Options:
         config.ranks_per_process > 1 or given.balance != "none" or config.steal != "process"
     ):
         raise AppUsageError(
-            "--workers, --ranks-per-process, --balance and --steal mean nothing to --variant mpi"
+            "--workers, --ranks-per-process, --balance and --steal mean nothing to --variant mpi",
+            code="app_option.ranks",
         )
     if config.rank_map is not None or config.local_grid is not None:
-        raise AppUsageError("--rank-map and --local-grid: use --balance")
+        raise AppUsageError(
+            "--rank-map and --local-grid: use --balance", code="app_option.not_applicable"
+        )
     return Options(
         input=name,
         width=width,

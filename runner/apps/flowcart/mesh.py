@@ -63,7 +63,9 @@ class Mesh:
         least = 4 * 2 ** (LEVELS - 1)
         if self.width < least or self.width % 2 ** (LEVELS - 1):
             raise AppUsageError(
-                f"--width {self.width}: expected a multiple of {2 ** (LEVELS - 1)}, from {least} on"
+                f"--width {self.width}: expected a multiple of {2 ** (LEVELS - 1)}, from {least} "
+                "on",
+                code="app_option.invalid",
             )
 
     @cached_property
@@ -122,7 +124,8 @@ class Mesh:
         if ranks > coarsest.count:
             raise AppUsageError(
                 f"{ranks} ranks are too many for {coarsest.count} coarsest cells; take a larger "
-                "--width or fewer ranks"
+                "--width or fewer ranks",
+                code="app_option.ranks",
             )
         ancestor = np.arange(fine.count)
         for level in self.levels[:-1]:

@@ -105,5 +105,6 @@ def _check_parts(variant: str, config: mate.Config) -> None:
     if variant == "threads" and config.ranks_per_process != config.workers:
         raise AppUsageError(
             f"--variant threads: {config.workers} workers share {config.ranks_per_process} parts "
-            "(--ranks-per-process, or the product of --local-grid): expected one part for each"
+            "(--ranks-per-process, or the product of --local-grid): expected one part for each",
+            code="app_option.ranks",
         )

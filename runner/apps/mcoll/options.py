@@ -97,7 +97,7 @@ def parse(arguments: list[str]) -> Options:
         for cell in cells:
             cell.config(config, given.operation)
     except IntranodeError as error:
-        raise AppUsageError(str(error)) from None
+        raise AppUsageError(str(error), code=error.code) from None
     return Options(
         operation=given.operation,
         cells=cells,
@@ -122,18 +122,25 @@ def _cells(given: argparse.Namespace) -> tuple[Cell, ...]:
     """All combinations; the library's own has no objects.  Raises :class:`AppUsageError`."""
     operation, forms = given.operation, given.forms.split(",")
     if operation not in FORMS:
-        raise AppUsageError(f"--operation {operation}: expected one of {', '.join(FORMS)}")
+        raise AppUsageError(
+            f"--operation {operation}: expected one of {', '.join(FORMS)}",
+            code="app_option.unknown",
+        )
     if given.nodes < 0:
-        raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more")
+        raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more", code="app_option.ranks")
     known = (AUTO, *FORMS[operation])
     for form in forms:
         if form not in known:
             raise AppUsageError(
-                f"--forms {form}: expected some of {', '.join(known)} for {operation}"
+                f"--forms {form}: expected some of {', '.join(known)} for {operation}",
+                code="app_option.unknown",
             )
     for size in given.sizes:
         if operation == "allreduce" and size % 8:
-            raise AppUsageError(f"--sizes {size}: expected a multiple of 8 bytes for allreduce")
+            raise AppUsageError(
+                f"--sizes {size}: expected a multiple of 8 bytes for allreduce",
+                code="app_option.invalid",
+            )
     cells = []
     for size, form in product(given.sizes, forms):
         if form == "library":

@@ -119,7 +119,8 @@ def parse(arguments: list[str]) -> Options:
     if tagged and variables > MOST_VARIABLES:
         raise AppUsageError(
             f"--variables {variables}: expected at most {MOST_VARIABLES} with --variant "
-            f"{given.variant} and --messages {given.messages}: their messages need so many tags"
+            f"{given.variant} and --messages {given.messages}: their messages need so many tags",
+            code="app_option.range",
         )
     given, stolen, source = common_intranode.config_of(given, CHUNKED)
     config, graph, tasks = models_of(given, "miniGhost", tuple(VARIANTS), _USED, own_calls=False)
@@ -159,7 +160,8 @@ def _check(given: Namespace) -> None:
     if given.prepost and given.order not in POSTING:
         raise AppUsageError(
             f"--prepost needs receives that do not block, and those of --order {given.order} do: "
-            f"leave it out, or choose --order {' or '.join(POSTING)}"
+            f"leave it out, or choose --order {' or '.join(POSTING)}",
+            code="app_option.not_applicable",
         )
     if given.variant not in CALLING:
         for switch, chosen in (("--order", given.order != "ISIR"), ("--prepost", given.prepost)):
@@ -168,10 +170,12 @@ def _check(given: Namespace) -> None:
     if given.variant == "overlap" and given.order == "SR":
         raise AppUsageError(
             "--order SR sends and receives in turn, so no message travels while cells are swept: "
-            "leave it out, or choose another order or another variant"
+            "leave it out, or choose another order or another variant",
+            code="app_option.not_applicable",
         )
     if given.variant in GRAPHS and given.messages != "aggregated":
         raise AppUsageError(
             f"--messages {given.messages}: an edge between two tasks of --variant {given.variant} "
-            "carries one message in a step, with all variables; leave it out"
+            "carries one message in a step, with all variables; leave it out",
+            code="app_option.not_applicable",
         )

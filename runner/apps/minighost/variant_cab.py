@@ -84,7 +84,8 @@ class Stolen(Bulk):
             raise AppUsageError(
                 f"--variant cab: {comm.size} processes on several nodes, {self._cab.size} of them "
                 "on this one; its processes share memory: start all on one node, or choose "
-                "another variant"
+                "another variant",
+                code="app_option.ranks",
             )
         super().__init__(comm, options, layout)
 

@@ -49,7 +49,8 @@ def layout_of(comm: Any, options: Options) -> Layout:
     except AppUsageError:
         raise AppUsageError(
             f"--workers {config.workers} are too many for {show_shape(options.size)} cells in a "
-            f"process grid of {show_shape(found.processes)}: every thread needs a cell; use fewer"
+            f"process grid of {show_shape(found.processes)}: every thread needs a cell; use fewer",
+            code="app_option.not_applicable",
         ) from None
     return dataclasses.replace(found, local=share)
 

@@ -62,7 +62,10 @@ class System:
         """Forces on the own bodies; raises :class:`AppError` if the tree needs too much room."""
         self._build()
         if not self._status[0]:
-            raise AppError("the bodies are too close to each other for the octree: other --seed")
+            raise AppError(
+                "the bodies are too close to each other for the octree: other --seed",
+                code="app_option.size",
+            )
         if self.number:
             self._accelerate()
 

@@ -51,20 +51,24 @@ def parse(arguments: list[str]) -> Options:
     MCOLL.add_arguments(parser.add_argument_group("collectives, with --variant mcoll"))
     given = parser.parse_args(arguments)
     if given.variant not in VARIANTS:
-        raise AppUsageError(f"--variant {given.variant}: expected {' or '.join(VARIANTS)}")
+        raise AppUsageError(
+            f"--variant {given.variant}: expected {' or '.join(VARIANTS)}",
+            code="app_option.unknown",
+        )
     if given.theta > _WIDEST:
         raise AppUsageError(
             f"--theta {given.theta}: expected at most {_WIDEST}; beyond that a cell could act on a "
-            "body in it"
+            "body in it",
+            code="app_option.range",
         )
     if given.nodes < 0:
-        raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more")
+        raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more", code="app_option.ranks")
     config, configured = Config(), ""
     if given.variant == "mcoll":
         try:
             config, configured = MCOLL.configured(given)
         except IntranodeError as error:
-            raise AppUsageError(str(error)) from None
+            raise AppUsageError(str(error), code=error.code) from None
     else:
         for switch in given_switches(MCOLL.table, given):
             raise meaningless(f"--{switch}", given.variant, ["mcoll"])

@@ -69,10 +69,12 @@ def parse(arguments: list[str]) -> Options:
     given = parser.parse_args(arguments)
     config = common_tarragon.config_of(given, VARIANTS, TASKS, TASKS)
     if given.input is not None and given.length is not None:
-        raise AppUsageError("--input and --length exclude each other")
+        raise AppUsageError("--input and --length exclude each other", code="app_option.conflict")
     name = None if given.length is not None else given.input or "default"
     if name is not None and name not in INPUTS:
-        raise AppUsageError(f"--input {name}: expected one of {', '.join(INPUTS)}")
+        raise AppUsageError(
+            f"--input {name}: expected one of {', '.join(INPUTS)}", code="app_option.unknown"
+        )
     length = given.length if name is None else INPUTS[name][0]
     return Options(
         input=name,

@@ -64,9 +64,14 @@ def parse(arguments: list[str], ranks: int) -> Options:
         return Options(**_named(given), help=f"{parser.format_help()}\nKinds:\n{lines}")
     if given.kind not in KINDS:
         what = f"kind {given.kind} is not known" if given.kind else "no kind given"
-        raise AppUsageError(f"{what}; expected one of {', '.join(KINDS)}")
+        raise AppUsageError(
+            f"{what}; expected one of {', '.join(KINDS)}", code="app_option.unknown"
+        )
     if ranks < 2:
-        raise AppUsageError(f"{given.kind} needs at least 2 ranks; start it with mpirun -n 2")
+        raise AppUsageError(
+            f"{given.kind} needs at least 2 ranks; start it with mpirun -n 2",
+            code="app_option.ranks",
+        )
     return Options(**_named(given))
 
 

@@ -46,14 +46,24 @@ def parse(arguments: list[str], ranks: int) -> Options:
     given = parser.parse_args(arguments)
     config = common_tarragon.config_of(given, VARIANTS, TASKS, ("compiled",))
     if given.variant == "mpi" and given.tasks is not None:
-        raise AppUsageError("--tasks needs --variant tarragon or --variant compiled")
+        raise AppUsageError(
+            "--tasks needs --variant tarragon or --variant compiled",
+            code="app_option.not_applicable",
+        )
     if given.variant == "mpi" and ranks < 2 and not given.help:
-        raise AppUsageError("--variant mpi needs at least 2 ranks; start it with mpirun -n 2")
+        raise AppUsageError(
+            "--variant mpi needs at least 2 ranks; start it with mpirun -n 2",
+            code="app_option.ranks",
+        )
     tasks = given.tasks or ranks
     if tasks < 2 and not given.help:
-        raise AppUsageError("a ring needs at least 2 tasks: --tasks 2")
+        raise AppUsageError(
+            "a ring needs at least 2 tasks: --tasks 2", code="app_option.not_applicable"
+        )
     if tasks < ranks:
-        raise AppUsageError(f"--tasks {tasks}: expected one for each of the {ranks} ranks")
+        raise AppUsageError(
+            f"--tasks {tasks}: expected one for each of the {ranks} ranks", code="app_option.ranks"
+        )
     return Options(
         variant=given.variant,
         size=given.size,

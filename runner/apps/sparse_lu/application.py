@@ -58,7 +58,8 @@ def _mesh(processes: int, options: Options) -> Mesh:
         return Mesh(rows, processes // rows)
     if options.mesh[0] * options.mesh[1] != processes:
         raise AppUsageError(
-            f"--mesh {options.mesh[0]}x{options.mesh[1]}: expected a mesh of {processes} processes"
+            f"--mesh {options.mesh[0]}x{options.mesh[1]}: expected a mesh of {processes} processes",
+            code="app_option.invalid",
         )
     return Mesh(*options.mesh)
 

@@ -57,7 +57,10 @@ def parse(arguments: list[str]) -> Options:
     given = parser.parse_args(arguments)
     config = common_tarragon.config_of(given, VARIANTS, TASKS)
     if given.input not in MATRICES:
-        raise AppUsageError(f"--input {given.input}: expected one of {', '.join(MATRICES)}")
+        raise AppUsageError(
+            f"--input {given.input}: expected one of {', '.join(MATRICES)}",
+            code="app_option.unknown",
+        )
     mesh = None
     if given.mesh:
         rows, columns = parse_shape(given.mesh, "--mesh", 2)

@@ -57,12 +57,14 @@ class Config:
         if self.ghosts and self.progress != "ghosts":
             raise ConfigError(
                 f"--ghosts {self.ghosts} with --progress {self.progress}: expected --progress "
-                "ghosts, or no --ghosts"
+                "ghosts, or no --ghosts",
+                code="intranode.option",
             )
         if self.thread_place == "dedicated" and self.progress != "thread":
             raise ConfigError(
                 f"--thread-place dedicated with --progress {self.progress}: expected --progress "
-                "thread, or no --thread-place"
+                "thread, or no --thread-place",
+                code="intranode.option",
             )
 
     @property

@@ -120,7 +120,9 @@ class Daps:
     def known(self, rank: int) -> int:
         """The rank; raises :class:`IntranodeError` if there is none with this number."""
         if not 0 <= rank < self.size:
-            raise IntranodeError(f"rank {rank}: expected 0 to {self.size - 1}")
+            raise IntranodeError(
+                f"rank {rank}: expected 0 to {self.size - 1}", code="intranode.call"
+            )
         return rank
 
     # Windows and operations on them.
@@ -199,7 +201,8 @@ class Daps:
         under_way -= int(self._owners.seen[dest])
         if under_way >= PLACES:
             raise IntranodeError(
-                f"{PLACES} messages to rank {dest} have no receive: wait for some of them"
+                f"{PLACES} messages to rank {dest} have no receive: wait for some of them",
+                code="intranode.call",
             )
         request = self._request(array, region, dest, tag, f"a message to rank {dest}")
         place = request.words.ctypes.data
@@ -256,7 +259,7 @@ class Daps:
                 self._free.append(one.words)
                 one.waited = True
         if problem:
-            raise RegionError(problem)
+            raise RegionError(problem, code="intranode.array")
 
     # Waiting.
 
@@ -347,12 +350,14 @@ class Daps:
             if apart >= min(map(len, by_node)):
                 raise ConfigError(
                     f"--ghosts {apart}: a node has {min(map(len, by_node))} ranks; expected fewer "
-                    "ghosts than ranks of each node"
+                    "ghosts than ranks of each node",
+                    code="intranode.option",
                 )
             if config.eager > owners.eager:
                 raise ConfigError(
                     f"--eager {config.eager} is above {owners.eager}, with which the library "
-                    "began: start it with the largest"
+                    "began: start it with the largest",
+                    code="intranode.option",
                 )
             if config.thread_place == "dedicated":
                 place = owners.cores()

@@ -47,7 +47,10 @@ class Owners:
 
     def __init__(self, comm: Any, config: Config, nodes: int) -> None:
         if not 0 <= nodes <= comm.size:
-            raise ConfigError(f"--nodes {nodes}: expected 0 to {comm.size}, the number of ranks")
+            raise ConfigError(
+                f"--nodes {nodes}: expected 0 to {comm.size}, the number of ranks",
+                code="intranode.option",
+            )
         self.comm = comm
         group, problem = comm.Split(comm.rank * nodes // comm.size), ""
         try:
@@ -182,7 +185,8 @@ class Owners:
         if 2 * count > len(self.mask):
             raise ConfigError(
                 f"--thread-place dedicated: {count} ranks have {len(self.mask)} cores; expected "
-                "two cores for each rank; use --thread-place shared, or fewer ranks"
+                "two cores for each rank; use --thread-place shared, or fewer ranks",
+                code="intranode.option",
             )
         return set(self.mask[:count]), self.mask[count + self._before]
 

@@ -237,4 +237,4 @@ def shut_down(descriptors: Iterable[int]) -> None:
 def agree(comm: Any, problem: str, kind: type[IntranodeError] = IntranodeError) -> None:
     """Raise an error in all ranks if one of them has a problem; collective."""
     if found := next(filter(None, comm.allgather(problem)), ""):
-        raise kind(found)
+        raise kind(found, code="intranode.ranks_differ")

@@ -61,7 +61,10 @@ class Window:
         """Add float64 or int64 elements to another rank's array; no other sum comes between."""
         kind = _KINDS.get(source.dtype)
         if kind is None:
-            raise RegionError(f"an array of {source.dtype} is added: expected float64 or int64")
+            raise RegionError(
+                f"an array of {source.dtype} is added: expected float64 or int64",
+                code="intranode.array",
+            )
         self._start(kind, rank, source, at)
 
     def fetch_add(self, rank: int, index: Index, value: int) -> int:
@@ -69,7 +72,8 @@ class Window:
         part = self._part(rank, index)
         if part.dtype != np.int64 or part.size != 1:
             raise RegionError(
-                f"fetch_add of {part.size} elements of {part.dtype}: expected one of int64"
+                f"fetch_add of {part.size} elements of {part.dtype}: expected one of int64",
+                code="intranode.array",
             )
         return self._daps.fetch(FETCH, rank, Region.of(part), value)
 
@@ -78,11 +82,14 @@ class Window:
         if part.dtype != array.dtype or part.size != array.size:
             raise RegionError(
                 f"{array.size} elements of {array.dtype} for {part.size} of {part.dtype} in the "
-                f"window of rank {rank}: expected the same number and type"
+                f"window of rank {rank}: expected the same number and type",
+                code="intranode.array",
             )
         own, far = self._daps.region(array), Region.of(part)
         if kind in (ADD_REALS, ADD_WORDS) and not (_aligned(own) and _aligned(far)):
-            raise RegionError("elements that are added do not lie on multiples of 8 bytes")
+            raise RegionError(
+                "elements that are added do not lie on multiples of 8 bytes", code="intranode.array"
+            )
         if array.size:
             self._daps.operate(kind, rank, far, own)
 
@@ -93,7 +100,9 @@ class Window:
             array = np.zeros(0, self._own[2])
         parts = at if isinstance(at, tuple) else () if at is None else (at,)
         if len(parts) > array.ndim:
-            raise RegionError(f"{len(parts)} indices for an array with {array.ndim} axes")
+            raise RegionError(
+                f"{len(parts)} indices for an array with {array.ndim} axes", code="intranode.array"
+            )
         slices = []
         for part, count in zip(parts, array.shape, strict=False):
             if isinstance(part, slice):
@@ -101,7 +110,9 @@ class Window:
                 continue
             number = int(part)
             if not -count <= number < count:
-                raise RegionError(f"index {number}: expected {-count} to {count - 1}")
+                raise RegionError(
+                    f"index {number}: expected {-count} to {count - 1}", code="intranode.array"
+                )
             slices.append(slice(number % count, number % count + 1))
         found: Array = array[tuple(slices)]
         return found

@@ -84,11 +84,14 @@ class Config:
     def __post_init__(self) -> None:
         switches.check(SWITCHES, self)
         if self.radix == 1:
-            raise ConfigError("--radix 1: expected 0 (objects + 1) or at least 2")
+            raise ConfigError(
+                "--radix 1: expected 0 (objects + 1) or at least 2", code="intranode.option"
+            )
         if self.objects and self.radix > self.objects + 1:
             raise ConfigError(
                 f"--radix {self.radix}: {self.objects} objects have no more than "
-                f"{self.objects + 1}; take a smaller radix or more --objects"
+                f"{self.objects + 1}; take a smaller radix or more --objects",
+                code="intranode.option",
             )
 
     def objects_of(self, locals_: int) -> int:
@@ -96,7 +99,8 @@ class Config:
         if self.objects > locals_:
             raise ConfigError(
                 f"--objects {self.objects}: a node has {locals_} ranks; expected 0 (all) to "
-                f"{locals_}"
+                f"{locals_}",
+                code="intranode.option",
             )
         return self.objects or locals_
 
@@ -105,7 +109,8 @@ class Config:
         objects = self.objects_of(locals_)
         if self.radix > objects + 1:
             raise ConfigError(
-                f"--radix {self.radix}: {objects} objects have no more than {objects + 1}"
+                f"--radix {self.radix}: {objects} objects have no more than {objects + 1}",
+                code="intranode.option",
             )
         return self.radix or objects + 1
 

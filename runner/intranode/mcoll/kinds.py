@@ -19,7 +19,9 @@ def operation_of(op: Any) -> str:
     for name in OPERATIONS:
         if op in (name, name.upper(), getattr(MPI, name.upper())):
             return name
-    raise IntranodeError(f"operation {op!r}: expected one of {', '.join(OPERATIONS)}")
+    raise IntranodeError(
+        f"operation {op!r}: expected one of {', '.join(OPERATIONS)}", code="intranode.call"
+    )
 
 
 def mpi_operation(comm: Any, send: Any, recv: Any, name: str) -> None:
@@ -35,6 +37,7 @@ def code_of(dtype: np.dtype[Any], operation: str) -> int:
     if kind not in KINDS or not dtype.isnative:
         raise IntranodeError(
             f"elements of {dtype} cannot be reduced: expected whole numbers of 1 to 8 bytes, or "
-            "floats of 4 or 8"
+            "floats of 4 or 8",
+            code="intranode.array",
         )
     return KINDS.index(kind) * len(OPERATIONS) + OPERATIONS.index(operation)

@@ -232,7 +232,8 @@ class MultiObject:
         if form == "rd" and nodes & (nodes - 1):
             raise ConfigError(
                 f"--{name} rd: {nodes} nodes; recursive doubling needs a power of two; take "
-                "bruck or ring"
+                "bruck or ring",
+                code="intranode.option",
             )
         run = own
         if form != "library":
@@ -283,20 +284,26 @@ class MultiObject:
 
 def _bytes(array: Any, name: str) -> int:
     if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
-        raise IntranodeError(f"{name}: expected an array of numpy without gaps")
+        raise IntranodeError(
+            f"{name}: expected an array of numpy without gaps", code="intranode.array"
+        )
     return array.nbytes
 
 
 def _fits(array: Any, name: str, size: int, dtype: Any = None) -> None:
     if (found := _bytes(array, name)) != size:
-        raise IntranodeError(f"{name} has {found} bytes: expected {size}")
+        raise IntranodeError(f"{name} has {found} bytes: expected {size}", code="intranode.array")
     if dtype is not None and dtype != array.dtype:
-        raise IntranodeError(f"elements of {dtype} are reduced to {array.dtype}")
+        raise IntranodeError(
+            f"elements of {dtype} are reduced to {array.dtype}", code="intranode.array"
+        )
 
 
 def _is_rank(root: int, count: int, what: str) -> None:
     if not 0 <= root < count:
-        raise IntranodeError(f"root {root}: expected a {what} from 0 to {count - 1}")
+        raise IntranodeError(
+            f"root {root}: expected a {what} from 0 to {count - 1}", code="intranode.call"
+        )
 
 
 def _address(array: Array | None) -> int:

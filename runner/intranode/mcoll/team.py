@@ -57,7 +57,8 @@ class Team:
         everyone.Free()
         if self.arena.count != topology.locals:
             raise IntranodeError(
-                f"{topology.locals} ranks of a node do not share memory; start them on one machine"
+                f"{topology.locals} ranks of a node do not share memory; start them on one machine",
+                code="intranode.call",
             )
         self._sizes, self._places = [0] * 3, [0] * 3
 

@@ -30,7 +30,8 @@ class Topology:
         if len(counts) > 1:
             raise ConfigError(
                 f"nodes have {counts[0]} to {counts[-1]} ranks: expected the same number on each; "
-                "start as many on all, as with mpirun --map-by ppr:N:node"
+                "start as many on all, as with mpirun --map-by ppr:N:node",
+                code="intranode.option",
             )
         return cls(tuple(map(tuple, found.values())))
 
@@ -40,7 +41,8 @@ class Topology:
         if nodes < 1 or size % nodes:
             raise ConfigError(
                 f"--nodes {nodes}: {size} ranks cannot be split into so many equal nodes; take a "
-                f"divisor of {size}"
+                f"divisor of {size}",
+                code="intranode.option",
             )
         each = size // nodes
         return cls.of([rank // each for rank in range(size)])

@@ -84,7 +84,10 @@ class Block:
             slot = _slot(attribute, words, f"{type(state()).__name__}.{name}", messages, zeros)
             self._slots.append((name, slot))
         if not self.refresh(messages):
-            raise MateError(f"the state {type(state()).__name__} changes while a graph is entered")
+            raise MateError(
+                f"the state {type(state()).__name__} changes while a graph is entered",
+                code="mate.compiled_run",
+            )
 
     @property
     def address(self) -> int:
@@ -144,12 +147,14 @@ class Block:
                 raise MateError(
                     f"{type(state).__name__}.{name} has changed while the graph ran: compiled "
                     "regions have used the value that it had when the graph was entered; change "
-                    "the elements of an array instead, or run one graph for each value"
+                    "the elements of an array instead, or run one graph for each value",
+                    code="mate.compiled_run",
                 )
         if self._words[0]:
             raise MateError(
                 f"region {self._names[int(self._words[0]) - 1]} ended early: numpy raises an error "
-                "in one of its operations; run it with --core python to see which"
+                "in one of its operations; run it with --core python to see which",
+                code="mate.compiled_run",
             )
 
 
@@ -195,7 +200,8 @@ class _NumberSlot(_Slot):
         except OverflowError:
             raise MateError(
                 f"{self._name} is {value}, but whole numbers of compiled code go from -2**63 to "
-                "2**63 - 1: use a float"
+                "2**63 - 1: use a float",
+                code="mate.compiled_run",
             ) from None
         self._value = value
         return True
@@ -351,7 +357,8 @@ class _NumbersSlot(_Slot):
         except OverflowError:
             raise MateError(
                 f"{self._name} holds a number beyond 64 bits, which compiled code cannot use: use "
-                "floats"
+                "floats",
+                code="mate.compiled_run",
             ) from None
         self._copy = self._zeros(len(numbers), numbers.dtype)
         self._copy[:] = numbers

@@ -272,7 +272,7 @@ class CompiledGraph:
         place, line, title, what = json.loads(text)
         sources = [*self._functions.values(), *self._pythonic.values()]
         if place is None:
-            return GraphError(what)
+            return GraphError(what, code="mate.not_compilable")
         return Refusal(sources[place].file, sources[place].tree.lineno + line, title, what)
 
     def _key(self, kind: StateType, regions: Regions) -> bytes:

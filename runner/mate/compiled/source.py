@@ -22,7 +22,7 @@ class Refusal(GraphError):
     """Code that cannot be compiled: ``line`` of ``file``, in the function ``title``, and why."""
 
     def __init__(self, file: str, line: int, title: str, what: str) -> None:
-        super().__init__(f"{shown(file)}:{line}: {title}: {what}")
+        super().__init__(f"{shown(file)}:{line}: {title}: {what}", code="mate.not_compilable")
         self.file, self.line, self.title, self.what = file, line, title, what
 
 
@@ -95,24 +95,28 @@ def read(function: Any, name: str, region: bool = False) -> RegionSource:
     if not isinstance(function, types.FunctionType):
         raise GraphError(
             f"{title} is a {type(function).__name__}, which cannot be compiled: expected a plain "
-            "function (def), without decorators below it"
+            "function (def), without decorators below it",
+            code="mate.not_compilable",
         )
     code = function.__code__
     if code.co_name == "<lambda>":
         raise GraphError(
             f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} is a lambda, which cannot "
-            "be compiled: write it as a function (def)"
+            "be compiled: write it as a function (def)",
+            code="mate.not_compilable",
         )
     if hasattr(function, "__wrapped__"):
         raise GraphError(
             f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} has a decorator, which "
-            "cannot be compiled: expected a plain function (def)"
+            "cannot be compiled: expected a plain function (def)",
+            code="mate.not_compilable",
         )
     lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise GraphError(
             f"{title} has no source ({code.co_filename}), and compiled functions are made from "
-            "it: put the function into a file"
+            "it: put the function into a file",
+            code="mate.not_compilable",
         )
     text = "".join(inspect.getblock(lines[code.co_firstlineno - 1 :]))
     tree = _definition(text, code)
@@ -122,7 +126,10 @@ def read(function: Any, name: str, region: bool = False) -> RegionSource:
             if isinstance(tree, ast.AsyncFunctionDef)
             else "is not found there: if the file has changed, start the program again"
         )
-        raise GraphError(f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} {why}")
+        raise GraphError(
+            f"{shown(code.co_filename)}:{code.co_firstlineno}: {title} {why}",
+            code="mate.not_compilable",
+        )
     tree.body = without_types(tree.body)
     return RegionSource(function, title, region, code.co_filename, text, tree)
 

@@ -252,7 +252,7 @@ def _refused(use: Use, name: str, what: str) -> MateError:
 
 def _error(refusal: Refusal) -> MateError:
     """A refusal of a state: the graph itself may be right."""
-    error = MateError(str(refusal))
+    error = MateError(str(refusal), code="mate.not_compilable")
     error.__cause__ = refusal
     return error
 

@@ -46,7 +46,10 @@ class Tasks:
         """
         core, place = self._core, len(self.parts)
         if not state.regions.compiled:
-            raise GraphError("MATE_CHECK=1 is for MATE's regions: compiled tasks do not run so")
+            raise GraphError(
+                "MATE_CHECK=1 is for MATE's regions: compiled tasks do not run so",
+                code="mate.compiled_run",
+            )
         state.ctx = Place(
             rank=number,
             local_rank=place,
@@ -99,7 +102,8 @@ def message_table(comm: Any, most: int, serialized: bool, top: int = 0) -> Messa
     bits = max(most - 1, 0).bit_length()
     if (top + 1) << 2 * bits > comm.Get_attr(MPI.TAG_UB) + 1:
         raise RunnerError(
-            f"{most} compiled tasks on a process: MPI's tags cannot name so many; use fewer"
+            f"{most} compiled tasks on a process: MPI's tags cannot name so many; use fewer",
+            code="mate.compiled_run",
         )
     return MessageTable(
         process=comm.rank,
@@ -118,6 +122,7 @@ def failure(core: Core, code: int) -> MateError:
     if code == MPI_FAILED:
         return MateError(
             f"MPI could not start or complete a message (error {a}): a receive buffer smaller than "
-            "its message does that"
+            "its message does that",
+            code="mate.compiled_run",
         )
     return native_failure(core, code, None, a, b, c)

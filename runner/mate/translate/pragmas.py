@@ -104,7 +104,7 @@ class TranslationError(MateError):
     exit_code = 2
 
     def __init__(self, place: str, problem: str) -> None:
-        super().__init__(f"{place}: {problem}")
+        super().__init__(f"{place}: {problem}", code="mate.translation")
         self.place = place
         self.problem = problem
 
