@@ -9,7 +9,7 @@ from typing import Any
 
 import jsonschema
 
-from autotune.schemas import OUTPUTS, load_schema
+from autotune.schemas import ERROR, OUTPUTS, load_schema
 
 
 def command_of(words: Sequence[str]) -> str:
@@ -26,7 +26,7 @@ def wrong(data: Any, schema: str) -> list[str]:
 
 def check_document(words: Sequence[str], data: Any) -> None:
     """Raise AssertionError unless one of the schemas of the command describes the document."""
-    problems = [wrong(data, schema) for schema in OUTPUTS[command_of(words)]]
+    problems = [wrong(data, schema) for schema in (*OUTPUTS[command_of(words)], ERROR)]
     assert not all(problems), (words, problems)
 
 

@@ -55,11 +55,13 @@ OUTPUTS: dict[str, tuple[str, ...]] = {
     "schema": ("schema",),
 }
 """The schemas of each command with ``--json``, by its words."""
+ERROR = "error"
+"""The schema of what any command writes that fails."""
 
 
 def schema_names() -> list[str]:
     """The names of all schemas, in the order of the commands."""
-    return list(dict.fromkeys(name for names in OUTPUTS.values() for name in names))
+    return [*dict.fromkeys(name for names in OUTPUTS.values() for name in names), ERROR]
 
 
 def load_schema(name: str) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def test_a_program_that_starts_at_top_level_is_told_where_to_start(
     Path("top.py").write_text(before + call.strip() + "\n")
     assert main(["mate", "translate", "top.py"]) == 2
     said = capfd.readouterr().err
-    assert said.startswith("autotune: top.py:")
+    assert said.startswith("autotune [mate.translation]: top.py:")
     assert f"start the program under {block}, or move this into a function" in said
 
 
@@ -54,7 +54,7 @@ def test_a_wrong_program_is_one_message(
     Path("app.py").write_text(WRONG)
     assert main(["mate", "translate", "app.py"]) == 2
     captured = capfd.readouterr()
-    said = "autotune: app.py:4: Split is not supported by the runtime; it has Allgather, "
+    said = "autotune [mate.translation]: app.py:4: Split is not supported"
     assert captured.err.startswith(said)
     assert captured.out == ""
     assert [place.name for place in tmp_path.iterdir()] == ["app.py"]
