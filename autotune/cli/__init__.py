@@ -34,10 +34,12 @@ def _run(arguments: list[str]) -> int:
     from autotune.errors import AutotuneError
     from autotune.extras import missing_extra
     from autotune.terminal.command_line import remember_command
+    from autotune.terminal.render import forget_documents
     from runner.errors import RunnerError, RunnerUsageError
 
     _give_home()
     remember_command(arguments)
+    forget_documents()
     try:
         refuse_several_libraries(next(iter(arguments), ""))
         with _terminated_like_interrupted(), dropped_interrupts_again():
@@ -80,10 +82,10 @@ def _document(arguments: Sequence[str], message: str, code: str, exit_code: int)
     """Write the error as JSON to where ``--json`` of this command points, if it is there."""
     from autotune.errors import AutotuneError
     from autotune.terminal.command_line import value_of
-    from autotune.terminal.render import write_json
+    from autotune.terminal.render import write_json, written_to
 
     target = value_of("--json", arguments)
-    if target is None:
+    if target is None or written_to(target):  # The document of a part that succeeded stays.
         return
     document = {
         "schema": "autotune-error-1",

@@ -147,10 +147,25 @@ class _Table:
             yield Padding(rest, (0, 0, 0, 2), expand=False)
 
 
+_WRITTEN: set[str] = set()
+"""Where this command has written documents."""
+
+
+def written_to(target: str) -> bool:
+    """Whether this command has written a document there."""
+    return target in _WRITTEN
+
+
+def forget_documents() -> None:
+    """Begin a command: nothing is written yet."""
+    _WRITTEN.clear()
+
+
 def write_json(data: Any, target: str) -> None:
     """Write JSON to a file (atomically), or to standard output for ``-``."""
     text = json.dumps(data, indent=2, allow_nan=False, default=str) + "\n"
     if target == "-":
         sys.stdout.write(text)
-        return
-    write_text(Path(target), text)
+    else:
+        write_text(Path(target), text)
+    _WRITTEN.add(target)

@@ -87,6 +87,8 @@ def test_the_proof_of_a_ping_pong_is_certain_and_its_barrier_is_not_there(
 
 
 RESULT = {
+    "contradictions": [],
+    "warnings": [],
     "status": "recommended", "study": "s", "mpi": {}, "machine": "", "cluster": "", "app": "",
     "ranks": 2, "strategy": "ga", "seed": 0, "finalists": [], "overhead_s": 0.0, "gain": 2.86,
 }  # fmt: skip

@@ -56,7 +56,7 @@ def test_a_far_program_is_called_far_in_words(cli: Cli, recorded: Recorded, open
     traced(1e9, ranks=4000).save(far)
     text = cli("predict", far, "--model", recorded.model).out
     assert "the default." in text
-    assert "warning: this program is far from all known ones" in text
+    assert "note [model.far]: " in text
     assert max(len(line) for line in text.splitlines()) <= 80
 
 

@@ -10,6 +10,7 @@ import pytest
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.space import Parameter, Setting, Space
 from autotune.store import AppInfo, MpiInfo, Store
 from autotune.study.start_settings import start_hint, start_settings
@@ -37,10 +38,10 @@ def test_another_librarys_answer_is_written_in_this_ones_words(
     make_study: MakeStudy, opened: Store
 ) -> None:
     proven = {"mca": {"btl_sm_eager_limit": "8192", "btl_sm_fbox_max": "4"}}
-    said: list[str] = []
+    said: list[Note] = []
     found = start_settings([make_study(proven)], SPACE, target("/bin/true"), opened, said.append)
     assert found == [Setting({CELLS: 8192})]
-    assert "without a counterpart in MPICH: btl_sm_fbox_max" in said[0]
+    assert said[0].data["left_out"] == ["btl_sm_fbox_max"]
 
 
 def test_its_own_answer_and_typed_settings_stay(make_study: MakeStudy, opened: Store) -> None:

@@ -31,11 +31,11 @@ def test_free_cores_are_offered(there: list[MpiJob]) -> None:
     there.append(job(7, theirs))
     free = cpu_list(EVERY - theirs)
     [who, what] = jobs.shared_notes(None, 1)
-    assert f"./p7 (pid 7, user ann): 1 rank bound to CPUs {cpu_list(theirs)}." in who
-    assert what.endswith(f"autotune cluster init NAME --cpus {free}, then --cluster NAME")
+    assert f"./p7 (pid 7, user ann): 1 rank bound to CPUs {cpu_list(theirs)}." in who.words
+    assert what.data == {"cpus": free}
     assert jobs.shared_notes(own, 1) == []
     # More ranks than free cores: the cores are divided.
-    assert len(jobs.shared_notes(None, len(EVERY))) > 2
+    assert jobs.shared_notes(None, len(EVERY))[1].code == "jobs.own_cores"
 
 
 @pytest.mark.parametrize("library", [OPEN_MPI, MPICH, None])
@@ -44,8 +44,9 @@ def test_a_job_on_all_cores_gets_a_line_of_its_launcher(
 ) -> None:
     own, theirs = core_sets(2, EVERY)
     there.append(job(7, EVERY, library))
-    who, _, line, here = jobs.shared_notes(None, 1)
-    assert f"not bound, on any of CPUs {cpu_list(EVERY)}" in who
+    who, shares = jobs.shared_notes(None, 1)
+    _, line, here = shares.words.splitlines()
+    assert f"not bound, on any of CPUs {cpu_list(EVERY)}" in who.words
     listed = cpu_list(theirs)
     if library is None:
         assert line == f"  pid 7:  on CPUs {listed}, by the options of its launcher"
@@ -57,9 +58,7 @@ def test_a_job_on_all_cores_gets_a_line_of_its_launcher(
 
 def test_what_cannot_be_divided_is_told(there: list[MpiJob]) -> None:
     there += [job(pid, EVERY) for pid in range(1, len(EVERY) + 1)]
-    assert jobs.shared_notes(None, 1)[1:] == [
-        "There are fewer cores than jobs: let them run one after the other."
-    ]
+    assert [note.code for note in jobs.shared_notes(None, 1)[1:]] == ["jobs.too_many"]
     # The CPUs of several nodes, or of a testbed, are not chosen here.
     assert len(jobs.shared_notes(None, 1, one_node=False)) == 1
 
@@ -67,10 +66,10 @@ def test_what_cannot_be_divided_is_told(there: list[MpiJob]) -> None:
 def test_a_job_whose_cpus_are_not_readable_counts(there: list[MpiJob]) -> None:
     there.append(job(7, None))
     who = jobs.shared_notes(frozenset({min(EVERY)}), 1)[0]
-    assert "1 rank on CPUs that are not readable" in who
+    assert "1 rank on CPUs that are not readable" in who.words
 
 
 def test_few_of_many_jobs_are_named(there: list[MpiJob]) -> None:
     there += [job(pid, EVERY) for pid in range(1, jobs.MOST + 3)]
-    assert jobs.shared_notes(None, 1, one_node=False)[0].count("user ann") == jobs.MOST
+    assert jobs.shared_notes(None, 1, one_node=False)[0].words.count("user ann") == jobs.MOST
     assert "; and 2 more" in jobs.jobs_words(there)
