@@ -13,6 +13,6 @@ def test_the_page_says_the_lines_of_the_library() -> None:
     files = sorted((ROOT / "runner" / "intranode" / "mcoll").glob("*.py"))
     code, _ = code_of([str(path) for path in files])
     lines = sum(len(path.read_text().splitlines()) for path in files)
-    assert code <= 1100
+    assert code <= 1150
     page = (ROOT / "docs" / "reference" / "mcoll.md").read_text()
     assert f"It has {code:,} lines of code, {lines:,} with blank lines" in page
