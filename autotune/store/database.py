@@ -13,11 +13,15 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import os
+import shlex
 import sqlite3
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import quote
@@ -55,6 +59,8 @@ class Database:
             self.dialect = Sqlite(location.path, busy_timeout_s, read_only)
         self._engine = self.dialect.engine(location.url)
         self._writer = self._engine.execution_options(**{WRITES: True})
+        self._replaced: WorkError | None = None
+        self._checking = threading.Lock()
 
     @property
     def url(self) -> URL:
@@ -69,9 +75,28 @@ class Database:
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
-        """A transaction that is stored whole or not at all; durable when the block has ended."""
-        with _held_back(), self._explained(), self._writer.begin() as connection:
-            yield connection
+        """A transaction that is stored whole or not at all; durable when the block has ended.
+
+        Raises WorkError as :meth:`check_place`; what the block stored is in the copy then.
+        """
+        if self._replaced is not None:
+            raise self._replaced
+        with _held_back(), self._explained():
+            with self._writer.begin() as connection:
+                yield connection
+            self.check_place()
+
+    def check_place(self) -> None:
+        """Raise WorkError if the opened file is not the one of that name any more.
+
+        Somebody deleted or replaced it: what is written now would be gone with the last connection.
+        The first time, all that the open file has is saved to a new file, which the message names.
+        """
+        with self._checking:
+            if self._replaced is None and self.dialect.replaced():
+                self._replaced = self.dialect.save(self._engine)
+        if self._replaced is not None:
+            raise self._replaced
 
     def ready(self) -> None:
         """Make the settings of a database that is known to be a store."""
@@ -162,6 +187,14 @@ class Dialect(Protocol):
         """The error for a driver's message, in plain words, or None for an unknown message."""
         ...
 
+    def replaced(self) -> bool:
+        """Whether the database is not in its place any more, although it is open."""
+        ...
+
+    def save(self, engine: Engine) -> WorkError:
+        """Save the content of a replaced database; the error says where it is."""
+        ...
+
 
 class Sqlite:
     """A SQLite file in write-ahead mode: readers never wait, and one writer works at a time.
@@ -177,6 +210,8 @@ class Sqlite:
         self.path = path
         self.busy_timeout_s = busy_timeout_s
         self.read_only = read_only
+        self._opened: tuple[int, int] | None = None
+        """Device and inode of the file, from the first connection on."""
 
     def engine(self, url: URL) -> Engine:
         if not self._has_locks():
@@ -190,9 +225,43 @@ class Sqlite:
         engine = create_engine(url, connect_args={"timeout": self.busy_timeout_s})
         if self.read_only:
             engine = create_engine(url, creator=self._connect_to_read)
+        event.listen(engine, "connect", self._same_file)
         event.listen(engine, "connect", _configure)
         event.listen(engine, "begin", _begin)
         return engine
+
+    def _same_file(self, _connection: Any, _record: Any) -> None:
+        """Refuse a connection to another file than that of the first connection."""
+        if self._opened is None:
+            self._opened = _inode(self.path)
+        elif self.replaced():
+            raise sqlite3.OperationalError(_REPLACED)
+
+    def replaced(self) -> bool:
+        return self._opened is not None and _inode(self.path) != self._opened
+
+    def save(self, engine: Engine) -> WorkError:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+        where = f"the results database {self.path} was deleted or replaced by another file"
+        try:
+            copy = _new_file((self.path.parent, Path.cwd(), Path(tempfile.gettempdir())), stamp)
+            raw = engine.raw_connection()
+            try:
+                raw.cursor().execute("VACUUM INTO ?", (str(copy),))
+            finally:
+                raw.close()
+        except (SQLAlchemyError, sqlite3.Error, OSError) as problem:
+            return WorkError(
+                f"{where} while it was in use, and its content cannot be saved: "
+                f"{_words(problem)}; the runs of this command are lost",
+                code="store.replaced",
+            )
+        return WorkError(
+            f"{where} while it was in use.\nAll that it held is saved in {copy}.\nTo continue, "
+            f"give the same command with --store {shlex.quote(str(copy))}, or move that file to "
+            "its place first",
+            code="store.replaced",
+        )
 
     def _connect_to_read(self) -> sqlite3.Connection:
         # A URI, because only it can ask for a file that is never written nor created.
@@ -247,6 +316,12 @@ class Sqlite:
 
     def explain(self, message: str) -> AutotuneError | None:
         where = f"the results database {self.path}"
+        if _REPLACED in message:
+            return WorkError(
+                f"{where} was deleted or replaced by another file while it was in use; start the "
+                "command again",
+                code="store.replaced",
+            )
         if "locked" in message:
             return WorkError(
                 f"{where} has been locked by another process for more than "
@@ -266,13 +341,48 @@ class Sqlite:
                 "same command again: everything stored so far is safe",
                 code="store.disk_full",
             )
-        if "malformed" in message or "not a database" in message:
+        if "not a database" in message:
+            return UsageError(
+                f"{where} is not a SQLite database; nothing was changed: choose another place "
+                "with --store PATH or $AUTOTUNE_STORE",
+                code="store.foreign",
+            )
+        if "malformed" in message:
             return WorkError(
                 f"{where} is damaged ({message}); keep the file, try `sqlite3 {self.path} "
                 ".recover`, or continue with another one (--store PATH)",
                 code="store.damaged",
             )
         return None
+
+
+_REPLACED = "another file has the name of the open database"
+
+
+def _inode(path: Path) -> tuple[int, int] | None:
+    """Device and inode of a file; None if there is none, or if it cannot be seen."""
+    try:
+        seen = path.stat()
+    except OSError:
+        return None
+    return seen.st_dev, seen.st_ino
+
+
+def _new_file(folders: Sequence[Path], stamp: str) -> Path:
+    """A new empty file for a saved database, private, in the first folder that can hold it.
+
+    Raises OSError if none can.
+    """
+    problem = OSError(errno.ENOENT, os.strerror(errno.ENOENT))
+    for folder in folders:
+        try:
+            descriptor, name = tempfile.mkstemp(f"-{stamp}.db", "autotune-saved-", folder)
+        except OSError as refusal:
+            problem = refusal
+            continue
+        os.close(descriptor)
+        return Path(name)
+    raise problem
 
 
 def _configure(connection: Any, _record: Any) -> None:
@@ -321,6 +431,12 @@ class Postgresql:
     def iso_time(self, seconds: str) -> str:
         utc = f"to_timestamp({seconds}) AT TIME ZONE 'UTC'"
         return f"""to_char({utc}, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
+
+    def replaced(self) -> bool:
+        return False  # A server notices by itself.
+
+    def save(self, engine: Engine) -> WorkError:
+        raise NotImplementedError
 
     def explain(self, message: str) -> AutotuneError | None:
         if "permission denied" in message or "no schema has been selected" in message:

@@ -1,5 +1,10 @@
 """Location of the results database, and whether it can be there.
 
+No function opens a database file: SQLite alone does. Closing any descriptor of a file drops all
+locks that the process holds on it (POSIX), also those of a connection that is open elsewhere in
+this process. Another process then takes the log for unused and deletes it, and committed runs are
+gone.
+
 The last part reads a database that can be read but not written, such as a backup or a read-only
 disk. SQLite keeps its log beside the file, so a database in write-ahead mode cannot be read if
 nothing can be written there. Therefore a copy is read.
@@ -7,10 +12,13 @@ nothing can be written there. Therefore a copy is read.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
 import sqlite3
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterable
 from contextlib import closing
@@ -27,7 +35,6 @@ from runner import files
 
 VARIABLE = "AUTOTUNE_STORE"
 _ELSEWHERE = f"choose another place with --store PATH or ${VARIABLE}"
-_MAGIC = b"SQLite format 3\0"
 _PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*(?=@)")
 _NETWORK = re.compile(
     r"(fuse\.)?(nfs\d*|lustre\w*|gpfs|beegfs\w*|fhgfs|cifs|smb\w*|afs|auristorfs|ceph\w*|gluster\w*|"
@@ -102,23 +109,25 @@ def _file(path: Path) -> Location:
 
 
 def prepare_file(path: Path) -> None:
-    """Make sure that ``path`` is, or can become, a SQLite file that this process can write.
+    """Make sure that ``path`` is, or can become, a file that this process can write.
 
-    Creates missing directories and the file itself, readable by the owner only. Raises UsageError
-    with the obstacle.
+    Creates missing directories and the file itself, readable by the owner only. Whether the file is
+    a database is left to SQLite. Raises UsageError with the obstacle.
     """
     where = f"the results database {path}"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         refuse_network(path, network_filesystem(path, _mounts()))
-        _create(path)
         if path.is_dir():
             raise UsageError(
                 f"{where} is a directory; give a file in it, such as {path}/results.db",
                 code="store.path",
             )
-        with path.open("r+b") as file:
-            head = file.read(len(_MAGIC))
+        _create(path)
+        if not path.is_file():
+            raise UsageError(f"{where} is no regular file; {_ELSEWHERE}", code="store.path")
+        if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     except (FileExistsError, NotADirectoryError) as error:
         raise UsageError(
             f"{where}: {error.filename} is not a directory; {_ELSEWHERE}", code="store.path"
@@ -129,11 +138,6 @@ def prepare_file(path: Path) -> None:
             f"writable or {_ELSEWHERE}",
             code="store.unwritable",
         ) from None
-    if head and head != _MAGIC:
-        raise UsageError(
-            f"{where} is not a SQLite database; nothing was changed: {_ELSEWHERE}",
-            code="store.foreign",
-        )
     if not os.access(path.parent, os.W_OK, effective_ids=True):
         raise UsageError(
             f"the directory of {where} cannot be written, but SQLite writes its log there; "
@@ -143,13 +147,23 @@ def prepare_file(path: Path) -> None:
 
 
 def _create(path: Path) -> None:
-    """Create the file, private from its first moment; SQLite gives its log the same mode."""
+    """Create the file, private from its first moment; SQLite gives its log the same mode.
+
+    It gets its name after its descriptor is closed: from then on somebody may hold locks on it.
+    """
     if path.exists():
         return
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        descriptor, name = tempfile.mkstemp(prefix=".autotune-", dir=path.parent)  # mode 0600
+    except OSError as problem:
+        raise OSError(problem.errno, problem.strerror, str(path)) from None
+    os.close(descriptor)
+    try:
+        os.link(name, path)
     except FileExistsError:
         return  # another process created it first
+    finally:
+        os.unlink(name)  # noqa: PTH108
 
 
 def _mounts() -> list[tuple[str, str]]:
@@ -211,8 +225,8 @@ def snapshot(path: Path) -> Path:
         if log.exists() and log.stat().st_size:
             # The last commits are in the log; nobody can write here, so the two copies fit
             # together.
-            shutil.copyfile(path, copy)
-            shutil.copyfile(log, folder / log.name)
+            _copy(path, copy)
+            _copy(log, folder / log.name)
         else:
             uri = f"file:{quote(str(path))}?mode=ro&immutable=1"
             with (
@@ -235,3 +249,25 @@ def snapshot(path: Path) -> Path:
         ) from None
     copy.chmod(0o600)
     return copy
+
+
+def _copy(path: Path, copy: Path) -> None:
+    """Copy a file in a process of its own, whose closing drops no lock of this process.
+
+    Raises OSError.
+    """
+    command = [sys.executable, "-I", "-S", "-c", _COPY, str(path), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        number = int(done.stdout.strip() or errno.EIO)
+        raise OSError(number, os.strerror(number), str(path))
+
+
+_COPY = """
+import shutil, sys
+try:
+    shutil.copyfile(*sys.argv[1:])
+except OSError as problem:
+    print(problem.errno)
+    raise SystemExit(1)
+"""

@@ -124,6 +124,14 @@ class Store(WorkerClaims):
         """Where the database is, including the password; not for messages."""
         return self._database.url
 
+    def check_place(self) -> None:
+        """Raise WorkError if the database's file was deleted or replaced by another one.
+
+        What it held is saved to a new file first; the message names it. Every method that writes
+        does the same.
+        """
+        self._database.check_place()
+
     def close(self) -> None:
         """Close the database; a later use of the store raises."""
         self._database.close()

@@ -332,14 +332,18 @@ class SearchPhase:
 
 
 class Heartbeat:
-    """Renews the leases of this process in one study until it is stopped.
+    """Renews the leases of this process in one study until it is stopped, if it has any.
 
-    If a database does not answer, it is asked again; if the lease is lost by then, the next
-    statement of the study itself finds out.
+    It also looks whether the database is still in its place. If a database does not answer, it is
+    asked again; if the lease or the database is lost by then, the next statement of the study
+    itself finds out.
     """
 
-    def __init__(self, store: Store, study_id: int, every_s: float = BEAT_S) -> None:
+    def __init__(
+        self, store: Store, study_id: int, every_s: float = BEAT_S, leases: bool = True
+    ) -> None:
         self._store, self._study_id, self._every_s = store, study_id, every_s
+        self._leases = leases
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -353,6 +357,8 @@ class Heartbeat:
     def _run(self) -> None:
         while not self._ended.wait(self._every_s):
             try:
-                self._store.beat(self._study_id)
+                self._store.check_place()
+                if self._leases:
+                    self._store.beat(self._study_id)
             except AutotuneError:
                 continue

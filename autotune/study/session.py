@@ -117,8 +117,8 @@ class Session:
         self.evaluator.waiting_s = waited
         if self.shared:
             self.store.enroll(self.study.id)
-            self._heartbeat = Heartbeat(self.store, self.study.id)
-            self._heartbeat.start()
+        self._heartbeat = Heartbeat(self.store, self.study.id, leases=self.shared)
+        self._heartbeat.start()
         return self
 
     def evaluator_of(
