@@ -200,22 +200,60 @@ def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
                 return
 
 
+_OLD = {False: 20_000, True: 1_000_000}
+"""Number of settings in a row, without one that was not met before, after which a seeded order
+(False) and grid order (True) end.
+
+Most parameters of a space may be inactive: then all its combinations are the same few settings.
+"""
+_PULSE = 200
+
+
 class Unvisited:
     """Finds the first setting of an order that is still new.
 
-    A setting that is not new never becomes new, so the cursor only moves forward. A new object with
-    the same knowledge finds the same setting.
+    The order leaves out the parameters that do nothing in any setting; it begins anew when more is
+    known of what does nothing. A setting that is not new never becomes new, so the cursor only
+    moves forward. A new object with the same knowledge finds the same setting.
     """
 
     def __init__(self, space: Space, codec: Codec, seed: int, *, grid: bool = False) -> None:
+        self._space = space
         self._codec = codec
-        self._order = space.enumerate() if grid else seeded_order(space, codec, seed)
+        self._seed = seed
+        self._grid = grid
+        self._begin()
 
-    def first(self, is_new: Callable[[Setting], bool]) -> Setting | None:
-        """The next new setting in canonical form; None if there is none left."""
-        for setting in self._order:
+    def _begin(self) -> None:
+        self._facts, self._defaults = len(self._codec.idle), self._codec.idle.space
+        self._met: set[str] = set()
+        """Keys of the settings that the order has come to, in canonical form."""
+        idle = self._codec.idle.everywhere
+        space = self._space.without(dict.fromkeys(idle, "it does nothing here"))
+        codec = self._codec if space is self._space else Codec(space)
+        self._order = space.enumerate() if self._grid else seeded_order(space, codec, self._seed)
+
+    def first(self, is_new: Callable[[Setting], bool], pulse: Callable[[], None]) -> Setting | None:
+        """The next new setting in canonical form; None if none is left or none is met for long.
+
+        ``pulse`` is called again and again, and ends the search for one by what it raises.
+        """
+        idle = self._codec.idle
+        if self._facts != len(idle) or self._defaults is not idle.space:
+            self._begin()
+        old = 0
+        for at, setting in enumerate(self._order):
+            if at % _PULSE == 0:
+                pulse()
             if is_new(setting):
                 return self._codec.settle(setting)
+            old += 1
+            settled = self._codec.settle(setting)
+            if settled is not None and settled.key not in self._met:
+                self._met.add(settled.key)
+                old = 0
+            if old >= _OLD[self._grid]:
+                return None
         return None
 
 

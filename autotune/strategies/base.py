@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -65,6 +65,10 @@ class Proposal:
     attrs: dict[str, object] = field(default_factory=dict)
 
 
+def _no_pulse() -> None:
+    """Nobody waits for the strategy."""
+
+
 class Strategy(ABC):
     """A search algorithm; it proposes valid canonical settings, each once, and never the default.
 
@@ -108,6 +112,11 @@ class Strategy(ABC):
         self._known: dict[str, Setting] = {}
         self._taken = {DEFAULT.key}
         self._unvisited = Unvisited(space, self.codec, self.seed)
+        self.pulse: Callable[[], None] = _no_pulse
+        """Called again and again in loops of :meth:`ask` that may be long.
+
+        Who asks sets it; it ends a loop by what it raises.
+        """
 
     @classmethod  # noqa: B027 - a hook
     def check_options(cls, values: Mapping[str, OptionValue]) -> None:
@@ -180,7 +189,7 @@ class Strategy(ABC):
 
     def anything_new(self) -> Proposal | None:
         """The first new setting of a seeded order; None if the space is exhausted."""
-        setting = self._unvisited.first(self.is_new)
+        setting = self._unvisited.first(self.is_new, self.pulse)
         return None if setting is None else Proposal(setting)
 
     def _note(self, setting: Setting) -> None:

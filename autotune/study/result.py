@@ -44,6 +44,7 @@ FINISHED = (
 )
 """The statuses of a study that has ended with a result."""
 NOTHING_LEFT = "the strategy has nothing left to try"
+NOTHING_NEW = "the strategy looked for a new setting for long and met none"
 BUDGET_SPENT = "the budget is spent, its reserve for the proof kept"
 BUDGET_GONE = "the budget is spent"
 """The end of a search in which rejected or long runs used part of that reserve."""

@@ -38,14 +38,22 @@ from autotune.study.events import (
     silent,
 )
 from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
-from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT
+from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
 from autotune.study.run_history import SEARCH
 from autotune.study.screening import Screening
 from autotune.study.trial_store import CHEAP, OthersFaster, Trial, TrialStore
 from runner.types import RunRecord
 
+ASK_RUNS = 20
+ASK_LEAST_S = 20.0
+"""A search whose strategy has looked for a new setting for so many times a run, and at least so
+many seconds, ends."""
 POLL_S = 1.0
 """Seconds between two looks at the trials of other workers."""
+
+
+class _NothingNew(Exception):
+    """The strategy has looked for a new setting for too long."""
 
 
 class SearchPhase:
@@ -76,6 +84,7 @@ class SearchPhase:
         self.defaults = Defaults(evaluator, plan, self.budget)
         self.ended_by = ""
         self.idle = InactiveParameters(space)
+        self._asked_at = 0.0
         self._told: set[int] = set()
         self._told_default = False
         self._last_told = -1
@@ -113,7 +122,11 @@ class SearchPhase:
                 if self._budget_spent():
                     return
                 again = None if self.screening is None else self.screening.given_back()
-                proposal = self.strategy.ask() if again is None else Proposal(again)
+                try:
+                    proposal = self._ask() if again is None else Proposal(again)
+                except _NothingNew:
+                    self.ended_by = NOTHING_NEW
+                    return
                 if proposal is None:
                     self.ended_by = NOTHING_LEFT
                     return
@@ -127,6 +140,18 @@ class SearchPhase:
                 self.ended_by = BUDGET_GONE
                 return  # The trial stays open, and a larger budget begins with it.
             self.strategy.tell(self._observation(trial))
+
+    def _ask(self) -> Proposal | None:
+        """The strategy's next proposal; raises _NothingNew if it looks for one for too long."""
+        self._asked_at = time.monotonic()
+        self.strategy.pulse = self._pulse
+        return self.strategy.ask()
+
+    def _pulse(self) -> None:
+        """End a proposal that takes many times as long as a run: the machine waits for it."""
+        waited = time.monotonic() - self._asked_at
+        if waited > max(ASK_RUNS * self.budget.cost_s(1), ASK_LEAST_S):
+            raise _NothingNew
 
     def _news(self) -> list[Trial]:
         """Tell the strategy of trials it does not know; returns those that this process must run.

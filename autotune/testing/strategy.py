@@ -22,6 +22,7 @@ from autotune.testing.landscapes import (
     RULED,
     SINGLE,
     SMALL,
+    WIDE,
     Measure,
     drive,
     fine,
@@ -30,6 +31,9 @@ from autotune.testing.landscapes import (
     observe,
     rough,
 )
+
+MOST_PULSES = 10_000
+"""Pulses of one proposal after which it counts as endless; each stands for many settings."""
 
 
 class StrategyContract:
@@ -181,6 +185,35 @@ class StrategyContract:
             seen: dict[str, object] = {"unused": ["size"]}
             strategy.tell(Observation(len(told), proposal.setting, estimate, state, seen))
         assert not any("size" in setting for setting in told[1:])
+
+    @pytest.mark.parametrize("attribute", ["unused", "inactive"])
+    def test_ends_where_most_parameters_do_nothing(
+        self, kind: type[Strategy], attribute: str
+    ) -> None:
+        strategy = self.make(kind, WIDE)
+        acting = WIDE.names[:2]
+        pulses = 0
+
+        def pulse() -> None:
+            nonlocal pulses
+            pulses += 1
+            if pulses > MOST_PULSES:
+                raise TimeoutError
+
+        strategy.pulse = pulse
+        told: list[Setting] = []
+        while (proposal := strategy.ask()) is not None:
+            told.append(proposal.setting)
+            estimate, state = fine(proposal.setting)
+            idle = [name for name in WIDE.names if name not in acting]
+            strategy.tell(
+                Observation(len(told), proposal.setting, estimate, state, {attribute: idle})
+            )
+            pulses = 0
+        assert all(set(setting) <= set(acting) for setting in told[1:])
+        if attribute == "unused":
+            every = math.prod(len(WIDE[name].choices) for name in acting) - 1
+            assert every <= len(told) <= every + 1
 
     def test_the_seed_alone_decides(self, kind: type[Strategy]) -> None:
         runs = [keys(drive(self.make(kind, MANY, seed), 15, rough)) for seed in (1, 1, 2, -1)]
