@@ -21,7 +21,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
@@ -162,6 +162,9 @@ def _create(path: Path) -> None:
         os.link(name, path)
     except FileExistsError:
         return  # another process created it first
+    except OSError:  # This file system has no hard links.
+        with suppress(FileExistsError):
+            os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
     finally:
         os.unlink(name)  # noqa: PTH108
 
