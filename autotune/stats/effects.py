@@ -75,13 +75,14 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
     precision: dict[int, float] = {}
     weighted = has * weights[:, None]
     own, toward = np.einsum("ij,ij->j", has, weighted), weighted.T @ logs
-    means = np.zeros(0)
-    for _ in range(_STEPS):
+    for step_number in range(_STEPS + 1):
         chosen = list(precision)
         inner = has[:, chosen]
         cross = weighted.T @ inner
         inverse = np.linalg.inv(np.diag([precision[i] for i in chosen]) + cross[chosen])
         means = inverse @ toward[chosen]
+        if step_number == _STEPS:
+            break  # The means are those of the levels after the last step.
         rest = own - np.einsum("ij,ij->i", cross @ inverse, cross)
         pull = toward - cross @ means
         variances = dict(zip(chosen, np.diag(inverse).tolist(), strict=True))
@@ -93,7 +94,7 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
             del precision[index]
         else:
             precision[index] = value
-    return list(precision), means
+    return chosen, means
 
 
 def _best_step(

@@ -105,3 +105,20 @@ def test_any_runs_have_finite_effects(
     runs = [[ratio] * count for _, ratio, count in rows]
     effects = level_effects(found, runs, noise)
     assert all(math.isfinite(effect) for effect in effects.values())
+
+
+@given(steps=st.integers(0, 6), seed=st.integers(0, 10_000), noise=st.floats(1e-4, 0.3))
+def test_each_level_that_acts_has_its_mean_also_when_the_steps_run_out(
+    steps: int, seed: int, noise: float
+) -> None:
+    rng = np.random.default_rng(seed)
+    found = settings(rng, int(rng.integers(1, 60)))
+    acting = {
+        (f"p{int(rng.integers(20))}", int(rng.integers(1, 5))): float(rng.uniform(0.4, 2.5))
+        for _ in range(6)
+    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("autotune.stats.effects._STEPS", steps)
+        effects = level_effects(found, ratios(found, acting, noise, seed), noise)
+    assert len(effects) <= steps
+    assert all(math.isfinite(value) for value in effects.values())
