@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from autotune.errors import UsageError
 from runner.mpi.library import Library
+from runner.mpi.openmpi_rules import COLLECTIVES, ENABLE, FORCED
 
 
 @dataclass(frozen=True)
@@ -30,19 +31,8 @@ class Rule:
     segment: int = 0
 
 
-# Numbers of the collectives in a rules file: the order of COLLTYPE in Open MPI's
-# coll_base_functions.h.
-_COLLECTIVES = (
-    *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "alltoallw", "barrier"),
-    *("bcast", "exscan", "gather", "gatherv", "reduce", "reduce_scatter"),
-    *("reduce_scatter_block", "scan", "scatter", "scatterv"),
-)
-IDS = {name: number for number, name in enumerate(_COLLECTIVES)}
-ENABLE = "coll_tuned_use_dynamic_rules"
-FILE = "coll_tuned_dynamic_rules_filename"
-_PARAMETER = re.compile(
-    r"coll_tuned_(?P<collective>[a-z_]+?)_algorithm(?:_(?P<what>segmentsize|tree_fanout|chain_fanout))?"
-)
+IDS = {name: number for number, name in enumerate(COLLECTIVES)}
+"""Numbers of the collectives in a rules file."""
 MOST = 2**31 - 1
 
 
@@ -53,7 +43,7 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
     """
     found: dict[str, dict[str, str]] = {}
     for name, value in mca.items():
-        match = _PARAMETER.fullmatch(name)
+        match = FORCED.fullmatch(name)
         if match and match["collective"] in IDS:
             found.setdefault(match["collective"], {})[match["what"] or "algorithm"] = value
     rules = []
@@ -73,7 +63,7 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
 
 def says_rule(name: str) -> bool:
     """Whether a rule of a rules file replaces this MCA parameter."""
-    match = _PARAMETER.fullmatch(name)
+    match = FORCED.fullmatch(name)
     return name == ENABLE or (match is not None and match["collective"] in IDS)
 
 

@@ -15,10 +15,12 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Generic, TypeVar
 
 from autotune.config.app import load_app
+from autotune.errors import WorkError
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.comparison import hang_limit
 from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.inactive import inactive_in, inactive_words
 from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
 from autotune.targets.target import Target
 from runner.types import RunRecord
@@ -177,3 +179,16 @@ class SizeMeasurement(RoundMeasurement[int]):
 
     def figures(self, record: RunRecord) -> Mapping[int, float]:
         return by_size(record)
+
+    def _run(self, phase: str, setting: Setting, points: Sequence[int]) -> HistoryEntry:
+        entry = super()._run(phase, setting, points)
+        idle = sorted(inactive_in(entry.record, setting))
+        if idle:
+            # Each algorithm would be measured as the default, and the table would be noise.
+            reason = inactive_words(idle[0], entry.record.read_back[idle[0]])
+            raise WorkError(
+                f"no algorithm of {self.operation} can be compared: {reason}; take that out of "
+                "force, and give the command again",
+                code="collectives.inactive",
+            )
+        return entry

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from autotune.collective_rules import ENABLE, FILE, Rule, check_rules, rules_of, rules_text
+from autotune.collective_rules import Rule, check_rules, rules_of, rules_text
 from autotune.dialects.base import RuleDialect, written
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value, load_space
 from runner.mpi.library import Library
+from runner.mpi.openmpi_rules import ENABLE, FILE
 
 _SEGMENTS = 3
 """Number of segment sizes tried of an algorithm: smallest, middle and largest."""

@@ -15,10 +15,10 @@ from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
 
 _CHOOSES = re.compile(
-    # Open MPI frameworks whose values name components, and parameters that rank or limit
-    # components.
+    # Open MPI frameworks whose values name components, parameters that rank or limit components,
+    # and the switch without which no forced algorithm counts.
     r"btl|pml|mtl|bml|coll|osc|smsc|io|fs|fbtl|fcoll|sharedfp|op|topo|rcache|mpool|accelerator"
-    r"|.*_(priority|include|exclude|tls|devices|disqualify)"
+    r"|.*_(priority|include|exclude|tls|devices|disqualify|use_dynamic_rules)"
     r"|.*_single_copy_mechanism"
 )
 

@@ -42,9 +42,11 @@ from runner.mpi.openmpi_parameters import (
     read_parameter_file,
     read_parameters,
 )
+from runner.mpi.openmpi_rules import forced_algorithms
 from runner.mpi.openmpi_shown import (
     SHOW_FILE,
     SHOW_PARAMETER,
+    Shown,
     inherited_values,
     mismatch_of,
     parse_shown,
@@ -181,7 +183,7 @@ class OpenMPI(Adapter):
         if self._logs_ucx(spec):
             forwarded = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | forwarded
         words += self.rank_environment(forwarded)
-        words += log_options(spec, self.one_node(spec))
+        words += self._log_options(spec)
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
             words += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
@@ -193,6 +195,9 @@ class OpenMPI(Adapter):
         UCX that the library chose by itself is known from the first run on.
         """
         return spec.read_back and (self._ucx_seen or uses_ucx(spec, self._inherited_names(spec)))
+
+    def _log_options(self, spec: LaunchSpec) -> tuple[str, ...]:
+        return log_options(spec, self.one_node(spec), self._inherited_names(spec))
 
     def _inherited_names(self, spec: LaunchSpec) -> list[str]:
         """Names of library parameters that the environment or a parameter file sets."""
@@ -215,7 +220,7 @@ class OpenMPI(Adapter):
         kinds = {
             UCX_LINE: logs,
             WINDOW_LINE: watching_windows(spec),
-            COMPONENT_LINE: log_options(spec, self.one_node(spec)),
+            COMPONENT_LINE: self._log_options(spec),
         }
         return "|".join(line for line, asked in kinds.items() if asked)
 
@@ -396,7 +401,7 @@ class OpenMPI(Adapter):
         size, shown = parse_shown(text)
         options = (
             *self._yielding(spec),
-            *log_options(spec, self.one_node(spec)),
+            *self._log_options(spec),
             *spec.launch_options,
         )
         ours = _values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
@@ -411,11 +416,25 @@ class OpenMPI(Adapter):
         read_back |= ucx_protocols(log)
         read_back |= self._windows(spec, read_back, components_of(reported, log))
         read_back |= served_collectives(read_back, reported)
+        read_back |= self._forced(spec, read_back, shown)
         transport = transport_of(shown, log, self.one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
         mismatch = mismatch_of(self.library, self._prefix, shown, spec)
         complaint = ucx_complaint(logs)
         return Probe(True, world_size(size, shown), read_back, inherited, mismatch, complaint)
+
+    def _forced(
+        self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], shown: Shown
+    ) -> dict[str, ReadBack]:
+        """The parameters that force algorithms, where a rules file or a switch stands over them."""
+        return forced_algorithms(
+            read_back,
+            shown,
+            spec.ranks,
+            file_first=not self.prrte,
+            folder=Path(spec.cwd or Path.cwd()),
+            here=self.on_this_machine(spec),
+        )
 
     def _windows(
         self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], components: tuple[str, ...]

@@ -11,9 +11,8 @@ program. No level names the algorithms of coll/tuned.
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from runner.mpi.base import SERVED_BY
@@ -121,15 +120,17 @@ def outranked(params: Mapping[str, ParamInfo]) -> dict[str, str]:
     }
 
 
-def log_options(spec: LaunchSpec, one_node: bool) -> tuple[str, ...]:
+def log_options(
+    spec: LaunchSpec, one_node: bool, inherited: Collection[str] = ()
+) -> tuple[str, ...]:
     """Words of the command line that ask for the log.
 
-    Empty if the launch does not choose components, or if the user has set the level.
+    Empty if the launch does not choose components, or if the user has set the level. ``inherited``
+    are the parameters that the environment or a file sets.
     """
-    names = {*spec.of(LIBRARY), *spec.expected, *spec.launch_options}
+    names = {*spec.of(LIBRARY), *spec.expected, *spec.launch_options, *inherited}
     chooses = any(map(_CHOOSES.fullmatch, names))
-    variable = f"OMPI_MCA_{_VERBOSE}"
-    told = _VERBOSE in names or variable in spec.env or variable in os.environ
+    told = _VERBOSE in names
     if told or not (spec.read_back and one_node and spec.ranks > 1 and chooses):
         return ()
     return ("--mca", _VERBOSE, _LEVEL)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.collective_rules import FILE
 from autotune.collectives.measurement import SIZES, SizeMeasurement
 from autotune.collectives.proof import ProvenTable, between, proof_plan, prove_table
 from autotune.collectives.tournament import TableEntry, Tournament
@@ -18,6 +17,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.run_history import RunHistory
 from autotune.study.simulation import SimulatedEvaluator
+from runner.mpi.openmpi_rules import FILE
 from runner.types import RunRecord
 
 ALL = (64, 1024, 16384, 262144)

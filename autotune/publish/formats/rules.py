@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from autotune.collective_rules import (
-    ENABLE,
-    FILE,
     Rule,
     canary_rules,
     check_rules,
@@ -22,6 +20,7 @@ from autotune.collective_rules import (
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading
 from runner.mpi.library import Library
+from runner.mpi.openmpi_rules import ENABLE, FILE
 
 
 class RulesV1(Format):
