@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import shlex
 import signal as signals
+from collections.abc import Sequence
 
 from runner.failure_message import FailureMessage, failure_message, joined_exit_code
 from runner.mpi.base import Probe
@@ -80,6 +82,8 @@ def classify(
     loaded = guard and result.foreign.exceeded
     if result.interrupted:
         return "interrupted", "stopped by the user", None
+    if result.inner_launcher:
+        return "launcher_inside", inside_words(spec, result.inner_launcher), None
     if result.waits_for_input:
         return "failed", WAITS_FOR_INPUT, None
     if result.timed_out:
@@ -110,6 +114,20 @@ def classify(
     if spec.metric is not None and record.metric_s is None:
         return "no_metric", f"the output has no positive number for {spec.metric!r}", verified
     return "ok", "", verified
+
+
+def inside_words(spec: LaunchSpec, line: Sequence[str]) -> str:
+    """Why a run with a launcher below a rank does not count, and what to type.
+
+    ``line`` is the command line of that launcher.
+    """
+    shown = shlex.join(line)
+    jobs = f"{spec.ranks} whole jobs" if spec.ranks > 1 else "a job inside a job"
+    return (
+        f"the program starts {line[0]} itself, so that {jobs} would be measured; give autotune "
+        f"that line in place of {shlex.join(spec.program[:2])}, with its variables before "
+        f"autotune and without --ranks: -- {shown}"
+    )
 
 
 def _verified(spec: LaunchSpec, result: ExecResult) -> bool | None:
@@ -165,7 +183,8 @@ def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
         words = (
             f"the ranks did not find each other ({spec.ranks} processes with a world of "
             f"size {probe.world_size}): the program was built for another MPI than the "
-            "launcher's, or starts mpirun itself"
+            "launcher's (name its own with --mpi), or it starts mpirun itself (then give the "
+            "line with mpirun, not the script around it)"
         )
         return "singletons", words, None
     return None

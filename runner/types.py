@@ -35,6 +35,7 @@ RunState = Literal[
     "not_read_back",  # a requested parameter was altered or is unknown
     "no_mpi",  # the program ended without calling MPI_Init
     "singletons",  # N processes, each of which was a world of its own
+    "launcher_inside",  # a rank started mpirun: as many whole jobs as ranks
     "foreign_load",  # another program used the machine; the figure does not count
     "launch_error",  # the launcher refused: slots, unknown option, missing program
     "interrupted",  # the caller stopped it

@@ -14,8 +14,8 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.trust import check_config_name, check_values
-from autotune.targets.launcher_line import LAUNCHERS
 from autotune.targets.target import Target
+from autotune.targets.wrapped_launcher import is_launcher
 from runner.errors import RunnerError
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library, launcher_of
@@ -321,7 +321,7 @@ def traced_on(features: Features) -> str:
 def traced_with(features: Features, program: Sequence[str] | None = None) -> str | None:
     """The MPI that the program was traced with, if it is installed.  None if the first MPI found is
     to be used, or if a launcher in ``program`` says which."""
-    if program and Path(program[0]).name in LAUNCHERS:
+    if program and is_launcher(program[0]):
         return None
     return launcher_of(features.mpi_name, features.mpi_version)
 

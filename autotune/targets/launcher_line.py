@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.errors import UsageError
+from autotune.targets.wrapped_launcher import is_launcher, refuse_wrapped_launcher
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
 """Names of launchers in distributions with several MPI libraries."""
-LAUNCHERS = {"mpirun", "mpiexec", "orterun", "prterun", "mpiexec.hydra", "srun"} | _OF_ONE_MPI
 _RANKS = {"-n", "-np", "--n", "--np", "-c", "--ntasks"}
 _PLACEMENT = {
     "--map-by": "map_by",
@@ -76,19 +76,22 @@ class LauncherLine:
     """The launcher as it was typed: a name or a path."""
 
 
-def parse_launcher_line(words: tuple[str, ...], command: str = "search") -> LauncherLine:
+def parse_launcher_line(
+    words: tuple[str, ...], command: str = "search", ranks: int | None = None
+) -> LauncherLine:
     """Split a command line into launcher and program; without a launcher all of it is the program.
 
-    Raises UsageError for an option that is not understood, with the corrected line, and for a line
-    without a program.
+    ``command`` and ``ranks`` (the option ``--ranks``) are for messages. Raises UsageError for an
+    option that is not understood, with the corrected line, for a line without a program, and for a
+    launcher behind other words.
     """
     if not words:
         raise UsageError(
             f"no program given; expected autotune {command} --ranks N -- PROGRAM ARGS",
             code="program.missing",
         )
-    name = Path(words[0]).name
-    if name not in LAUNCHERS:
+    if not is_launcher(words[0]):
+        refuse_wrapped_launcher(words, command, ranks=ranks)
         return LauncherLine(words)
     return _Parser(words, command).parse()
 
@@ -163,12 +166,14 @@ class _Parser:
                 f"the line {shlex.join(self.words)!r} has a launcher but no program after it",
                 code="program.missing",
             )
-        if Path(program[0]).name in LAUNCHERS:
+        if is_launcher(program[0]):
+            inner = shlex.join(["autotune", *filter(None, [self.command]), "--", *program])
             raise UsageError(
                 f"the line {shlex.join(self.words)!r} has a launcher inside a launcher; give "
-                "one launcher and the program",
-                code="launcher.nested",
+                f"one launcher and the program:\n  {inner}",
+                code="launcher.inside",
             )
+        refuse_wrapped_launcher(program, self.command, self.words[: self.at])
         if ":" in program:
             raise UsageError(
                 "several programs in one launch (':' on the mpirun line) cannot be tuned; give "

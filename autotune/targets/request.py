@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 from pydantic import ConfigDict
@@ -22,6 +23,7 @@ from autotune.notes import Note, Say
 from autotune.targets.build import linked_note
 from autotune.targets.launcher_line import LauncherLine, chosen_mpi, parse_launcher_line
 from autotune.targets.target import Surroundings, Target
+from autotune.targets.wrapped_launcher import script_words
 from autotune.wording import parse_duration
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
@@ -67,7 +69,7 @@ class TargetRequest:
         """
         refuse_nested_launch()
         line = (
-            parse_launcher_line(tuple(self.program), self.command)
+            parse_launcher_line(tuple(self.program), self.command, self.ranks)
             if self.program
             else LauncherLine(())
         )
@@ -90,6 +92,8 @@ class TargetRequest:
         )
         if other := linked_note(target.program, library):
             say(other)
+        if inside := script_words(line.program, self.command, Path.cwd()):
+            say(inside)
         for name, (theirs, own) in target.overruled.items():
             say(
                 Note(
@@ -165,6 +169,8 @@ class TargetRequest:
             )
         ranks = self.ranks or line.ranks or app.input(self.input).ranks or app.default_ranks
         if ranks is None:
+            if inside := script_words(line.program, self.command, Path.cwd()):
+                raise UsageError(inside, code="launcher.inside")
             how = f"autotune {self.command} --ranks N ..." if self.command else "ranks=N"
             cores = len(os.sched_getaffinity(0))
             raise UsageError(

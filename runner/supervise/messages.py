@@ -188,6 +188,8 @@ class ExecResult:
     """The different lines of standard error with the request's ``marks``; not in its text."""
     waits_for_input: bool = False
     """A rank was ended because it waited for standard input that could never come."""
+    inner_launcher: tuple[str, ...] = ()
+    """Command line of a launcher that a rank started, for which the run was ended; empty: none."""
 
     @property
     def stderr(self) -> str:
@@ -232,6 +234,7 @@ def result_from_json(data: dict[str, Any]) -> ExecResult:
     data["foreign"] = Foreign(**data["foreign"])
     data["culprits"] = tuple(Culprit(**c) for c in data["culprits"])
     data["marked"] = tuple(data["marked"])
+    data["inner_launcher"] = tuple(data["inner_launcher"])
     data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
     data["matches"] = {
         name: PatternMatch(**{**m, "groups": tuple(m["groups"])})

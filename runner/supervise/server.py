@@ -25,6 +25,7 @@ from typing import Any
 from runner.supervise import messages, process_tree
 from runner.supervise.child import become_program, read_all
 from runner.supervise.counters import Account, ProcessTable
+from runner.supervise.inner_launcher import InnerLauncherWatch
 from runner.supervise.messages import (
     ExecRequest,
     ExecResult,
@@ -211,6 +212,8 @@ class Run:
         )
         self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
+        self._inner = InnerLauncherWatch(request.rank_env, request.env)
+        self._inner_launcher: tuple[str, ...] = ()
         self._account = Account(request, table)
         # Set before the launch: the library may write the file at any time after it.
         self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
@@ -281,7 +284,14 @@ class Run:
             return True
         if self._stop is None and self._watch.next_s is not None:
             self._watch.look(os.getpid())
+            self._look_for_launchers(time.monotonic())
         return False
+
+    def _look_for_launchers(self, now: float) -> None:
+        """End the run if a rank has started a launcher: what it would measure is another job."""
+        self._inner_launcher = self._inner.look(os.getpid(), self._launched.pid)
+        if self._inner_launcher:
+            self._begin_stop(now, self.request.grace_s)
 
     def close(self, fd: int) -> None:
         self.streams.discard(fd)
@@ -313,6 +323,7 @@ class Run:
                 times.append(_after(self._start, self.request.timeout_s))
                 times.append(_after(self._start, self._watch.next_s))
                 times.append(_after(self._start, self._input.next_s))
+                times.append(_after(self._start, self._inner.next_s))
         return min((t for t in times if t is not None), default=None)
 
     def on_time(self, now: float) -> None:
@@ -332,6 +343,9 @@ class Run:
             self._waits_for_input = self._input.look(os.getpid(), self._launched.pid)
             if self._waits_for_input:
                 self._begin_stop(now, self.request.grace_s)
+        elif _due(now, self._start, self._inner.next_s):
+            self._inner.later()
+            self._look_for_launchers(now)
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
         """The result, after ``ended``. Processes in ``others`` are never culprits."""
@@ -364,6 +378,7 @@ class Run:
             leftovers=self._leftovers,
             marked=self._capture.marked,
             waits_for_input=self._waits_for_input,
+            inner_launcher=self._inner_launcher,
             **self._capture.texts,
         )
 

@@ -1,0 +1,84 @@
+"""A launcher below a rank: a program that starts ``mpirun`` itself, once for each rank.
+
+Programs that start more processes by MPI (``MPI_Comm_spawn``, ``mpi4py.futures``) have none: the
+launcher that is there already starts them. A rank that is a world of its own may start the daemons
+of its library (``orted``, ``prte``), which are no launchers here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from runner.guard import read_proc
+from runner.supervise import process_tree
+
+LAUNCHERS = frozenset(
+    {
+        *("mpirun", "mpiexec", "orterun", "orterun_wrapper", "prterun", "srun", "aprun", "jsrun"),
+        *("mpiexec.hydra", "mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"),
+        *("hydra_pmi_proxy", "hydra_bstrap_proxy"),
+    }
+)
+"""Names of the programs that start ranks, by whatever name they are installed."""
+_COMM_BYTES = 15
+_SHORT = frozenset(name[:_COMM_BYTES] for name in LAUNCHERS)
+_FIRST_LOOK_S = 0.06
+_MOST_WORDS = 64
+
+
+class InnerLauncherWatch:
+    """Looks for a launcher below a rank; looks are rarer as time goes on."""
+
+    def __init__(self, variables: Sequence[str], env: dict[str, str]) -> None:
+        # A variable that the launcher itself inherits says nothing about its children.
+        self._variables = [name.encode() for name in variables if name not in env]
+        self.next_s: float | None = _FIRST_LOOK_S if self._variables else None
+        """Seconds after the start at which to look again; None: never."""
+
+    def look(self, root: int, launcher: int) -> tuple[str, ...]:
+        """The command line of a launcher that a rank started; empty if there is none.
+
+        ``root`` is the process above all of the run, ``launcher`` the run's own launcher.
+        """
+        for pid in process_tree.descendants(root):
+            if pid != launcher and process_tree.name_of(pid) in _SHORT and self._in_rank(pid, root):
+                words = command_of_launcher(read_proc(f"/proc/{pid}/cmdline"))
+                if words:
+                    self.next_s = None
+                    return words
+        return ()
+
+    def later(self) -> None:
+        """Set the time of the next look: a launcher that lives a quarter of the time that the run
+        had before it is met."""
+        if self.next_s is not None:
+            self.next_s += max(_FIRST_LOOK_S, self.next_s / 4)
+
+    def _in_rank(self, pid: int, root: int) -> bool:
+        """Whether the process or one above it, below ``root``, has a rank variable."""
+        at: int | None = pid
+        while at is not None and at > 1 and at != root:
+            env = process_tree.environ(at)
+            if any(env.get(name, b"").isdigit() for name in self._variables):
+                return True
+            at = process_tree.parent_of(at)
+        return False
+
+
+def command_of_launcher(line: bytes) -> tuple[str, ...]:
+    """The words of a launcher's command line as they were typed; empty for another program's.
+
+    A launcher that is a script has its interpreter before it. ``prterun`` is what ``mpirun`` of
+    Open MPI 5 becomes. The parts of a launcher that it starts itself (Hydra's proxies) have no line
+    that a user types: their name alone stands for it.
+    """
+    words = line.decode(errors="replace").rstrip("\0").split("\0")[:_MOST_WORDS]
+    names = [PurePath(word).name for word in words]
+    at = next((n for n, name in enumerate(names) if name in LAUNCHERS), None)
+    if at is None:
+        return ()
+    if names[at].startswith("hydra_"):
+        return ("mpiexec",)
+    name = {"prterun": "mpirun", "orterun_wrapper": "mpirun"}.get(names[at], words[at])
+    return (name, *words[at + 1 :])
