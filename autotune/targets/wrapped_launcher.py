@@ -8,7 +8,6 @@ type. A script is only read: whether it starts a launcher is seen while it runs
 
 from __future__ import annotations
 
-import itertools
 import re
 import shlex
 from collections.abc import Callable, Sequence

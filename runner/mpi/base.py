@@ -13,6 +13,7 @@ from typing import ClassVar
 from runner.cpus import cpu_list
 from runner.errors import RunnerUsageError
 from runner.mpi.abi import STANDARD_ABI, Abi
+from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
@@ -197,6 +198,16 @@ class Adapter(ABC):
     def names_hosts(self, spec: LaunchSpec) -> bool:
         """Whether the launch options name nodes."""
         return any(word in self.host_options for word in spec.launch_options)
+
+    def hosts(
+        self, options: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> Hosts | None:
+        """The hosts that launch options, or the environment, name; None if none are named.
+
+        ``folder`` is the working directory. Raises RunnerUsageError for a list or a file that is
+        not understood.
+        """
+        return None
 
     def on_this_machine(self, spec: LaunchSpec) -> bool:
         """Whether all ranks are certainly on this machine, which sees their processes and files."""

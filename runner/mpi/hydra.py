@@ -12,7 +12,7 @@ import itertools
 import os
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -31,6 +31,7 @@ from runner.mpi.control_variables import (
     report_variables,
     reporting_library,
 )
+from runner.mpi.hosts import HYDRA_FILES, HYDRA_LISTS, Hosts, hydra_hosts_of
 from runner.mpi.library import Library
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -46,6 +47,8 @@ _OTHER_NAMES = {
 NAMES = (_OTHER_NAMES[ABI_NAME], ABI_NAME)
 PLACEMENT = {"map_by": "HYDRA_MAPPING", "bind_to": "HYDRA_BINDING"}
 """Placement as variables of Hydra; Hydra has no choice of the order of ranks."""
+_HOST_FILES = ("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE")
+"""Variables that name a hostfile for every launch."""
 
 
 def shared_library(library: Library) -> Path | None:
@@ -117,7 +120,7 @@ class Hydra(Adapter):
     abi = MPICH_ABI
     placement_names = frozenset(PLACEMENT)
     rank_variables = ("PMI_RANK",)
-    host_options = frozenset({"-f", "-hosts", "-host", "--hosts", "--host", "-hostfile"})
+    host_options = frozenset({*HYDRA_LISTS, *HYDRA_FILES})
     launchers: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("mpirun", "mpiexec", "hydra_pmi_proxy", "hydra_bstrap_pr"), "4.0"
     )
@@ -245,6 +248,15 @@ class Hydra(Adapter):
         if own is None or (own.parent / needed).exists():
             return None if own is None else own.parent
         return _folder_with_link(own)
+
+    def names_hosts(self, spec: LaunchSpec) -> bool:
+        return super().names_hosts(spec) or any(map(os.environ.get, _HOST_FILES))
+
+    def hosts(
+        self, options: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> Hosts | None:
+        usual = next((v for n in _HOST_FILES if (v := environment.get(n))), None)
+        return hydra_hosts_of(options, usual, folder)
 
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         return {k: v for k, v in environment.items() if k.startswith(self.prefixes)}

@@ -27,6 +27,13 @@ from runner.mpi.base import (
     Adapter,
     Probe,
 )
+from runner.mpi.hosts import (
+    DEFAULT_HOSTFILE,
+    HOST_LISTS,
+    HOSTFILES,
+    Hosts,
+    hosts_of,
+)
 from runner.mpi.library import POLICIES, Library
 from runner.mpi.openmpi_collectives import (
     COMPONENT_LINE,
@@ -37,8 +44,10 @@ from runner.mpi.openmpi_collectives import (
     served_collectives,
 )
 from runner.mpi.openmpi_parameters import (
+    ENV_PREFIXES,
     PARAM_FILES,
     parameter_files,
+    parameter_of,
     read_parameter_file,
     read_parameters,
 )
@@ -81,7 +90,6 @@ from runner.mpi.openmpi_windows import (
 )
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
-_ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and what separates them."""
 _YIELD = "mpi_yield_when_idle"
@@ -112,7 +120,7 @@ class OpenMPI(Adapter):
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
-    host_options = frozenset({"--hostfile", "-hostfile", "--machinefile", "--host", "-host", "-H"})
+    host_options = frozenset({*HOST_LISTS, *HOSTFILES})
     # mpirun of 5.0 becomes prterun; that of the 4.1 wheel becomes orterun_wrapper.
     launchers: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("prterun", "prte", "prted"), "5.0"),
@@ -177,7 +185,7 @@ class OpenMPI(Adapter):
         for option, settings in (("--mca", own), *self._runtime(spec)):
             for name, value in settings.items():
                 words += [option, name, value]
-        forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(_ENV_PREFIXES)}
+        forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(ENV_PREFIXES)}
         if spec.clean_env and self.prrte and "HOME" in os.environ:
             forwarded |= {"HOME": os.environ["HOME"]}
         if self._logs_ucx(spec):
@@ -203,8 +211,7 @@ class OpenMPI(Adapter):
         """Names of library parameters that the environment or a parameter file sets."""
         if spec.clean_env:
             return []
-        found = self.inherited_settings(os.environ | spec.env)
-        return [name.rpartition(":")[2].removeprefix(_ENV_PREFIXES[0]) for name in found]
+        return [parameter_of(name) for name in self.inherited_settings(os.environ | spec.env)]
 
     def had_hiccup(self, stderr: str) -> bool:
         # A rank in a container may not see the folder.  From now on the log goes to standard error.
@@ -266,7 +273,7 @@ class OpenMPI(Adapter):
         values of a parameter that is given twice.
         """
         told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
-        variable = f"{_ENV_PREFIXES[0]}{_YIELD}"
+        variable = f"{ENV_PREFIXES[0]}{_YIELD}"
         told = told or variable in spec.env or variable in os.environ
         if told or not (spec.oversubscribe and self.names_hosts(spec)):
             return ()
@@ -297,7 +304,7 @@ class OpenMPI(Adapter):
         env = {
             key: value
             for key, value in inherited.items()
-            if not (spec.clean_env and key.startswith(_ENV_PREFIXES))
+            if not (spec.clean_env and key.startswith(ENV_PREFIXES))
         }
         if spec.clean_env:
             # This keeps the ranks from reading the user's and the system's parameter files. 5.0's
@@ -311,7 +318,7 @@ class OpenMPI(Adapter):
         env |= self.python_variables(env)
         env.update(spec.env)
         # The launcher hands its own prefixes down by itself, to all nodes.
-        env |= {k: v for k, v in spec.variables.items() if k.startswith(_ENV_PREFIXES)}
+        env |= {k: v for k, v in spec.variables.items() if k.startswith(ENV_PREFIXES)}
         return env
 
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
@@ -327,7 +334,7 @@ class OpenMPI(Adapter):
     def variables(
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
     ) -> dict[str, str]:
-        own, runtime, pmix = _ENV_PREFIXES if self.prrte else _ENV_PREFIXES[:1] * 3
+        own, runtime, pmix = ENV_PREFIXES if self.prrte else ENV_PREFIXES[:1] * 3
         placed = {POLICIES[n][self.prrte]: v for n, v in placement.items() if n in POLICIES}
         return {
             prefix + name: value
@@ -464,8 +471,18 @@ class OpenMPI(Adapter):
     def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
         return idle_under(names, transport)
 
+    def names_hosts(self, spec: LaunchSpec) -> bool:
+        return super().names_hosts(spec) or DEFAULT_HOSTFILE in self._inherited_names(spec)
+
+    def hosts(
+        self, options: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> Hosts | None:
+        inherited = self.inherited_settings(dict(environment))
+        usual = {parameter_of(key): value for key, value in inherited.items()}
+        return hosts_of(options, usual.get(DEFAULT_HOSTFILE), folder)
+
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
-        found = {k: v for k, v in environment.items() if k.startswith(_ENV_PREFIXES)}
+        found = {k: v for k, v in environment.items() if k.startswith(ENV_PREFIXES)}
         for path in parameter_files(self.library, environment):
             for name, value in read_parameter_file(path).items():
                 found[f"{path}:{name}"] = value

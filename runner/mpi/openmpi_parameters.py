@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.errors import RunnerError
+from runner.mpi.hosts import DEFAULT_HOSTFILE, DEFAULT_HOSTFILES
 from runner.mpi.library import Library, ParamInfo
 
 _ARGUMENTS = ("--all", "--parsable", "--level", "9")
@@ -187,6 +188,8 @@ def _finish(name: str, draft: _Draft) -> ParamInfo:
     )
 
 
+ENV_PREFIXES = ("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_")
+"""What stands before a parameter in the name of its variable."""
 PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 
 
@@ -230,3 +233,13 @@ def read_parameter_file(path: Path) -> dict[str, str]:
         if mark and not line.lstrip().startswith("#"):
             values[name.strip()] = value.strip()
     return values
+
+
+def parameter_of(inherited: str) -> str:
+    """The parameter of an inherited setting, which has a prefix or a file before it.
+
+    The parameter with the hosts has one name, whatever the version.
+    """
+    name = inherited.rpartition(":")[2].removeprefix(ENV_PREFIXES[0])
+    plain = name.removeprefix(ENV_PREFIXES[1])
+    return DEFAULT_HOSTFILE if plain in DEFAULT_HOSTFILES else name

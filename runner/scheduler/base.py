@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Literal
 
+from runner import files
 from runner.errors import RunnerError
 
 State = Literal["pending", "running", "ended"]
@@ -42,11 +43,14 @@ class Allocation:
     """The nodes that a process may use.
 
     ``nodes`` are their names as the scheduler lists them ("" if it does not tell); ``several``:
-    more than one.
+    more than one. ``count`` is their number and ``slots`` that of the ranks that they have room
+    for; None if the scheduler does not tell.
     """
 
     nodes: str = ""
     several: bool = False
+    count: int | None = None
+    slots: int | None = None
 
 
 class Scheduler(ABC):
@@ -105,10 +109,38 @@ _NODE_VARIABLES = {
     "LSF": "LSB_MCPU_HOSTS",
     "Grid Engine": "PE_HOSTFILE",
 }
-"""Variables set in jobs that may use several nodes; the nodes' names are not read."""
+"""Variables set in jobs that may use several nodes; the nodes' names are not kept."""
+_MOST_BYTES = 1 << 20
 
 
 def allocation(environment: Mapping[str, str]) -> Allocation | None:
     """The allocation that one of these batch systems gave such a process, or None."""
     found = [name for name in _NODE_VARIABLES.values() if environment.get(name, "1") != "1"]
-    return Allocation(several=True) if found else None
+    if not found:
+        return None
+    slots = _slots_by_node(found[0], environment[found[0]])
+    if not slots:
+        return Allocation(several=True)
+    return Allocation(several=len(slots) > 1, count=len(slots), slots=sum(slots.values()))
+
+
+def _slots_by_node(variable: str, value: str) -> dict[str, int]:
+    """Slots by node; empty if the list cannot be read.
+
+    PBS has a line for each slot, Grid Engine lines ``HOST SLOTS ...``, and LSF such pairs in the
+    variable itself.
+    """
+    try:
+        if variable == "LSB_MCPU_HOSTS":
+            words = value.split()
+            pairs = list(zip(words[::2], map(int, words[1::2]), strict=True))
+        else:
+            lines = files.read_text(Path(value), _MOST_BYTES).splitlines()
+            rows = [line.split() for line in lines if line.strip()]
+            pairs = [(row[0], 1 if variable == "PBS_NODEFILE" else int(row[1])) for row in rows]
+    except (OSError, UnicodeDecodeError, ValueError, IndexError):
+        return {}
+    slots: dict[str, int] = {}
+    for node, count in pairs:
+        slots[node] = slots.get(node, 0) + count
+    return slots

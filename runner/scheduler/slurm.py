@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
@@ -18,6 +19,15 @@ _ENDED = frozenset(
     }
 )
 
+_SLOTS = ("SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE")
+_REPEATED = re.compile(r"([0-9]{1,7})(?:\(x([0-9]{1,7})\))?")
+
+
+def _sum_of(text: str) -> int | None:
+    """The sum of a list by node such as ``2(x3),1``; None for another text."""
+    found = [_REPEATED.fullmatch(part.strip()) for part in text.split(",")]
+    return sum(int(f[1]) * int(f[2] or 1) for f in found if f) if all(found) else None
+
 
 class SlurmScheduler(Scheduler):
     """Each worker is a batch job on nodes of its own (``--exclusive``)."""
@@ -30,7 +40,11 @@ class SlurmScheduler(Scheduler):
         count = environment.get("SLURM_JOB_NUM_NODES", "")
         if not nodes and not count:
             return None
-        return Allocation(nodes, several=count not in ("", "1"))
+        number = int(count) if count.isdigit() else None
+        # A job without --ntasks has one task on each node, but all of its CPUs.
+        told = (environment.get(name, "") for name in _SLOTS)
+        slots = max((found for text in told if (found := _sum_of(text)) is not None), default=None)
+        return Allocation(nodes, several=count not in ("", "1"), count=number, slots=slots)
 
     def require(self) -> None:
         missing = [word for word in ("sbatch", "squeue", "scancel") if shutil.which(word) is None]

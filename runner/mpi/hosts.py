@@ -1,0 +1,208 @@
+"""The hosts that a launch names, and their slots: how many ranks each should have.
+
+A slot is a place for one rank; with more ranks than slots a launch is oversubscribed. Hosts come
+from options (``-H a:2,b``), files (``--hostfile F``), variables, and the batch system. Seen with
+Open MPI 4.1.4 and 5.0.11: a host of ``-H`` has one slot for each time that it is named, or those
+behind its colon; a line of a hostfile without ``slots=`` means the cores of that host, which are
+not known here, and several lines mean as many slots; beside a file, ``-H`` chooses among its hosts,
+with one slot each if it gives no number.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import socket
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from runner import files
+from runner.errors import RunnerUsageError
+
+HOST_LISTS = ("--host", "-host", "-H")
+HOSTFILES = ("--hostfile", "-hostfile", "--machinefile", "-machinefile")
+"""Options of Open MPI's launcher with hosts, and with a file of them."""
+DEFAULT_HOSTFILE = "default_hostfile"
+DEFAULT_HOSTFILES = ("orte_default_hostfile", "prte_default_hostfile")
+"""The parameters that name a hostfile for every launch; one name stands for both."""
+HYDRA_LISTS = ("-hosts", "--hosts", "-host", "--host", "-H")
+HYDRA_FILES = ("-f", *HOSTFILES)
+_MOST_BYTES = 1 << 20
+_MOST = 1 << 20
+_NUMBER = re.compile("[0-9]{1,7}")
+_HOST = re.compile(r"(?:[^\s@]+@)?(?P<name>[\w.-]+|\[[0-9A-Fa-f:.%\w]+\])")
+_KEY = re.compile(r"(?P<key>[A-Za-z_-]+)\s*=\s*(?P<value>\"[^\"]*\"|[^\s\"]+)")
+_SLOTS, _MOST_SLOTS = ("slots",), ("max_slots", "max-slots", "slots_max")
+
+
+@dataclass(frozen=True)
+class Hosts:
+    """Hosts with their slots; ``source`` says in words where they are named.
+
+    ``open`` are the hosts of which only a smaller number than that of their slots is known.
+    """
+
+    slots: Mapping[str, int]
+    source: str
+    open: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def total(self) -> int:
+        """The slots of all hosts together; at least so many if some hosts are open."""
+        return sum(self.slots.values())
+
+    @property
+    def on_this_machine(self) -> bool:
+        """Whether every name is one of this machine."""
+        return all(_is_here(name) for name in self.slots)
+
+    def resolved(self, cores: int) -> Hosts:
+        """The hosts with this machine's number of cores for its own names that are open."""
+        here = {name for name in self.open if _is_here(name)}
+        slots = {n: max(s, cores) if n in here else s for n, s in self.slots.items()}
+        return Hosts(slots, self.source, self.open - here)
+
+    def chosen(self, names: Hosts) -> Hosts:
+        """Those of ``names``, an option, that a file or an allocation, this one, has too."""
+        slots = {
+            name: count if name in self.open else min(count, self.slots[name])
+            for name, count in names.slots.items()
+            if name in self.slots
+        }
+        return Hosts(slots, f"{names.source} and {self.source}", names.open & slots.keys())
+
+
+def _is_here(name: str) -> bool:
+    own = socket.gethostname()
+    return name in ("localhost", "127.0.0.1", "[::1]", own, own.partition(".")[0])
+
+
+def host_list(text: str, source: str) -> Hosts:
+    """The hosts of an option such as ``a:2,b``; raises RunnerUsageError for another text."""
+    slots: dict[str, int] = {}
+    unknown: set[str] = set()
+    for word in text.split(","):
+        name, _, number = word.rpartition(":") if _has_number(word) else (word, "", "1")
+        host = _HOST.fullmatch(name)
+        if host is None or not (number == "*" or _NUMBER.fullmatch(number)):
+            raise _not_understood(source, word, "hosts such as a:2,b")
+        slots[host["name"]] = slots.get(host["name"], 0) + (1 if number == "*" else int(number))
+        unknown |= {host["name"]} if number == "*" else set()
+    return Hosts(slots, source, frozenset(unknown))
+
+
+def _has_number(word: str) -> bool:
+    return ":" in word and not word.endswith("]")
+
+
+def hostfile(text: str, source: str) -> Hosts:
+    """The hosts of a hostfile of Open MPI; raises RunnerUsageError for a line of another form."""
+    slots: dict[str, int] = {}
+    said: dict[str, bool] = {}
+    for line in _lines(text):
+        host = _HOST.match(line)
+        rest = line[host.end() :] if host else line
+        keys = {found["key"].lower(): found["value"].strip('"') for found in _KEY.finditer(rest)}
+        if host is None or _KEY.sub("", rest).strip():
+            raise _not_understood(source, line, "lines such as 'node1 slots=4'")
+        number = next((keys[k] for k in (*_SLOTS, *_MOST_SLOTS) if k in keys), None)
+        if number is not None and not _NUMBER.fullmatch(number):
+            raise _not_understood(source, line, "lines such as 'node1 slots=4'")
+        name = host["name"]
+        # Several lines without a number are as many slots.
+        said[name] = name in slots or number is not None
+        slots[name] = slots.get(name, 0) + (1 if number is None else int(number))
+    return Hosts(slots, source, frozenset(name for name, known in said.items() if not known))
+
+
+def hydra_hostfile(text: str, source: str) -> Hosts:
+    """The hosts of a file of Hydra, ``HOST:N`` lines; raises RunnerUsageError for another form."""
+    slots: dict[str, int] = {}
+    unknown: set[str] = set()
+    for line in _lines(text):
+        one = host_list(line.split()[0], source)
+        for name, count in one.slots.items():
+            slots[name] = slots.get(name, 0) + count
+        unknown |= set() if _has_number(line.split()[0]) else set(one.slots)
+    return Hosts(slots, source, frozenset(unknown))
+
+
+def _lines(text: str) -> Iterable[str]:
+    """The lines of a hostfile without comments and empty lines."""
+    for line in text.splitlines():
+        left = line.partition("#")[0].partition("//")[0].strip()
+        if left:
+            yield left
+
+
+def read_file(path: str, folder: Path, option: str) -> str:
+    """The text of a hostfile named by ``option``; raises RunnerUsageError if it is not readable."""
+    try:
+        return files.read_text(folder / path, _MOST_BYTES)
+    except (OSError, UnicodeDecodeError, ValueError) as problem:
+        why = getattr(problem, "strerror", None) or "it is no text"
+        raise RunnerUsageError(
+            f"{option} {path} cannot be read: {why}; expected a file with one host a line",
+            code="hosts.unreadable",
+        ) from None
+
+
+def values_of(options: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
+    """The options among ``names`` with the value of each."""
+    wanted = set(names)
+    return [(option, value) for option, value in pairwise(options) if option in wanted]
+
+
+def hosts_of(options: Sequence[str], default_file: str | None, folder: Path) -> Hosts | None:
+    """The hosts of options of Open MPI's launcher; ``default_file`` counts if no option names one.
+
+    None if no hosts are named.
+    """
+    names = [host_list(v, f"{o} {v}") for o, v in values_of(options, HOST_LISTS)]
+    paths = values_of(options, HOSTFILES)
+    if not paths and default_file and default_file != "none":
+        paths = [("the default hostfile", default_file)]
+    lists = [hostfile(read_file(v, folder, o), f"{o} {v}") for o, v in paths]
+    named, listed = _together(names), _together(lists)
+    if named is None or not (listed and listed.slots):
+        return named or (listed if listed and listed.slots else None)
+    return listed.chosen(named)
+
+
+def hydra_hosts_of(options: Sequence[str], default_file: str | None, folder: Path) -> Hosts | None:
+    """The same for Hydra; ``-ppn N`` says how many ranks a host without a number has."""
+    lists = [host_list(v, f"{o} {v}") for o, v in values_of(options, HYDRA_LISTS)]
+    numbered = {":" in v for _, v in values_of(options, HYDRA_LISTS)}
+    # Hydra starts one rank on a host without a number, and begins again at the first one.
+    lists = [
+        h if numbered == {True} else Hosts(h.slots, h.source, frozenset(h.slots)) for h in lists
+    ]
+    paths = values_of(options, HYDRA_FILES) or ([("-f", default_file)] if default_file else [])
+    lists += [hydra_hostfile(read_file(v, folder, o), f"{o} {v}") for o, v in paths]
+    found = _together(lists)
+    each = next((v for _, v in values_of(options, ("-ppn",)) if _NUMBER.fullmatch(v)), None)
+    if found is None or each is None:
+        return found
+    slots = {n: int(each) if n in found.open else s for n, s in found.slots.items()}
+    return Hosts(slots, f"{found.source} -ppn {each}")
+
+
+def _together(lists: Sequence[Hosts]) -> Hosts | None:
+    return functools.reduce(both, lists) if lists else None
+
+
+def both(one: Hosts, other: Hosts) -> Hosts:
+    """The hosts of two options of one kind together."""
+    slots = dict(one.slots)
+    for name, count in other.slots.items():
+        slots[name] = slots.get(name, 0) + count
+    return Hosts(slots, f"{one.source} and {other.source}", one.open | other.open)
+
+
+def _not_understood(source: str, text: str, expected: str) -> RunnerUsageError:
+    return RunnerUsageError(
+        f"{source}: {text[:80]!r} is not understood; expected {expected}",
+        code="hosts.not_understood",
+    )
