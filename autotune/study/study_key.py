@@ -123,6 +123,9 @@ def _added_conditions(target: Target) -> dict[str, Any]:
     chosen = target.app.metric is not None and not target.app.metric.startswith("json:")
     if chosen and target.metric_choice != "last":
         added["metric_choice"] = target.metric_choice
+    if target.room is not None and target.room.hosts is not None:
+        # A hostfile may change while its name stays.
+        added["hosts"] = dict(sorted(target.room.hosts.items()))
     if target.library_folders:
         added["library_folders"] = list(target.library_folders)
     if target.stdin is not None:

@@ -10,7 +10,7 @@ import os
 import shlex
 import shutil
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from autotune.errors import UsageError
@@ -39,6 +39,9 @@ _KEPT = {
     "--hostfile": 1,
     "-hostfile": 1,
     "--machinefile": 1,
+    "-machinefile": 1,
+    "-f": 1,
+    "-hosts": 1,
     "-x": 1,
     "-genv": 2,
     "-ppn": 1,
@@ -49,6 +52,7 @@ _KEPT = {
     "--use-hwthread-cpus": 0,
     "--report-bindings": 0,
 }
+_OVERSUBSCRIBE = "oversubscribe"
 _MEANT = {"--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-run-as-root"}
 """Options that are accepted and dropped, because autotune gives them itself where needed."""
 
@@ -74,6 +78,18 @@ class LauncherLine:
     placement: dict[str, str] = field(default_factory=dict)
     launcher: str | None = None
     """The launcher as it was typed: a name or a path."""
+    oversubscribe: tuple[str, ...] = ()
+    """The words that allow more ranks than slots: the option, or the part of the placement that
+    has it as a modifier. autotune gives them itself where they are needed on this node."""
+
+    def as_typed(self) -> LauncherLine:
+        """The line with the words about oversubscription among its options and its placement."""
+        options = [word for word in self.oversubscribe if word.startswith("-")]
+        modified = [name for name in self.oversubscribe if not name.startswith("-")]
+        placement = dict(self.placement)
+        for name in modified:
+            placement[name] = f"{placement.get(name, '')}:{_OVERSUBSCRIBE}"
+        return replace(self, options=(*self.options, *options), placement=placement)
 
 
 def parse_launcher_line(
@@ -156,6 +172,7 @@ class _Parser:
         self.ranks: int | None = None
         self.options: list[str] = []
         self.placement: dict[str, str] = {}
+        self.oversubscribe: list[str] = []
 
     def parse(self) -> LauncherLine:
         while self.at < len(self.words) and self.words[self.at].startswith("-"):
@@ -180,7 +197,14 @@ class _Parser:
                 "one program",
                 code="launcher.several_programs",
             )
-        return LauncherLine(program, self.ranks, tuple(self.options), self.placement, self.words[0])
+        return LauncherLine(
+            program,
+            self.ranks,
+            tuple(self.options),
+            self.placement,
+            self.words[0],
+            tuple(self.oversubscribe),
+        )
 
     def _option(self) -> None:
         word = self.words[self.at]
@@ -197,6 +221,7 @@ class _Parser:
         elif word in _KEPT:
             self.options += [word, *self._take(_KEPT[word])]
         elif word in _MEANT:
+            self.oversubscribe += [] if word.endswith("root") else [word]
             self.at += 1
         else:
             self._refuse(word)
@@ -224,7 +249,9 @@ class _Parser:
 
     def _set_placement(self, kind: str, policy: str) -> None:
         # autotune itself gives ":oversubscribe" if there are more ranks than cores.
-        parts = [p for p in policy.split(":") if p.lower() not in ("oversubscribe",)]
+        parts = [p for p in policy.split(":") if p.lower() != _OVERSUBSCRIBE]
+        if len(parts) < len(policy.split(":")):
+            self.oversubscribe.append(kind)
         policy = ":".join(parts)
         if policy:
             self.placement[kind] = policy

@@ -22,6 +22,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.targets.build import linked_note
 from autotune.targets.launcher_line import LauncherLine, chosen_mpi, parse_launcher_line
+from autotune.targets.room import Room
 from autotune.targets.target import Surroundings, Target
 from autotune.targets.wrapped_launcher import script_words
 from autotune.wording import parse_duration
@@ -78,12 +79,17 @@ class TargetRequest:
         library = find_library(chosen_mpi(self.mpi, line))
         surroundings = Surroundings() if self.clean_env else apart(library)
         app.input(self.input)  # Before the ranks: an unknown input is the simpler mistake.
+        ranks = self._ranks(line, app)
+        room = Room.of(cluster, library, line, ranks)
+        if room.elsewhere and ranks <= room.cores:
+            line = line.as_typed()
         target = Target.of(
             app,
             self.input,
-            self._ranks(line, app),
+            ranks,
             cluster,
             library,
+            room=room,
             timeout_s=self.timeout_s,
             options=line.options,
             placement=line.placement,
@@ -93,7 +99,7 @@ class TargetRequest:
         if other := linked_note(target.program, library):
             say(other)
         if inside := script_words(line.program, self.command, Path.cwd()):
-            say(inside)
+            say(Note("launcher.in_script", inside))
         for name, (theirs, own) in target.overruled.items():
             say(
                 Note(

@@ -28,6 +28,7 @@ from autotune.targets.launcher_line import (
 from autotune.targets.layout import Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
 from autotune.targets.program_identity import interpreter
+from autotune.targets.room import Room
 from autotune.wording import seconds
 from runner.launch import Runner
 from runner.lock import MachineLock
@@ -94,6 +95,8 @@ class Target:
     library_folders: tuple[str, ...] = ()
     """Folders that come first in the loader's path of the ranks, so that the program loads the
     target's library (:func:`autotune.targets.build.library_folders`)."""
+    room: Room | None = None
+    """Where the user's line or the batch job puts the ranks; None: where the cluster says."""
     tells_python: bool = False
     """Whether a command line names the library for mpi4py wherever it lies."""
 
@@ -114,9 +117,10 @@ class Target:
         library: Library,
         *,
         timeout_s: float | None = None,
+        room: Room | None = None,
         **more: Any,
     ) -> Target:
-        """The target with the values of application, input and cluster.
+        """The target with the values of application, input and cluster; ``room`` is the field.
 
         ``timeout_s`` replaces the application's own limit, in seconds; ``more`` are further fields.
         Raises UsageError for an unknown input and for ranks out of range.
@@ -128,7 +132,8 @@ class Target:
             ranks=ranks,
             cluster=cluster,
             library=library,
-            cores=cluster.total_cores,
+            cores=cluster.total_cores if room is None else room.cores,
+            room=room,
             timeout_s=timeout_s or given.timeout_s or app.timeout_s,
             **more,
         )
@@ -203,7 +208,7 @@ class Target:
         facts: dict[str, Value] = {
             "ranks": self.ranks,
             "cores": self.cores,
-            "nodes": self.cluster.nodes,
+            "nodes": self.cluster.nodes if self.room is None else self.room.nodes,
         }
         chosen = fixed_parameters((*self._cluster_options(), *self.options)).get("pml", "")
         return facts | ({"pml": chosen} if chosen and not chosen.startswith("^") else {})
@@ -249,6 +254,7 @@ class Target:
         if not lock.taken:
             return []
         one_node = self.cluster.nodes == 1 and self.cluster.testbed is None
+        one_node = one_node and not (self.room and self.room.elsewhere)
         return shared_notes(self.cluster.cpu_set, self.ranks, one_node)
 
     def spec(

@@ -98,6 +98,8 @@ class Adapter(ABC):
     """Environment variables that hold a process's rank."""
     host_options: ClassVar[frozenset[str]] = frozenset()
     """Options of the launcher that name nodes."""
+    counts_slots: ClassVar[bool] = False
+    """Whether the launcher refuses more ranks than slots unless an option allows them."""
     launchers: ClassVar[Mapping[str, str]] = {}
     """Names of the processes that start ranks, as ``ps`` shows them, without what follows a dot.
 

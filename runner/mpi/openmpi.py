@@ -121,6 +121,7 @@ class OpenMPI(Adapter):
     }
     rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
     host_options = frozenset({*HOST_LISTS, *HOSTFILES})
+    counts_slots = True
     # mpirun of 5.0 becomes prterun; that of the 4.1 wheel becomes orterun_wrapper.
     launchers: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("prterun", "prte", "prted"), "5.0"),

@@ -57,5 +57,5 @@ def allocation(environment: Mapping[str, str]) -> Allocation:
     asked = [kind.allocation(environment) for kind in _kinds().values()]
     found = [one for one in (*asked, base.allocation(environment)) if one is not None]
     nodes = next((one.nodes for one in found if one.nodes), "")
-    room = next((one for one in found if one.slots is not None), Allocation())
+    room = next((one for one in found if one.count is not None), Allocation())
     return Allocation(nodes, any(one.several for one in found), room.count, room.slots)
