@@ -96,7 +96,7 @@ def test_whole_jobs_are_no_ranks(runner: Runner, tmp_path: Path, cleared: bool) 
     """Without its variables the inner launcher knows nothing of the outer one, and both run."""
     library = runner.adapter.library
     program = built(library, tmp_path, PING_PONG)
-    names = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PATH=$PATH"
+    names = "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 PATH=$PATH HOME=$HOME"
     clear = f"env -i {names} " if cleared else ""
     script = tmp_path / "job.sh"
     script.write_text(f"{clear}{library.launcher} -n 2 {program}\nsleep 0.1\n")
