@@ -43,6 +43,7 @@ from runner.mpi.openmpi_collectives import (
     outranked,
     served_collectives,
 )
+from runner.mpi.openmpi_options import unbound, values_of
 from runner.mpi.openmpi_parameters import (
     ENV_PREFIXES,
     PARAM_FILES,
@@ -93,7 +94,6 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and what separates them."""
 _YIELD = "mpi_yield_when_idle"
-_WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 _BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 _RUNTIME, _PMIX = "prte", "pmix"
 """Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
@@ -241,7 +241,7 @@ class OpenMPI(Adapter):
         keep the inherited affinity, unless the spec asks for a binding. If that binding leads out
         of ``cpus``, read-back shows it.
         """
-        words = _unbound(spec, self.prrte)
+        words = unbound(spec, self.prrte)
         listed = cpu_list(core_numbers(cpus))
         if self.prrte:
             words = ("--prtemca", "hwloc_default_cpu_list", listed, *words)
@@ -412,7 +412,7 @@ class OpenMPI(Adapter):
             *self._log_options(spec),
             *spec.launch_options,
         )
-        ours = _values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
+        ours = values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
         params = self.library.params
         inherited = inherited_values(shown, ours, spec, params)
         asked = spec.of(LIBRARY) | spec.expected
@@ -493,24 +493,3 @@ class OpenMPI(Adapter):
 def _lines(path: Path) -> list[str]:
     """The lines of a file; none if there is no file."""
     return path.read_text(errors="replace").splitlines() if path.exists() else []
-
-
-def _unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
-    """A binding for a launch on some cores, if the launcher's own would lead out of them."""
-    asked = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
-    if asked or (prrte and spec.oversubscribe):
-        return ()
-    mapped = spec.placement.get("map_by", "").partition(":")[0]
-    if mapped in _WIDE or (mapped and not prrte):
-        return ("--bind-to", "none")
-    # 5.0 maps more than two ranks by core or by NUMA node, depending on the machine.
-    return ("--bind-to", "core") if prrte and not mapped and spec.ranks > 2 else ()
-
-
-def _values_of(options: tuple[str, ...]) -> dict[str, str]:
-    """The MCA parameters among the fixed launch options."""
-    return {
-        options[i + 1]: options[i + 2]
-        for i, word in enumerate(options[:-2])
-        if word in ("--mca", "-mca", "--gmca", "-gmca", "--omca")
-    }

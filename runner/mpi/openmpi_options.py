@@ -1,0 +1,28 @@
+"""What the fixed options and the placement of a launch of Open MPI say."""
+
+from __future__ import annotations
+
+from runner.types import LaunchSpec
+
+_WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
+
+
+def unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
+    """A binding for a launch on some cores, if the launcher's own would lead out of them."""
+    asked = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
+    if asked or (prrte and spec.oversubscribe):
+        return ()
+    mapped = spec.placement.get("map_by", "").partition(":")[0]
+    if mapped in _WIDE or (mapped and not prrte):
+        return ("--bind-to", "none")
+    # 5.0 maps more than two ranks by core or by NUMA node, depending on the machine.
+    return ("--bind-to", "core") if prrte and not mapped and spec.ranks > 2 else ()
+
+
+def values_of(options: tuple[str, ...]) -> dict[str, str]:
+    """The MCA parameters among the fixed launch options."""
+    return {
+        options[i + 1]: options[i + 2]
+        for i, word in enumerate(options[:-2])
+        if word in ("--mca", "-mca", "--gmca", "-gmca", "--omca")
+    }
