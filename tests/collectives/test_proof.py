@@ -18,7 +18,7 @@ from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.run_history import RunHistory
 from autotune.study.simulation import SimulatedEvaluator
 from runner.mpi.openmpi_rules import FILE
-from runner.types import RunRecord
+from runner.types import ReadBack, RunRecord
 
 ALL = (64, 1024, 16384, 262144)
 EVERY = sorted({*ALL, *between(ALL)})
@@ -168,6 +168,21 @@ def searched(evaluator: Timed, budget_s: float | None = None) -> tuple[Tournamen
     search = Tournament([named(n) for n in range(1, 8)], ALL, machine.measure)
     search.run()
     return search, machine
+
+
+class Idle(Timed):
+    """A library whose algorithms do nothing, for example because a rules file is in force."""
+
+    def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
+        record = super()._record(setting, timeout_s)
+        record.read_back = {n: ReadBack("inactive", str(setting[n])) for n in setting if n != SIZES}
+        return record
+
+
+def test_algorithms_that_do_nothing_are_not_compared() -> None:
+    with pytest.raises(WorkError) as caught:
+        searched(Idle(faster(0.0), 0))
+    assert caught.value.code == "collectives.inactive"
 
 
 def test_the_search_sees_runs_against_the_default_around_them() -> None:
