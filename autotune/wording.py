@@ -8,8 +8,11 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from autotune.errors import UsageError
+from runner.types import RunRecord
+from runner.unit import rate_scale
 
 HEADLINES = {
     "recommended": "A better setting is proven.",
@@ -50,6 +53,52 @@ def seconds(value: float | None) -> str:
     if value < 3600:
         return f"{int(value // 60)} min {int(value % 60)} s"
     return f"{int(value // 3600)} h {int(value % 3600 // 60)} min"
+
+
+OBJECTIVE = "objective"
+"""The unit of a run whose figure is a function of the user's."""
+
+
+@dataclass(frozen=True)
+class Metric:
+    """What the figures of a study are, and how they are shown.
+
+    ``kind``: "wall" (wall time), "time" (the program's own), "rate" (its figure is 1/rate) or
+    "objective" (a function of the user's). ``unit``: as the program prints it; "" if unknown.
+    """
+
+    kind: str = "wall"
+    unit: str = "s"
+
+    @classmethod
+    def of(cls, record: RunRecord | None) -> Metric:
+        """What the figure of a run is."""
+        if record is None or record.metric_s is None:
+            return cls()
+        unit = record.metric_unit
+        if unit == OBJECTIVE:
+            return cls("objective", "")
+        return cls("rate", unit) if record.metric_rate else cls("time", unit or "s")
+
+    def words(self, value_s: float | None) -> str:
+        """One figure of the study as text: a time, the printed rate, or the number itself."""
+        if value_s is None:
+            return "-"
+        if self.unit == "s":
+            return seconds(value_s)
+        shown = value_s
+        if self.kind == "rate":
+            shown = 1 / value_s / rate_scale(self.unit) if value_s else 0.0
+        return f"{shown:.4g} {self.unit}".rstrip()
+
+    def to_json(self) -> dict[str, str]:
+        """The published form, in JSON types."""
+        return {"kind": self.kind, "unit": self.unit}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, str] | None) -> Metric:
+        """Inverse of :meth:`to_json`; None, where nothing was stored, is wall time."""
+        return cls() if data is None else cls(str(data["kind"]), str(data["unit"]))
 
 
 def remaining(value: float) -> str:

@@ -36,7 +36,7 @@ comm.Barrier()
 if comm.rank == 0:
     print(f"Time in seconds = {{time.perf_counter() - began:.2f}}")
 """
-METRIC = r"Time in seconds = ([0-9.]+)"
+METRIC = r"Time in seconds = (\S+)"
 BOUND = "a warning that the metric is too coarse, and no winner"
 
 

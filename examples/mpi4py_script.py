@@ -22,7 +22,7 @@ if comm.rank == 0:
 
 def main() -> None:
     Path("allreduce.py").write_text(SCRIPT)
-    target = autotune.target([sys.executable, "allreduce.py"], ranks=2, metric=r"loop: ([0-9.]+)")
+    target = autotune.target([sys.executable, "allreduce.py"], ranks=2, metric=r"loop: (\S+)")
 
     report = autotune.noise(target, runs=6, store="examples.db")
     best = min(row.gain for row in report.rows)

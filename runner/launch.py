@@ -13,15 +13,9 @@ from types import TracebackType
 
 from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.guard import ran_outside
+from runner.metric import metric_count, metric_of, metric_unit, patterns_of
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
-from runner.outcome import (
-    READS_INPUT,
-    WAITS_FOR_INPUT,
-    classify,
-    metric_count,
-    metric_of,
-    patterns_of,
-)
+from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
 from runner.supervise import (
@@ -258,6 +252,8 @@ class Runner:
             state="ok",
             wall_s=result.wall_s,
             metric_s=metric_of(spec, result),
+            metric_rate=spec.metric_rate,
+            metric_unit=metric_unit(spec, result),
             metric_count=metric_count(spec, result),
             exit_code=result.exit_code,
             signal=result.signal,

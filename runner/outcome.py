@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 import signal as signals
 from collections.abc import Sequence
 
 from runner.failure_message import FailureMessage, failure_message, joined_exit_code
+from runner.metric import metric_fault
 from runner.mpi.base import Probe
-from runner.supervise import ExecResult, PatternMatch
-from runner.supervise.messages import number_in
-from runner.types import LaunchSpec, MetricChoice, RunRecord, RunState
+from runner.supervise import ExecResult
+from runner.types import LaunchSpec, RunRecord, RunState
 
 WAITS_FOR_INPUT = (
     "the program waits for standard input, which is empty; give the input with "
@@ -20,50 +19,6 @@ WAITS_FOR_INPUT = (
 READS_INPUT = " (it reads standard input, which is empty; give the input with --stdin FILE)"
 """Text added to the reason of a program that reached the end of an empty input."""
 Outcome = tuple[RunState, str, bool | None]
-
-
-def patterns_of(spec: LaunchSpec) -> dict[str, str]:
-    """The regular expressions that the supervisor looks for, line by line."""
-    wanted = {"metric": spec.metric, "verify": spec.verify}
-    return {k: v for k, v in wanted.items() if v is not None and not v.startswith("json:")}
-
-
-def metric_count(spec: LaunchSpec, result: ExecResult) -> int | None:
-    """How often the metric's regular expression was found; None if the spec has none."""
-    if "metric" not in patterns_of(spec):
-        return None
-    return result.matches["metric"].count if "metric" in result.matches else 0
-
-
-def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
-    """The program's own figure in seconds; None if it has none or printed no positive number."""
-    if spec.metric is None:
-        return None
-    if spec.metric.startswith("json:"):
-        raw = (result.json_line or {}).get(spec.metric[5:])
-    else:
-        match = result.matches.get("metric")
-        raw = None if match is None else _chosen(spec.metric_choice, match)
-    if raw is None or isinstance(raw, bool):
-        return None
-    try:
-        value = float(raw)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return value if math.isfinite(value) and value > 0 else None
-
-
-def _chosen(choice: MetricChoice, match: PatternMatch) -> float | None:
-    """The figure of one run that counts, chosen among all that the run printed; None if none is a
-    number.
-    """
-    if choice == "last":
-        return number_in(match.groups)
-    if choice == "first":
-        return number_in((match.first,))
-    if choice == "max" or match.total is None:
-        return match.largest
-    return match.total if choice == "sum" else match.total / match.count
 
 
 def classify(
@@ -77,7 +32,8 @@ def classify(
     """State, reason in words, and whether the result verified (None: not asked or not reached).
 
     Certain facts about the program (it failed, timed out, did not start MPI) come first. Foreign
-    load comes next, before judgements that the load could have caused.
+    load comes next, before judgements that the load could have caused. Sets ``record.code``,
+    and removes a metric that cannot be used.
     """
     loaded = guard and result.foreign.exceeded
     if result.interrupted:
@@ -111,8 +67,11 @@ def classify(
         return "unverified", f"the output does not match the verification {spec.verify!r}", False
     if loaded:
         return "foreign_load", load_words(result), verified
-    if spec.metric is not None and record.metric_s is None:
-        return "no_metric", f"the output has no positive number for {spec.metric!r}", verified
+    fault = metric_fault(spec, result)
+    if fault is not None:
+        record.code = fault.code
+        record.metric_s = None  # It is no figure that counts.
+        return "no_metric", fault.words, verified
     return "ok", "", verified
 
 

@@ -41,9 +41,10 @@ RunState = Literal[
     "interrupted",  # the caller stopped it
 ]
 
-MetricChoice = Literal["max", "last", "first", "sum", "mean"]
-"""Which figure of one run counts: ``max`` if every rank prints its own, ``last`` if the time so far
-is printed repeatedly, ``sum`` if each part prints its own.
+MetricChoice = Literal["max", "min", "last", "first", "sum", "mean"]
+"""Which figure of one run counts: ``max`` if every rank prints its own time, ``min`` if every rank
+prints its own rate (the slowest rank counts), ``last`` if the time so far is printed repeatedly,
+``sum`` if each part prints its own.
 """
 
 LIBRARY = "mca"
@@ -95,9 +96,11 @@ class LaunchSpec:
     cwd: str | None = None
     timeout_s: float | None = None
     metric: str | None = None
-    """A regular expression with one group (seconds), ``json:KEY`` for the key of the last JSON
+    """A regular expression with one group (a time), ``json:KEY`` for the key of the last JSON
     line, or None for wall time.
     """
+    metric_rate: bool = False
+    """Whether the metric is a rate: larger is better. It counts as the time 1/rate."""
     metric_choice: MetricChoice = "max"
     """Which figure counts if the regular expression is found several times in one run."""
     verify: str | None = None
@@ -136,7 +139,14 @@ class RunRecord:
     state: RunState
     reason: str = ""
     wall_s: float = 0.0
+    code: str = ""
+    """A finer reason than the state, such as ``metric.cut``; "": the state says all."""
     metric_s: float | None = None
+    """The program's own time in seconds; 1/rate if it prints a rate."""
+    metric_unit: str = ""
+    """The printed unit of a figure that is no time, such as "GB/s"; "": seconds."""
+    metric_rate: bool = False
+    """Whether the program prints a rate."""
     metric_count: int | None = None
     """How often the metric's regular expression was found; None if there is no such expression."""
     exit_code: int | None = None

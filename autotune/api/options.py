@@ -33,8 +33,9 @@ class ProgramOptions(TypedDict, total=False):
     """Options of a program, each as on the command line.
 
     ``app`` and ``input`` name a known application in place of a program.  ``ranks`` is the number
-    of MPI processes.  ``cluster`` is a name.  ``metric`` and ``verify`` are regular expressions or
-    ``json:KEY``.  ``timeout`` is the longest run (seconds, or "10m").  ``stdin`` is the path of
+    of MPI processes.  ``cluster`` is a name.  ``metric`` (a time), ``metric_rate`` (a rate: larger
+    is better) and ``verify`` are regular expressions or ``json:KEY``.  ``timeout`` is the longest
+    run (seconds, or "10m").  ``stdin`` is the path of
     rank 0's standard input.
     """
 
@@ -43,6 +44,7 @@ class ProgramOptions(TypedDict, total=False):
     ranks: int
     cluster: str
     metric: str
+    metric_rate: str
     metric_choice: MetricChoice
     verify: str
     timeout: float | str

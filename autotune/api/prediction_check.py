@@ -164,7 +164,9 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
             "here; give the command instead: --check -- PROGRAM ARGS",
             code="program.directory_missing",
         )
-    app = asked.as_said(app_from_command(features.argv, asked.metric, asked.verify))
+    app = asked.as_said(
+        app_from_command(features.argv, asked.metric, asked.verify, asked.metric_rate)
+    )
     return Target.of(
         app,
         None,

@@ -10,7 +10,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.store.export import runs_frame
 from autotune.study.result import Result, follow_moved_study
-from autotune.wording import HEADLINES, percent, seconds
+from autotune.wording import HEADLINES, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,7 +108,7 @@ class Study:
         default = result.default.get("median_s")
         words = f"{HEADLINES[result.status]}; {result.app} on {result.ranks} ranks"
         if default is not None:
-            words += f", default {seconds(float(default))}"
+            words += f", default {result.metric.words(float(default))}"
         if result.gain is not None:
             words += f"; {result.recommended.key}: {percent(result.gain)}"
         return f"<Study {self.id}: {words}>"

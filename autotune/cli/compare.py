@@ -80,6 +80,7 @@ def compare(
         ),
     ] = None,
     metric: o.Metric = None,
+    metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
@@ -125,6 +126,7 @@ def compare(
         "compare A B" if len(libraries) < 2 else "compare --mpi P --mpi P",
         metric_choice,
         stdin,
+        metric_rate,
     )
     other = None
     if len(libraries) > 1:

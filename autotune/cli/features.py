@@ -9,7 +9,7 @@ from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.files import check_writable
 from autotune.terminal.render import console, error_console, note_line, table, write_json
-from autotune.wording import count, seconds
+from autotune.wording import Metric, count, seconds
 
 if TYPE_CHECKING:
     from runner.trace import Features
@@ -30,6 +30,7 @@ def features(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
@@ -67,7 +68,7 @@ def features(
         return
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
-        "features", metric_choice, stdin,
+        "features", metric_choice, stdin, metric_rate,
     )  # fmt: skip
     target = find_target(words)
     check_writable(out)
@@ -77,8 +78,11 @@ def features(
         keep_features(found, target, opened)
     if json_out:
         write_json(found.to_json(), json_out)
-    if metric and traced.record.state == "no_metric":
-        for line in (note_line("metric.none", traced.record.reason), *failure_lines(traced.record)):
+    if (metric or metric_rate) and traced.record.state == "no_metric":
+        for line in (
+            note_line("metric.none", traced.record.reason),
+            *failure_lines(traced.record),
+        ):
             error_console().print(line, markup=False)
     if json_out != "-":
         _print(found, traced)
@@ -90,10 +94,11 @@ def _print(found: Features, traced: Traced) -> None:
 
     out = console()
     figure = traced.record.metric_s
+    metric_words = Metric.of(traced.record).words(figure)
     told = (
         ""
         if figure is None
-        else f", metric {seconds(figure)} (slower than usual, because it was traced)"
+        else f", metric {metric_words} (slower than usual, because it was traced)"
     )
     out.print(
         f"{found.ranks} ranks on {count(found.nodes, 'node')}; {seconds(found.wall_s)} "

@@ -24,6 +24,7 @@ def noise(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
@@ -43,7 +44,7 @@ def noise(
 
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
-        metric_choice, stdin,
+        metric_choice, stdin, metric_rate,
     )  # fmt: skip
     target = find_target(words, silent_say if quiet else to_stderr)
     hidden = quiet or json_out == "-"

@@ -120,8 +120,16 @@ Metric = Annotated[
     str | None,
     opt(
         "--metric RE",
-        "Time that the program prints: regular expression with one group "
-        "(seconds), or json:KEY. Default: that of --app, else wall time.",
+        "Time that the program prints: regular expression with one group around the number, "
+        "such as 'Time *= *(\\S+)', or json:KEY. Default: that of --app, else wall time.",
+        TARGET,
+    ),
+]
+Rate = Annotated[
+    str | None,
+    opt(
+        "--metric-rate RE",
+        "Rate that the program prints (GB/s, ns/day), as --metric; a larger one is better.",
         TARGET,
     ),
 ]
@@ -138,8 +146,8 @@ Choice = Annotated[
     MetricChoice | None,
     opt(
         "--metric-choice",
-        "Value to use if --metric matches several times in one run. Default: that of --app, "
-        "else max.",
+        "Value to use if the program prints its figure several times in one run. Default: that "
+        "of --app, else max of times and min of rates.",
         TARGET,
     ),
 ]

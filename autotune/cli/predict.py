@@ -103,6 +103,7 @@ def predict(
     ] = None,
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
@@ -163,6 +164,7 @@ def predict(
         f"predict {features_file} --check",
         metric_choice,
         stdin,
+        metric_rate,
     )
     target = None
     if check:

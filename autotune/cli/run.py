@@ -12,7 +12,7 @@ from autotune.cli.options import opt
 from autotune.notes import Say
 from autotune.targets.target import NOT_PARAMETERS
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import UNGUARDED, seconds
+from autotune.wording import UNGUARDED, Metric, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
 
@@ -33,6 +33,7 @@ def run(
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
     metric: o.Metric = None,
+    metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
@@ -54,7 +55,7 @@ def run(
 
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
-        metric_choice, stdin,
+        metric_choice, stdin, metric_rate,
     )  # fmt: skip
     tell: Say = silent_say if quiet else to_stderr
     notes: Say = silent_say if quiet or json_out == "-" else to_stderr
@@ -77,7 +78,7 @@ def run(
         _print(record, guard)
         _print_effects(record, done.space.launched(done.setting))
         if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
-            notes(several_note(record.metric_count or 0))
+            notes(several_note(record.metric_count or 0, record.metric_rate))
         if too_long := too_long_note(record, target.metric_choice):
             notes(too_long)
     if not record.valid:
@@ -95,7 +96,9 @@ def _print(record: RunRecord, guard: bool) -> None:
     out = console()
     words = f"{record.state}" + (f": {record.reason}" if record.reason else "")
     out.print(words, markup=False, style="bold")
-    figure = "" if record.metric_s is None else f"metric {seconds(record.metric_s)}, "
+    figure = (
+        "" if record.metric_s is None else f"metric {Metric.of(record).words(record.metric_s)}, "
+    )
     verified = {True: "verified", False: "NOT verified", None: "not verified (no --verify)"}
     out.print(
         f"{figure}wall time {seconds(record.wall_s)}, CPU time "

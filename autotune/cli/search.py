@@ -204,6 +204,7 @@ def search(
     cluster: o.ClusterName = "local",
     mpi: o.Libraries = None,
     metric: o.Metric = None,
+    metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
@@ -232,7 +233,7 @@ def search(
     asked = SearchRequest(
         target=TargetRequest(
             program, app, input_name, ranks, cluster, libraries[0] if libraries else None, metric,
-            verify, timeout, clean_env, "search", metric_choice, stdin,
+            verify, timeout, clean_env, "search", metric_choice, stdin, metric_rate,
         ),
         libraries=libraries[1:],
         space=space,
@@ -365,7 +366,7 @@ def finish(
             console().print(note, markup=False)
         print_result(result, next_commands)
         if layouts is not None:
-            print_layouts(layouts)
+            print_layouts(layouts, result.metric)
 
 
 def _interrupted(result: Result, json_out: str | None) -> None:

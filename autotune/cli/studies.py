@@ -22,7 +22,7 @@ from autotune.study.result import FINISHED, Result, damaged_result
 from autotune.terminal.outcome import print_comparison, print_noise, print_result
 from autotune.terminal.render import console, table, write_json
 from autotune.terminal.transports import Carried, carried_by, print_carried
-from autotune.wording import UNGUARDED, beginning, key_parts, percent, seconds
+from autotune.wording import UNGUARDED, Metric, beginning, key_parts, percent
 
 ROOM = 54
 """Columns of a setting in a list at 80 columns, with the figures beside it."""
@@ -112,11 +112,12 @@ def show(
         print_result(Result.from_json(found.result))
     out = console()
     out.print()
+    metric = Metric.from_json((found.result or {}).get("metric"))
     reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)
     rows = [
         [
             " ".join(key_parts(b.key)) if whole else beginning(b.key, ROOM),
-            seconds(b.median_s),
+            metric.words(b.median_s),
             "-" if reference is None else percent(reference / b.median_s - 1),
             str(b.runs),
         ]

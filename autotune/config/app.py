@@ -21,8 +21,10 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field
 
 from autotune.config.find import ConfigFile, find_config, list_configs
+from autotune.config.pattern import unit_in_pattern
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
+from runner.metric import rate_words, time_words
 from runner.types import MetricChoice
 
 
@@ -69,10 +71,11 @@ class App(BaseModel):
     ``files`` that exists, for programs that the user provides; ``files`` may contain ``{ranks}``,
     too.
 
-    ``metric`` is a regular expression with one group that holds seconds, or ``json:KEY``; without
-    it, wall time counts. ``verify`` is a regular expression or ``json:KEY``; without it, the exit
-    code decides. ``metric_choice`` says which figure counts if a run prints several; without it,
-    the largest.
+    ``metric`` is a regular expression with one group that holds a time, or ``json:KEY``;
+    ``metric_rate`` is one that holds a rate, of which a larger one is better. Without both, wall
+    time counts. ``verify`` is a regular expression or ``json:KEY``; without it, the exit code
+    decides. ``metric_choice`` says which figure counts if a run prints several; without it, the
+    largest time or the smallest rate.
 
     ``stdin`` is a file for the standard input of rank 0. It may contain what ``files`` may; a
     relative path starts at the directory in which autotune is started.
@@ -87,6 +90,7 @@ class App(BaseModel):
     howto: str = ""
     """How to get the program; shown when the program is missing."""
     metric: str | None = None
+    metric_rate: str | None = None
     verify: str | None = None
     metric_choice: MetricChoice | None = None
     stdin: str | None = None
@@ -139,6 +143,11 @@ class App(BaseModel):
     def space(self, name: str) -> str:
         """The name of a space (parts joined by ``+``) with the program's own form of each part."""
         return "+".join(self.spaces.get(part.strip(), part) for part in name.split("+"))
+
+    @property
+    def figure(self) -> str | None:
+        """The pattern of the program's own figure, time or rate; None: wall time counts."""
+        return self.metric if self.metric_rate is None else self.metric_rate
 
     @property
     def usual_input(self) -> str:
@@ -244,10 +253,32 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
         ) from None
     if groups and compiled.groups != groups:
         raise UsageError(
-            f"{option} must have exactly one group, around the seconds; {pattern!r} has "
-            f"{compiled.groups}.  Example: 'Time in seconds *= *([0-9.]+)'",
+            f"{option} must have exactly one group, around the number; {pattern!r} has "
+            f"{compiled.groups}.  Example: 'Time in seconds *= *(\\S+)'",
             code="metric.pattern",
         )
+
+
+def check_figure(
+    metric: str | None, rate: str | None, metric_option: str, rate_option: str
+) -> None:
+    """Check the pattern of a time and that of a rate before anything runs; one may be given.
+
+    Raises UsageError for both, for one that is not valid, and for a rate in the place of a time or
+    a time in the place of a rate.
+    """
+    if metric is not None and rate is not None:
+        raise UsageError(
+            f"{metric_option} and {rate_option} were both given; give only one of them: what the "
+            "program prints is a time or a rate",
+            code="metric.two",
+        )
+    check_pattern(metric_option, metric, 1)
+    check_pattern(rate_option, rate, 1)
+    if metric is not None and (unit := unit_in_pattern(metric)).kind == "rate":
+        raise UsageError(rate_words(metric_option, metric, unit), code="metric.rate")
+    if rate is not None and (unit := unit_in_pattern(rate)).kind == "time":
+        raise UsageError(time_words(rate_option, rate, unit), code="metric.time")
 
 
 def check_fidelity(where: str, app: App) -> None:
@@ -337,7 +368,8 @@ def load_app(name: str) -> App:
     """
     found = find_config("apps", name)
     app = read_toml(found.text, found.path, App)
-    check_pattern(f"{found.path}: metric", app.metric, 1)
+    where = (f"{found.path}: metric", f"{found.path}: metric_rate")
+    check_figure(app.metric, app.metric_rate, *where)
     check_pattern(f"{found.path}: verify", app.verify, 0)
     check_fidelity(str(found.path), app)
     return app
@@ -383,19 +415,25 @@ def _not_a_program(first: str) -> str:
     return f"{said}\nMake it executable (chmod +x {where}), and give its path: {where}"
 
 
-def app_from_command(program: tuple[str, ...], metric: str | None, verify: str | None) -> App:
+def app_from_command(
+    program: tuple[str, ...],
+    metric: str | None,
+    verify: str | None,
+    metric_rate: str | None = None,
+) -> App:
     """An App for a program given on the command line; raises UsageError if it cannot be started."""
     first = program[0]
     place = shutil.which(first)
     if place is None:
         raise UsageError(_not_a_program(first), code="program.not_found")
-    check_pattern("--metric", metric, 1)
+    check_figure(metric, metric_rate, "--metric", "--metric-rate")
     check_pattern("--verify", verify, 0)
     words = (str(Path(place).absolute()), *program[1:])
     return App(
         name=program_name(program),
         command=words,
         metric=metric,
+        metric_rate=metric_rate,
         verify=verify,
         default_input="",
         literal=True,

@@ -110,8 +110,14 @@ def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Proven
         first = str(Path(origin.cwd, first))
     elif origin is not None:
         first = shutil.which(first, path=origin.env.get("PATH")) or first
-    app = app_from_command((first, *command[1:]), check.get("metric"), check.get("verify"))
-    told = {"metric_choice": check.get("metric_choice") or "last", "stdin": check.get("stdin")}
+    figure, rate = check.get("metric"), bool(check.get("metric_rate"))
+    app = app_from_command(
+        (first, *command[1:]),
+        None if rate else figure,
+        check.get("verify"),
+        figure if rate else None,
+    )
+    told = {"metric_choice": check.get("metric_choice"), "stdin": check.get("stdin")}
     return App.model_validate({**app.model_dump(), **told})
 
 
@@ -130,7 +136,8 @@ def _entry(check: Mapping[str, Any], where: str) -> tuple[str, str | None, int]:
     words, options = check.get("program", []), check.get("options") or []
     placement = check.get("placement") or {}
     texts = [name, *(check.get(key) or "" for key in ("input", "metric", "verify", "stdin"))]
-    good = check.get("metric_choice", "last") in get_args(MetricChoice)
+    good = check.get("metric_choice") in (None, *get_args(MetricChoice))
+    good = good and isinstance(check.get("metric_rate", False), bool)
     good = good and isinstance(words, list) and isinstance(options, list)
     good = good and isinstance(placement, dict)
     if good:

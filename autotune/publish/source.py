@@ -218,10 +218,11 @@ def _check_of(study: StudyRecord) -> dict[str, Any]:
     }
 
 
-def _reading(key: StudyKey) -> dict[str, str]:
-    """The choice of its figure and its standard input, where these are not the defaults."""
+def _reading(key: StudyKey) -> dict[str, Any]:
+    """What its figure is, the choice of it, and its standard input, where not the defaults."""
     told = {"metric_choice": key.conditions.get("metric_choice"), "stdin": key.stdin}
-    return {name: str(value) for name, value in told.items() if value}
+    rate = {"metric_rate": True} if key.conditions.get("metric_rate") else {}
+    return {name: str(value) for name, value in told.items() if value} | rate
 
 
 def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[Note]:

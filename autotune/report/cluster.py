@@ -27,7 +27,6 @@ from autotune.wording import (
     count,
     interval,
     percent,
-    seconds,
     short_setting,
     spelled,
     verdict_words,
@@ -99,7 +98,7 @@ def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Sectio
         rows.append(
             (
                 label,
-                seconds(result.default.get("median_s")),
+                result.metric.words(result.default.get("median_s")),
                 percent(result.gain),
                 interval(result.gain_ci),
                 result.status.replace("_", " "),

@@ -20,7 +20,6 @@ from autotune.wording import (
     interval_or_range,
     key_parts,
     percent,
-    seconds,
     spelled,
     verdict_words,
 )
@@ -64,10 +63,12 @@ def _headline(study: StudyRecord, result: Result | None) -> str:
 def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> list[str]:
     values = history.default_values()
     words = []
+    metric = history.metric if result is None else result.metric
     if values:
+        verb = "reaches" if metric.kind == "rate" else "takes"
         words.append(
-            f"With the default, one run takes {seconds(statistics.median(values))} (median "
-            f"of {len(values)} runs)."
+            f"With the default, one run {verb} {metric.words(statistics.median(values))} "
+            f"(median of {len(values)} runs)."
         )
     if result is not None:
         words.append(

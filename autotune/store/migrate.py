@@ -96,6 +96,15 @@ def _to_6(connection: Connection, dialect: Dialect) -> None:
     traced.create(connection)
 
 
+def _to_7(connection: Connection, dialect: Dialect) -> None:
+    """Add the code of a run's reason, and whether its figure is a rate, and of what unit."""
+    for name in ("code", "metric_unit"):
+        connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    connection.exec_driver_sql(
+        "ALTER TABLE run ADD COLUMN metric_rate BOOLEAN NOT NULL DEFAULT FALSE"
+    )
+
+
 @dataclass(frozen=True)
 class Schema:
     """A schema version; ``create`` makes it from nothing, and ``steps[n]`` makes n from n - 1."""
@@ -106,7 +115,9 @@ class Schema:
 
 
 CURRENT = Schema(
-    SCHEMA_VERSION, _create_current, {2: _to_2, 3: _to_3, 4: _to_4, 5: _to_5, 6: _to_6}
+    SCHEMA_VERSION,
+    _create_current,
+    {2: _to_2, 3: _to_3, 4: _to_4, 5: _to_5, 6: _to_6, 7: _to_7},
 )
 
 

@@ -362,7 +362,17 @@ def read_back_texts(
 
 
 _JSON = ("command", "bindings", "inherited", "extra")
-_TEXT = ("reason", "host", "place", "mpi_name", "mpi_version", "stdout_tail", "stderr_tail")
+_TEXT = (
+    "reason",
+    "code",
+    "metric_unit",
+    "host",
+    "place",
+    "mpi_name",
+    "mpi_version",
+    "stdout_tail",
+    "stderr_tail",
+)
 _TIMES = (
     "wall_s",
     "started_at",
@@ -375,6 +385,7 @@ _TIMES = (
 _AS_THEY_ARE = (
     "state",
     "metric_s",
+    "metric_rate",
     "metric_count",
     "exit_code",
     "signal",

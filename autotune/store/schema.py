@@ -25,11 +25,12 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    false,
 )
 
 from autotune.store.database import Dialect
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 PRODUCT = "mpi-autotune"
 
 metadata = MetaData()
@@ -210,9 +211,12 @@ run = Table(
     Column("position", Integer),
     Column("state", String(32), nullable=False),
     Column("reason", Text, nullable=False),
+    Column("code", Text, nullable=False, server_default=""),
     Column("value_s", Double),
     Column("wall_s", Double),
     Column("metric_s", Double),
+    Column("metric_rate", Boolean, nullable=False, server_default=false()),
+    Column("metric_unit", Text, nullable=False, server_default=""),
     Column("metric_count", Integer),
     Column("exit_code", Integer),
     Column("signal", Integer),

@@ -28,9 +28,9 @@ from autotune.study.objections import Finding, findings_on, objections, remarks
 from autotune.study.other_library import OtherLibrary, described
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
-from autotune.study.study_key import metric_as_begun, study_key
+from autotune.study.study_key import study_key
 from autotune.targets.target import Target
-from autotune.wording import UNGUARDED, asked_time, seconds
+from autotune.wording import UNGUARDED, Metric, asked_time, seconds
 
 """The strategy of a study that is a comparison."""
 LIMIT_FACTOR = 30.0
@@ -104,6 +104,8 @@ class ComparisonOutcome:
     proof_warnings: list[Note] = field(default_factory=list)
     drift_repeats: int = 0
     cut_short: bool = False
+    metric: Metric = field(default_factory=Metric)
+    """What the figures are."""
     findings: tuple[Finding, ...] = ()
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     next_step: NextStep | None = None
@@ -186,6 +188,7 @@ class ComparisonOutcome:
             "gain_range": None if seen.interval else [known_gain(seen.lo), known_gain(seen.hi)],
             "significant": seen.significant and self.guarded,
             "pairs": self.pairs,
+            "metric": self.metric.to_json(),
             "a_median_s": _median(self.first_s),
             "b_median_s": _median(self.second_s),
             "runs": self.runs,
@@ -237,7 +240,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
             target, request.space, adapter, COMPARE, request.options, request.seed, request.guard
         )
 
-    request.target = target = metric_as_begun(request.target, store, key_of, request.watch)
+    target = request.target
     with Session(
         store,
         key_of(target),
@@ -385,6 +388,7 @@ def outcome_of(
         proof_warnings=proof_warnings(proof),
         drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
+        metric=evaluator.history.metric,
         findings=findings,
         failed=failed,
         next_step=step if request.guard and not failed else None,

@@ -300,7 +300,7 @@ class MachineEvaluator:
         several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
         if several and not self._told_of_several:
             self._told_of_several = True
-            self.watch(several_note(record.metric_count or 0))
+            self.watch(several_note(record.metric_count or 0, record.metric_rate))
         too_long = too_long_note(record, self.target.app.metric_choice)
         if too_long and not self._told_of_length:
             self._told_of_length = True
@@ -398,7 +398,10 @@ class Defaults:
             # again.
             entry = self._launch(phase)
         if not entry.record.valid:
-            raise WorkError(_default_fails(entry.record), code="default.fails")
+            record = entry.record
+            if record.code:
+                raise WorkError(_default_fails(record), code=record.code)
+            raise WorkError(_default_fails(record), code="default.fails")
         return entry
 
     def _launch(self, phase: str) -> HistoryEntry:

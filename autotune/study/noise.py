@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from autotune.errors import WorkError
@@ -23,10 +23,10 @@ from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import MEASURED, Session
-from autotune.study.study_key import metric_as_begun, study_key
+from autotune.study.study_key import study_key
 from autotune.targets.metric import failure_words
 from autotune.targets.target import Target
-from autotune.wording import asked_time, count
+from autotune.wording import Metric, asked_time, count
 
 FEWEST = 6
 """Smallest number of runs of the default."""
@@ -48,6 +48,7 @@ class NoiseReport:
     resolution: float | None
     run_wall_s: float
     rows: list[Resolvable]
+    metric: Metric = field(default_factory=Metric)
     guard: bool = True
 
     def to_json(self) -> dict[str, Any]:
@@ -58,6 +59,7 @@ class NoiseReport:
             "guard": self.guard,
             "runs": self.runs,
             "runs_rejected": self.rejected,
+            "metric": self.metric.to_json(),
             "median_s": self.seconds.median,
             "spread": self.spread,
             "resolution_s": self.resolution,
@@ -86,7 +88,6 @@ def measure_noise(
     def key_of(one: Target) -> StudyKey:
         return study_key(one, space, Session.adapter(one), NOISE, {}, 0, guard)
 
-    target = metric_as_begun(target, store, key_of, watch)
     with Session(store, key_of(target), target, space, watch, budget_s=budget_s) as on:
         evaluator = on.evaluator
         before = evaluator.history.rejected
@@ -118,10 +119,10 @@ def measure_noise(
 def _require_valid(entries: list[HistoryEntry]) -> None:
     """Raise WorkError for the first failed run, with its output."""
     for record in (entry.record for entry in entries if not entry.record.valid):
-        raise WorkError(
-            f"the default does not run: {record.state}: {record.reason}{failure_words(record)}",
-            code="default.fails",
-        )
+        words = f"the default does not run: {record.state}: {record.reason}{failure_words(record)}"
+        if record.code:
+            raise WorkError(words, code=record.code)
+        raise WorkError(words, code="default.fails")
 
 
 def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseReport:
@@ -142,6 +143,7 @@ def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseRepo
         spread=statistics.median(steps) / 0.954,
         resolution=resolution,
         run_wall_s=statistics.median(walls),
+        metric=Metric.of(entries[-1].record),
         rows=resolution_table(
             ratios,
             statistics.median(walls),

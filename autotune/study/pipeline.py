@@ -56,7 +56,7 @@ from autotune.study.screening_summary import LINK, stored_summary
 from autotune.study.search import SearchPhase
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
-from autotune.study.study_key import metric_as_begun, study_key
+from autotune.study.study_key import study_key
 from autotune.study.study_request import StudyRequest
 from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.targets.provenance import provenance_of
@@ -157,6 +157,7 @@ class StudyRun:
             inherited=dict(self.study.key.inherited),
         )
         count_runs(result, self.evaluator.history)
+        result.metric = self.evaluator.history.metric
         result.libraries = self.request.library_rows(self.evaluator.history)
         result.waiting_s = self.evaluator.waiting_s
         if self.screening is not None:
@@ -201,7 +202,6 @@ class StudyContext:
     def __init__(self, request: StudyRequest, store: Store) -> None:
         self.request = request
         self.store = store
-        request.target = metric_as_begun(request.target, store, self._key, self._watch)
         self._session = Session(
             store,
             self._key(request.target),

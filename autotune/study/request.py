@@ -112,6 +112,7 @@ class SearchRequest(BaseModel):
             ("--cluster", target.cluster),
             *(("--mpi", name) for name in (target.mpi, *self.libraries)),
             ("--metric", target.metric),
+            ("--metric-rate", target.metric_rate),
             ("--metric-choice", target.metric_choice),
             ("--stdin", target.stdin),
             ("--verify", target.verify),
@@ -260,7 +261,7 @@ def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, A
 _OF_TARGET = frozenset(
     {
         *("--app", "--input", "--ranks", "--cluster", "--mpi", "--metric", "--verify"),
-        *("--metric-choice", "--stdin", "--timeout"),
+        *("--metric-rate", "--metric-choice", "--stdin", "--timeout"),
     }
 )
 _OF_SEARCH = {

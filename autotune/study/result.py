@@ -17,7 +17,7 @@ from autotune.space import Setting
 from autotune.store import Store, StudyRecord
 from autotune.study.library_switch import switch_words
 from autotune.study.screening_summary import screening_words
-from autotune.wording import ParameterNames, interval, percent, share
+from autotune.wording import Metric, ParameterNames, interval, percent, share
 
 SCHEMA = "autotune-result-1"
 Status = Literal[
@@ -112,6 +112,8 @@ class Result:
     runs_rejected: int = 0
     rejections: list[dict[str, Any]] = field(default_factory=list)
     drift_repeats: int = 0
+    metric: Metric = field(default_factory=Metric)
+    """What the figures are; ``median_s`` of a rate is 1/rate."""
     default: dict[str, float | int | None] = field(default_factory=dict)
     best: dict[str, Any] | None = None
     gain: float | None = None
@@ -181,6 +183,7 @@ class Result:
             "runs_rejected": self.runs_rejected,
             "rejections": self.rejections,
             "drift_repeats": self.drift_repeats,
+            "metric": self.metric.to_json(),
             "default": self.default,
             "best": self.best,
             "gain": self.gain,
@@ -254,6 +257,7 @@ class Result:
         plain["recommended"] = Setting(data["recommended"]["setting"])
         plain["contradictions"] = [Note.from_json(row) for row in data["contradictions"]]
         plain["warnings"] = [Note.from_json(row) for row in data["warnings"]]
+        plain["metric"] = Metric.from_json(data.get("metric"))
         plain["gain_ci"] = _ends(data.get("gain_ci95"))
         plain["finalists"] = [
             Finalist(

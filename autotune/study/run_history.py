@@ -13,6 +13,7 @@ from itertools import pairwise
 from autotune.stats import SLOW, DefaultLevel
 from autotune.stats.blocks import NEAREST
 from autotune.store import StoredRun
+from autotune.wording import Metric
 from runner.types import GUARD_STATES, RunRecord
 
 DEFAULT_KEY = "default"
@@ -202,6 +203,11 @@ class RunHistory:
         runs = Counter(e.key for e in asked)
         rejected = Counter(e.key for e in asked if e.rejected)
         return {key: (rejected[key], count) for key, count in runs.items()}
+
+    @property
+    def metric(self) -> Metric:
+        """What the figures of these runs are."""
+        return Metric.of(next((e.record for e in reversed(self.entries) if e.record.valid), None))
 
     def count(self, *kinds: str) -> int:
         """Number of runs of these kinds, also rejected ones, since these use the machine too."""

@@ -20,7 +20,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -110,19 +109,20 @@ def study_key(
 
 
 def _figure(target: Target) -> str | None:
-    return target.app.metric if target.objective is None else objective_name(target.objective)
+    return target.app.figure if target.objective is None else objective_name(target.objective)
 
 
 def _added_conditions(target: Target) -> dict[str, Any]:
-    """Conditions that a key holds only if they differ from the usual ones.
-
-    Studies of earlier versions do not have them. In these versions the last figure of a run
-    counted.
-    """
+    """Conditions that a key holds only where they say something."""
     added: dict[str, Any] = {}
-    chosen = target.app.metric is not None and not target.app.metric.startswith("json:")
-    if chosen and target.metric_choice != "last":
-        added["metric_choice"] = target.metric_choice
+    figure = target.app.figure
+    if figure is not None:
+        # Another reading of numbers makes another study, so that no figures of two readings mix.
+        added["numbers"] = "whole"
+        if not figure.startswith("json:"):
+            added["metric_choice"] = target.metric_choice
+    if target.app.metric_rate is not None:
+        added["metric_rate"] = True
     if target.room is not None and target.room.hosts is not None:
         # A hostfile may change while its name stays.
         added["hosts"] = dict(sorted(target.room.hosts.items()))
@@ -219,11 +219,6 @@ def _with_program(key: StudyKey, program_hash: str) -> StudyKey:
     return dataclasses.replace(key, app=dataclasses.replace(key.app, program_hash=program_hash))
 
 
-def has_study(store: Store, key: StudyKey, target: Target) -> bool:
-    """Whether there is a study of this key, in its present or a former form."""
-    return store.has_study(begun_key(store, key, target))
-
-
 def _changed(target: Target) -> list[str]:
     """Sources that the former hash did not cover and that may have changed since."""
     known = _sources()
@@ -240,38 +235,15 @@ def _sources() -> dict[str, str]:
     return dict(json.loads(text))
 
 
-def metric_as_begun(
-    target: Target, store: Store, key_of: Callable[[Target], StudyKey], watch: Watcher
-) -> Target:
-    """The target with the last figure of a run, if its study began when the last one counted.
-
-    This applies only if the command line makes no choice and there is no study with the present
-    choice.
-    """
-    app = target.app
-    if app.metric is None or app.metric.startswith("json:") or app.metric_choice is not None:
-        return target
-    before = dataclasses.replace(target, app=app.model_copy(update={"metric_choice": "last"}))
-    if not has_study(store, key_of(before), before) or has_study(store, key_of(target), target):
-        return target
-    watch(
-        Note(
-            "metric.as_begun",
-            "this study was begun when the last match of --metric counted, and continues "
-            "so; --metric-choice max begins another study",
-        )
-    )
-    return before
-
-
-def several_note(count: int) -> Note:
+def several_note(count: int, rate: bool) -> Note:
     """The message for a run with several figures (``count`` of them) if nobody chose one."""
+    option, choice = ("--metric-rate", "smallest") if rate else ("--metric", "largest")
     return Note(
         "metric.several",
-        f"--metric matched {count} times in one run (every rank or every step prints "
-        "it); the largest value counts; --metric-choice last, first, sum or mean "
-        "selects another",
-        {"matches": count},
+        f"{option} matched {count} times in one run (every rank or every step prints "
+        f"it); the {choice} value counts, that of the slowest; --metric-choice last, first, sum, "
+        "mean, min or max selects another",
+        {"matches": count, "choice": choice},
     )
 
 
@@ -281,12 +253,13 @@ def too_long_note(record: RunRecord, choice: MetricChoice | None) -> Note | None
     Such a figure may be a sum over ranks.
     """
     figure, wall = record.metric_s, record.wall_s
-    if figure is None or choice == "sum" or figure <= 1.5 * wall:
+    no_time = record.metric_rate or bool(record.metric_unit)
+    if figure is None or no_time or choice == "sum" or figure <= 1.5 * wall:
         return None
     return Note(
         "metric.no_seconds",
         f"--metric found {figure:g} in a run of {seconds(wall)}. It is read as "
         "seconds, and smaller is better. If it is in ms or us, gains are right and "
-        "times are not; a rate (Gflop/s) cannot be used",
+        "times are not; a rate (Gflop/s) needs --metric-rate",
         {"figure": figure, "wall_s": wall},
     )

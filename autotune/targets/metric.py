@@ -12,102 +12,143 @@ import inspect
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from autotune.errors import WorkError
+from autotune.wording import OBJECTIVE
 from runner.failure_message import telling_lines
+from runner.number import CutNumber, WholeNumber, number_at
+from runner.supervise import PatternMatch
 from runner.types import RunRecord
+from runner.unit import CLOCK, LABEL, Unit, unit_beside, unit_in_header, unit_of_key
 
 MOST = 3
-_NUMBER = re.compile(
-    r"(?<![\w.])(?P<sign>[+-]?)(?P<figure>\d+(?:\.\d*)?(?:[eEdD][+-]?\d+)?)(?=s\b|sec|[^\w.]|$)"
-)
+_DIGIT = re.compile(r"(?<![\w.])[+-]?\.?\d|(?<=[A-Za-z][=:])\.?\d")
 _TIME = re.compile(
     r"\b(time|timing|elapsed|wall|wtime|walltime|runtime|duration|took|seconds?|secs?|sec|total)\b"
     r"|time\b|_time|\b(zeit|dauer|laufzeit)\b",
     re.IGNORECASE,
 )
-_SECONDS = re.compile(r"^\s*[\])]?\s*(s|sec|secs|seconds?)\b", re.IGNORECASE)
-_OTHER_UNIT = re.compile(
-    r"^\s*[\])]?\s*(ms|msec|us|usec|ns|min|h|%|[kMGT]i?B|[kMGT]?flop|mop|[kMG]?Hz|iter|step|cells?)",
-    re.IGNORECASE,
-)
-_LABEL = 48
-_PLAIN, _EXPONENT = "([0-9.]+)", "([0-9.eEdD+-]+)"
+_LABEL, _ROW = 48, 160
+_DATE = re.compile(r"\b\d\d:\d\d:\d\d (?:\w+ )?\d{4}\b|\b\d{4}[-/]\d\d[-/]\d\d[ T]\d\d:")
+_TABLE_LINES = 200
+"""Only in so many lines at the end the header of a table is looked for."""
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A line of the output, without blanks at its ends, and the ``--metric`` that reads it."""
+    """A line of the output, without blanks at its ends, and the pattern that reads it.
+
+    ``rate``: the figure is a rate, of which a larger one is better.
+    """
 
     line: str
     metric: str
+    rate: bool = False
 
     @property
     def words(self) -> str:
         """The option that reads the figure, quoted for a shell: ``--metric PATTERN``."""
-        return f"--metric {shlex.quote(self.metric)}"
+        return f"--metric{'-rate' if self.rate else ''} {shlex.quote(self.metric)}"
 
 
 def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Figure]:
-    """At most three figures that look like times, the most likely first.
+    """At most three figures, the most likely first: times and, if there is none, rates.
 
     ``last_json`` is the program's last line that is a JSON object. Every pattern reads a positive
     number in its line.
     """
     found: dict[str, tuple[int, int, Figure]] = {}
     for name, value in (last_json or {}).items():
-        number = isinstance(value, float | int) and not isinstance(value, bool) and value > 0
-        if number and _TIME.search(name.replace("_", " ")):
-            figure = Figure(f"{name}: {value}", f"json:{name}")
+        positive = isinstance(value, float | int) and not isinstance(value, bool) and value > 0
+        kind = unit_of_key(name).kind if positive else ""
+        if kind:
+            figure = Figure(f"{name}: {value}", f"json:{name}", kind == "rate")
             found[figure.metric] = (5, len(found), figure)
-    for at, line in enumerate(stdout.splitlines()):
-        if line.lstrip().startswith("{"):
+    lines = stdout.splitlines()
+    for at, line in enumerate(lines):
+        if line.lstrip().startswith("{") or _DATE.search(line):
             continue
-        for match in _NUMBER.finditer(line[:1000]):
-            score = _score(line, match)
-            pattern = _pattern(line, match) if score else None
+        for number in _numbers(line[:1000]):
+            rows = lines if at >= len(lines) - _TABLE_LINES else []
+            unit, score = _score(line, number, rows, at)
+            pattern = _pattern(line, number) if score else None
             if pattern is not None:
                 # If one pattern reads several lines, the last line is shown.
-                found[pattern] = (score, at, Figure(line.strip()[:200], pattern))
-    ranked = sorted(found.values(), key=lambda item: (-item[0], -item[1]))
+                shown = Figure(line.strip()[:200], pattern, unit.kind == "rate")
+                found[pattern] = (score, at, shown)
+    times = [item for item in found.values() if not item[2].rate]
+    ranked = sorted(times or found.values(), key=lambda item: (-item[0], -item[1]))
     return [figure for _, _, figure in ranked[:MOST]]
 
 
-def _score(line: str, match: re.Match[str]) -> int:
-    """Score of a number as a time in seconds; 0 if it is certainly none."""
-    before, behind = line[: match.start()], line[match.end() :]
-    value = float(_plain(match["figure"]))
-    if match["sign"] == "-" or _OTHER_UNIT.match(behind) or not 0 < value < math.inf:
-        return 0
-    words = 2 * bool(_TIME.search(before[-_LABEL:])) + 2 * bool(_SECONDS.match(behind))
-    return words + ("." in match["figure"] or "e" in match["figure"].lower()) if words else 0
+def _numbers(line: str) -> Iterator[WholeNumber]:
+    """The positive numbers of a line that are certain."""
+    at = 0
+    while match := _DIGIT.search(line, at):
+        at = match.end()
+        try:
+            number = number_at(line, match.start(), match.end())
+        except CutNumber:
+            at = next((m.start() for m in re.finditer(r"\s", line[at:])), len(line)) + at
+            continue
+        if number is not None:
+            at = max(number.end, at)
+            if number.value > 0:
+                yield number
 
 
-def _plain(figure: str) -> str:
-    return re.sub("[dD]", "E", figure)
+def _score(line: str, number: WholeNumber, rows: list[str], row: int) -> tuple[Unit, int]:
+    """What is known of a number, and its score as a figure; 0 if it is certainly none."""
+    before, behind = line[: number.start], line[number.end :]
+    unit = CLOCK if number.clock else unit_beside(before[-LABEL:], behind[:LABEL])
+    if rows and not unit.kind and not unit.stated:
+        head = unit_in_header(rows, row, number.start)
+        if head.kind:
+            return head, 2
+    exact = any(c in line[number.start : number.end] for c in ".eEdD:")
+    if unit.kind == "rate":
+        return unit, 1 + exact
+    if unit.stated and unit.kind != "time":
+        return unit, 0
+    if not (unit.stated or exact) and re.match(r"[ \t]+[A-Za-z]", behind):
+        return unit, 0  # A count of something.
+    words = 2 * bool(_TIME.search(before[-_LABEL:])) + 2 * unit.stated
+    return unit, words and words + exact - ("/" in unit.text)
 
 
-def _pattern(line: str, match: re.Match[str]) -> str | None:
+def _pattern(line: str, number: WholeNumber) -> str | None:
     """A regular expression for this number, made of the words around it.
 
     None if the expression would read another number.
     """
-    before, behind = line[: match.start()], line[match.end() :]
-    label = before if len(before) <= _LABEL else before[-_LABEL:].partition(" ")[2]
+    before, behind = line[: number.start], line[number.end :]
+    table = len(before.split()) > 1 and not re.search(r"[:=]", before)
+    label = before
+    if len(before) > (_ROW if table else _LABEL):
+        label = before[-_LABEL:].partition(" ")[2]
     label = label.lstrip()
-    group = _EXPONENT if re.search("[eEdD]", match["figure"]) else _PLAIN
-    if label.strip():
-        pattern = _words(label) + group
+    if not re.search(r"[^\W\d]", label) and label.strip():
+        # A row of numbers is found by the first of them.
+        pattern = f"^ *{_escaped(label.strip())} +{GROUP}" if len(before.split()) == 1 else ""
+    elif label.strip():
+        pattern = _words(label) + GROUP
     else:
         unit = re.match(r"\s*\w+", behind)
         if unit is None:
             return None
-        pattern = group + _words(unit[0])
-    found = re.search(pattern, line)
-    return pattern if found is not None and found[1] == match["figure"] else None
+        pattern = GROUP + _words(unit[0])
+    found = re.search(pattern, line) if pattern else None
+    if found is None:
+        return None
+    seen = PatternMatch.of(found)
+    return pattern if seen.last is not None and found.start(1) == number.start else None
+
+
+GROUP = r"(\S+)"
+"""The group that reads a whole number, whatever its form: it ends at a blank."""
 
 
 def _words(text: str) -> str:
@@ -173,6 +214,8 @@ def judge_objective(objective: Objective, record: RunRecord) -> None:
         )
     record.metric_s = value
     record.metric_count = None
+    record.metric_unit = OBJECTIVE
+    record.metric_rate = False
 
 
 LINES = 8
@@ -196,13 +239,20 @@ def failure_lines(record: RunRecord) -> list[str]:
     return lines
 
 
+SPELLED = ("metric.rate", "metric.time")
+"""Codes of reasons that name the right option themselves."""
+
+
 def _figure_lines(record: RunRecord) -> list[str]:
-    seen = figures(record.stdout_tail, record.extra)
+    seen = [] if record.code in SPELLED else figures(record.stdout_tail, record.extra)
     if seen:
-        lines = ["these numbers of the output look like times; to use one:"]
+        what = "rates" if seen[0].rate else "times"
+        lines = [f"these numbers of the output look like {what}; to use one:"]
         for figure in seen:
             lines += [f"  | {figure.line}", f"      {figure.words}"]
         return lines
+    if record.code in SPELLED:
+        return []
     if figures(record.stderr_tail):
         moved = (
             "the program prints times on standard error, where --metric does not look; to "

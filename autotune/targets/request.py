@@ -13,6 +13,7 @@ from pydantic import ConfigDict
 from autotune.config.app import (
     App,
     app_from_command,
+    check_figure,
     check_pattern,
     load_app,
     readable_metric,
@@ -40,10 +41,10 @@ class TargetRequest:
 
     Either ``program`` (words; a launcher line is understood) or ``app`` (the name of a known
     application, with ``input``) is given. ``ranks`` is the number of MPI processes. ``mpi`` and
-    ``cluster`` are names as on the command line. ``metric`` and ``verify`` are regular expressions
-    or ``json:KEY``. ``timeout`` is the longest run, in seconds or a text such as "10m". ``stdin``
-    is the path of rank 0's standard input. ``command`` is the command that makes the request, for
-    its messages; it is empty for Python.
+    ``cluster`` are names as on the command line. ``metric``, ``metric_rate`` and ``verify`` are
+    regular expressions or ``json:KEY``. ``timeout`` is the longest run, in seconds or a text
+    such as "10m". ``stdin`` is the path of rank 0's standard input. ``command`` is the
+    command that makes the request, for its messages; it is empty for Python.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -61,6 +62,7 @@ class TargetRequest:
     command: str = ""
     metric_choice: MetricChoice | None = None
     stdin: str | None = None
+    metric_rate: str | None = None
 
     def resolve(self, apart: Apart, say: Say) -> Target:
         """Look everything up; raises UsageError for the first mistake.
@@ -140,8 +142,11 @@ class TargetRequest:
                     f"{given} is an option for {of} only; give the program its own arguments",
                     code="usage.not_applicable",
                 )
-            return self.as_said(app_from_command(line.program, self.metric, self.verify))
-        check_pattern(self._named("metric"), self.metric, 1)
+            return self.as_said(
+                app_from_command(line.program, self.metric, self.verify, self.metric_rate)
+            )
+        names = self._named("metric"), self._named("metric_rate")
+        check_figure(self.metric, self.metric_rate, *names)
         check_pattern(self._named("verify"), self.verify, 0)
         return self.as_said(load_app(self.app))
 
@@ -149,6 +154,7 @@ class TargetRequest:
         """The application with the values of this request."""
         changed: dict[str, object] = {
             "metric": self.metric,
+            "metric_rate": self.metric_rate,
             "verify": self.verify,
             "metric_choice": self.metric_choice,
         }
@@ -158,10 +164,15 @@ class TargetRequest:
                 name: given.model_copy(update={"stdin": None}) for name, given in app.inputs.items()
             }
         changed = {name: value for name, value in changed.items() if value is not None}
-        if self.metric_choice and (app.metric if self.metric is None else self.metric) is None:
+        # One figure counts: what the request names replaces what the application's file names.
+        if "metric" in changed or "metric_rate" in changed:
+            changed = {"metric": None, "metric_rate": None, **changed}
+        if self.metric_choice and app.model_copy(update=changed).figure is None:
             choice, metric = self._named("metric_choice"), self._named("metric")
+            rate = self._named("metric_rate")
             raise UsageError(
-                f"{choice} needs {metric}: without it the wall time counts, and a run has only one",
+                f"{choice} needs {metric} or {rate}: without them the wall time counts, and a run "
+                "has only one",
                 code="metric.missing",
             )
         return app.model_copy(update=changed)

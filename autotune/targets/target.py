@@ -194,8 +194,8 @@ class Target:
 
     @property
     def metric_choice(self) -> MetricChoice:
-        """Which of several figures of one run counts."""
-        return self.app.metric_choice or "max"
+        """Which of several figures of one run counts; by default that of the slowest rank."""
+        return self.app.metric_choice or ("max" if self.app.metric_rate is None else "min")
 
     @property
     def limit_s(self) -> float:
@@ -289,7 +289,8 @@ class Target:
             clean_env=self.clean_env,
             cwd=self.cwd,
             timeout_s=self.limit_s if timeout_s is None else min(timeout_s, self.limit_s),
-            metric=self.app.metric,
+            metric=self.app.figure,
+            metric_rate=self.app.metric_rate is not None,
             metric_choice=self.metric_choice,
             verify=self.app.verify,
             stdin=self.stdin,

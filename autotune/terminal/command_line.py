@@ -18,6 +18,7 @@ TARGET = {
     "--mpi": True,
     "--metric": True,
     "--metric-choice": True,
+    "--metric-rate": True,
     "--verify": True,
     "--stdin": True,
     "--timeout": True,

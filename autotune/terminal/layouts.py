@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from autotune.space.parameter import RESOURCES
 from autotune.study.tried_layouts import TriedLayout
 from autotune.terminal.render import console, table
-from autotune.wording import beginning, seconds
+from autotune.wording import Metric, beginning
 
 _ROOM = 34
 """Columns of the rest of a setting at 80 columns, with the figures beside it."""
 
 
-def print_layouts(rows: Sequence[TriedLayout]) -> None:
+def print_layouts(rows: Sequence[TriedLayout], metric: Metric) -> None:
     """Print a line for each layout, the Pareto-optimal ones marked."""
     out = console()
     out.print()
@@ -27,15 +27,16 @@ def print_layouts(rows: Sequence[TriedLayout]) -> None:
             str(row.layout.ranks),
             *(str(_number(row, name)) for name in each),
             str(row.layout.cores),
-            seconds(row.time_s),
-            seconds(row.core_seconds),
+            metric.words(row.time_s),
+            metric.words(row.core_seconds),
             str(row.runs),
             "*" if row.pareto else "",
             _others(row),
         ]
         for row in rows
     ]
-    columns = [*(f">{n}" for n in ("ranks", *each, "cores", "time", "core-s", "runs")), "*"]
+    figures = ("rate", "per core") if metric.kind == "rate" else ("time", "core-s")
+    columns = [*(f">{n}" for n in ("ranks", *each, "cores", *figures, "runs")), "*"]
     out.print(
         table(
             "layouts by the median of all their runs (no comparison); * no other layout is as\n"

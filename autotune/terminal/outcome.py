@@ -17,6 +17,7 @@ from autotune.wording import (
     HEADLINES,
     UNGUARDED,
     WHY_UNGUARDED,
+    Metric,
     ParameterNames,
     interval_or_range,
     key_parts,
@@ -35,7 +36,7 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
     default = result.default.get("median_s")
     out.print(
         f"{result.app} on {result.ranks} ranks, {result.library_title}, "
-        f"cluster {result.cluster}; default {seconds(_number(default))} "
+        f"cluster {result.cluster}; default {result.metric.words(_number(default))} "
         f"(median of {result.default.get('n')})",
         markup=False,
     )
@@ -72,7 +73,7 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
     elif result.best is not None and result.status != "interrupted":
         out.print(
             f"best seen (not proven): {names.name(Setting(result.best['setting']).key)}, "
-            f"{seconds(result.best['median_s'])}, median of {result.best['n']}",
+            f"{result.metric.words(result.best['median_s'])}, median of {result.best['n']}",
             markup=False,
         )
         if result.params_file:
@@ -112,13 +113,14 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
         out.print(f"{said}{why}", markup=False)
     if not guarded:
         out.print(WHY_UNGUARDED, markup=False)
+    metric = Metric.from_json(data.get("metric"))
     title = {} if libraries is None else _titles(libraries)
     rows = [
         [
             name,
             *([title[name.lower()]] if title else []),
             " ".join(key_parts(key)),
-            seconds(data[f"{name.lower()}_median_s"]),
+            metric.words(data[f"{name.lower()}_median_s"]),
         ]
         for name, key in (("A", a), ("B", b))
     ]

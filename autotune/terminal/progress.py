@@ -22,7 +22,7 @@ from autotune.study.events import (
 )
 from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, WARMUP
 from autotune.terminal.live_view import LiveView, fitted
-from autotune.wording import count, percent, remaining, seconds
+from autotune.wording import Metric, count, percent, remaining, seconds
 
 LONG_S = 20.0
 """A phase that is expected to take longer than this, in seconds, gets a line about its duration."""
@@ -90,6 +90,7 @@ class Progress(LiveView):
         self._phase = "starting"
         self._best: TrialEnded | None = None
         self._defaults: list[float] = []
+        self._metric = Metric()
         self._run_s: float | None = None
         self._running: tuple[str, float] | None = None
         self._waits: tuple[str, float] | None = None
@@ -127,6 +128,7 @@ class Progress(LiveView):
         record = event.entry.record
         if event.entry.key == DEFAULT_KEY and record.valid and event.entry.counts:
             self._defaults.append(record.value_s)
+            self._metric = Metric.of(record)
             self._run_s = self._run_s or record.wall_s
             first = event.entry.kind == DEFAULT_PHASE and len(self._defaults) == 1
             if first and record.wall_s >= LONG_RUN_S:
@@ -189,10 +191,10 @@ class Progress(LiveView):
     def _default(self) -> str:
         """The default's time with its spread."""
         values = self._defaults
-        middle = seconds(statistics.median(values))
+        middle = self._metric.words(statistics.median(values))
         if len(values) == 1:
             return f"{middle} (1 run)"
-        ends = f"{seconds(min(values))} .. {seconds(max(values))}"
+        ends = " .. ".join(map(self._metric.words, (min(values), max(values))))
         return f"{middle} ({ends}, {len(values)} runs)"
 
     def _cost(self) -> str:

@@ -22,7 +22,7 @@ from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.result import FINISHED
 from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View, number
-from autotune.wording import seconds
+from autotune.wording import Metric, seconds
 
 RUNS = 50
 """Runs on one page."""
@@ -173,7 +173,7 @@ def _facts(run: StoredRun) -> list[tuple[str, str]]:
         ("setting", run.setting_key),
         ("phase", run.phase),
         ("trial", "" if run.trial is None else str(run.trial)),
-        ("time that counts", seconds(record.value_s) if record.valid else ""),
+        ("figure that counts", Metric.of(record).words(record.value_s) if record.valid else ""),
         ("wall time", _time(record.wall_s)),
         ("CPU time", _time(record.cpu_s)),
         ("foreign load", _time(record.foreign_cpu_s)),

@@ -15,7 +15,7 @@ def main() -> None:
     study = autotune.tune(
         ["./ring", "65536", "2000"],
         ranks=2,
-        metric=r"ring time: ([0-9.]+) s",
+        metric=r"ring time: (\S+) s",
         runs=RUNS,
         params_file="ring.conf",  # Written if a setting is proven; use: mpirun --tune ring.conf
         store="examples.db",

@@ -23,6 +23,7 @@ from runner.apps.common_errors import AppUsageError
 from runner.apps.common_options import OptionParser, above_zero, positive
 from runner.apps.common_report import json_line
 from runner.closed_output import drop_output
+from runner.number import CutNumber, number_at
 
 
 def build_parser() -> OptionParser:
@@ -83,12 +84,16 @@ def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
     if found is None:
         return {}
     try:
-        value = float(found[1])
-    except ValueError:
+        number = number_at(found.string, *found.span(1))
+    except CutNumber:
+        number = None
+    if number is None:
         raise AppUsageError(
-            f"--figure {options.figure!r} found {found[1]!r}, which is not a number",
+            f"--figure {options.figure!r} found {found[1]!r}, which is not a number, or a part of "
+            f"one that is not certain, in the line\n  {found.string.strip()[:200]}",
             code="micro.figure",
-        ) from None
+        )
+    value = number.value
     if value <= 0:
         return {}
     seconds = value * 1e-6 * options.us_of if options.us_of else options.rate_of / value

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import struct
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runner.errors import RunnerError
 from runner.guard import CpuTimes, Culprit, Foreign
+from runner.number import CutNumber, number_at
 from runner.types import finite
+from runner.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
 
 LINE_LIMIT = 64 * 1024
 """Patterns see at most this many bytes of a line."""
@@ -72,48 +75,70 @@ class ExecRequest:
 
 @dataclass(frozen=True)
 class PatternMatch:
-    """How often a pattern was found, and text and groups of the last occurrence.
+    """How often a pattern was found, with text and groups of the last occurrence.
 
-    ``first`` is the first group of the first occurrence. ``largest`` and ``total`` cover that group
-    of all occurrences; they are None if one of them is no number.
+    The figures are those of the first group: ``first``, ``last``, and over all occurrences
+    ``smallest``, ``largest`` and ``total``, which are None if one of them is no number. A time
+    whose unit is printed is in seconds; the prefix of the unit of a rate is taken out.
     """
 
     count: int
     text: str
     groups: tuple[str | None, ...]
-    first: str | None = None
+    first: float | None = None
+    last: float | None = None
+    smallest: float | None = None
     largest: float | None = None
     total: float | None = None
+    unit: Unit = UNKNOWN
+    """What the last line says of its figure."""
+    line: str = ""
+    """The last line, at most :data:`LINE_SHOWN` characters around the number."""
+    column: int = 0
+    """The place of the number in ``line``."""
+    cut: str = ""
+    """The first line of which only a part of a number was matched; "": none."""
 
-    def and_then(self, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
-        """The match with one more occurrence."""
-        figure = number_in(groups)
-        known = figure is not None and self.largest is not None and self.total is not None
-        return PatternMatch(
-            self.count + 1,
-            text,
-            groups,
-            self.first,
-            max(self.largest or 0.0, figure or 0.0) if known else None,
-            (self.total or 0.0) + (figure or 0.0) if known else None,
+    def and_then(self, other: PatternMatch) -> PatternMatch:
+        """The match with one more occurrence, ``other``."""
+        every = self.total is not None and other.last is not None
+        return replace(
+            other,
+            count=self.count + 1,
+            first=self.first,
+            smallest=min(self.smallest or 0.0, other.last or 0.0) if every else None,
+            largest=max(self.largest or 0.0, other.last or 0.0) if every else None,
+            total=(self.total or 0.0) + (other.last or 0.0) if every else None,
+            cut=self.cut or other.cut,
         )
 
     @classmethod
-    def begin(cls, text: str, groups: tuple[str | None, ...]) -> PatternMatch:
-        """The match with its first occurrence."""
-        figure = number_in(groups)
-        return cls(1, text, groups, groups[0] if groups else None, figure, figure)
+    def of(cls, match: re.Match[str], separator: str = "") -> PatternMatch:
+        """One occurrence; ``separator``: signs that the pattern names beside its group."""
+        text, groups = match.group(), match.groups()
+        if not groups or groups[0] is None:
+            return cls(1, text, groups)
+        line, (start, end) = match.string, match.span(1)
+        low = max(start - LINE_SHOWN // 2, 0)
+        shown = line[low : low + LINE_SHOWN]
+        try:
+            number = number_at(line, start, end, separator)
+        except CutNumber:
+            return cls(1, text, groups, line=shown, column=start - low, cut=shown.strip())
+        if number is None:
+            return cls(1, text, groups, line=shown, column=start - low)
+        before = line[max(number.start - LABEL, 0) : number.start]
+        unit = unit_beside(before, line[number.end : number.end + LABEL])
+        if number.clock:
+            unit = CLOCK
+        value = finite(unit.scaled(number.value))
+        return cls(
+            1, text, groups, value, value, value, value, value, unit, shown, number.start - low
+        )
 
 
-def number_in(groups: tuple[str | None, ...]) -> float | None:
-    """The first group as a finite number, or None; Fortran's exponents (1.5D-03) are understood."""
-    text = groups[0] if groups else None
-    if text is None:
-        return None
-    try:
-        return finite(float(text.replace("D", "E").replace("d", "e")))
-    except ValueError:
-        return None
+LINE_SHOWN = 200
+"""Characters of a line that are kept with a figure."""
 
 
 @dataclass(frozen=True)
@@ -222,7 +247,7 @@ def result_to_json(result: ExecResult) -> dict[str, Any]:
         data[key] = vars(data[key])
     for key in ("culprits", "leftovers"):
         data[key] = [vars(one) for one in data[key]]
-    data["matches"] = {name: vars(match) for name, match in result.matches.items()}
+    data["matches"] = {name: asdict(match) for name, match in result.matches.items()}
     data["ranks"] = None if result.ranks is None else [vars(rank) for rank in result.ranks]
     return data
 
@@ -237,7 +262,7 @@ def result_from_json(data: dict[str, Any]) -> ExecResult:
     data["inner_launcher"] = tuple(data["inner_launcher"])
     data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
     data["matches"] = {
-        name: PatternMatch(**{**m, "groups": tuple(m["groups"])})
+        name: PatternMatch(**{**m, "groups": tuple(m["groups"]), "unit": Unit(**m["unit"])})
         for name, m in data["matches"].items()
     }
     if data["ranks"] is not None:

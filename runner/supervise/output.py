@@ -211,19 +211,24 @@ class LineScanner:
             self.json_line = found
 
 
+_COMMA_BESIDE = re.compile(r",(?:\\s|[ ?*+])*\(|\)(?:\\s|[ ?*+])*,")
+"""A pattern that names a comma beside its group: the comma separates numbers then."""
+
+
 class _Pattern:
     def __init__(self, name: str, regex: str) -> None:
         self.name = name
         self.found: PatternMatch | None = None
         self._regex = re.compile(regex)
+        self._separator = "," if _COMMA_BESIDE.search(regex) else ""
         literal = required_literal(regex)
         self._literal = literal.encode("utf-8") if literal is not None else None
 
     def scan(self, block: bytes) -> None:
         for line in self._candidates(block):
             for match in self._regex.finditer(line):
-                add = PatternMatch.begin if self.found is None else self.found.and_then
-                self.found = add(match.group(), match.groups())
+                one = PatternMatch.of(match, self._separator)
+                self.found = one if self.found is None else self.found.and_then(one)
 
     def _candidates(self, block: bytes) -> list[str]:
         """Lines that may match, found in the cheapest way that this pattern allows."""

@@ -51,6 +51,7 @@ from runner.mate.config import read_rank_map
 from runner.mate.graph import parse_dependency
 from runner.mate.translate import translate
 from runner.mate.translate.pragmas import read as read_pragma
+from runner.metric import metric_of
 from runner.micro.sizes import sizes
 from runner.mpi.intel_info import parse as parse_impi_info
 from runner.mpi.intel_info import words_of
@@ -67,7 +68,6 @@ from runner.mpi.openmpi_ucx import (
     ucx_variables,
 )
 from runner.mpi.openmpi_windows import components_of
-from runner.outcome import metric_of
 from runner.supervise.output import LineScanner
 from runner.threads import MARK, read_back_threads, teams_of
 from runner.trace.counts import parse_counts as parse_counts

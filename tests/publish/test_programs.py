@@ -29,12 +29,20 @@ def test_figure_and_input_are_those_of_the_study(tmp_path: Path) -> None:
     assert made.spec(None).stdin == f"{tmp_path}/in"
 
 
-def test_of_before_there_was_a_choice_the_last_counts() -> None:
-    assert (target().metric_choice, target().stdin) == ("last", None)
+def test_a_rate_stays_one() -> None:
+    made = target(metric="reached (.*)", metric_rate=True)
+    assert (made.app.metric, made.app.metric_rate) == (None, "reached (.*)")
+    assert made.metric_choice == "min"
+    assert (target().metric_choice, target().stdin) == ("max", None)
 
 
 def test_what_is_no_choice_is_refused() -> None:
-    for wrong in ({"metric_choice": "median"}, {"metric_choice": 3}, {"stdin": 7}):
+    for wrong in (
+        {"metric_choice": "median"},
+        {"metric_choice": 3},
+        {"metric_rate": "yes"},
+        {"stdin": 7},
+    ):
         with pytest.raises(UsageError, match="does not say what to run again"):
             target(**wrong)
 

@@ -27,6 +27,11 @@ for n in range(220):
 """
 
 
+def figures(found: PatternMatch) -> tuple[float | None, ...]:
+    """Count, and the first, last, smallest, largest and total figure."""
+    return (found.count, found.first, found.last, found.smallest, found.largest, found.total)
+
+
 def scan(patterns: dict[str, str], chunks: list[bytes]) -> LineScanner:
     scanner = LineScanner(patterns)
     for chunk in chunks:
@@ -41,8 +46,10 @@ def test_flood_with_the_figure_in_the_middle() -> None:
         result = supervisor.run(script(FLOOD, patterns={"metric": TIME}))
         status = read_proc(f"/proc/{supervisor.pid}/status").decode()
     assert result.output_bytes > 300_000_000
-    found = PatternMatch(1, "Time in seconds =   12.5", ("12.5",), "12.5", 12.5, 12.5)
-    assert result.matches == {"metric": found}
+    found = result.matches["metric"]
+    assert (found.count, found.text) == (1, "Time in seconds =   12.5")
+    assert (found.first, found.last, found.total) == (12.5, 12.5, 12.5)
+    assert (found.line, found.unit.kind) == (" Time in seconds =   12.5", "time")
     assert result.json_line == {"seconds": 12.5}
     assert len(result.stdout_head) == 16 * 1024
     assert len(result.stdout_tail) == 64 * 1024
@@ -66,27 +73,28 @@ def test_both_streams_flooded_at_once_with_binary() -> None:
 
 def test_last_line_needs_no_newline() -> None:
     scanner = scan({"m": TIME}, [b"Time in seconds = 1\nTime in sec", b"onds = 2"])
-    assert scanner.matches["m"] == PatternMatch(2, "Time in seconds = 2", ("2",), "1", 2.0, 3.0)
+    assert figures(scanner.matches["m"]) == (2, 1.0, 2.0, 1.0, 2.0, 3.0)
 
 
 def test_twice_on_one_line_counts_twice() -> None:
     found = scan({"m": "t=([0-9])"}, [b"t=1 t=2\n"]).matches["m"]
-    assert found == PatternMatch(2, "t=2", ("2",), "1", 2.0, 3.0)
+    assert figures(found) == (2, 1.0, 2.0, 1.0, 2.0, 3.0)
 
 
 @pytest.mark.parametrize(
     ("printed", "first", "largest", "total"),
     [
-        (["0.46", "0.25"], "0.46", 0.46, 0.71),
-        (["-2", "-1"], "-2", -1.0, -3.0),
-        (["1.5D-01", "2e-1"], "1.5D-01", 0.2, 0.35),
-        (["1", "nan", "3"], "1", None, None),
-        (["inf", "3"], "inf", None, None),
-        (["x", "3"], "x", None, None),
+        (["0.46", "0.25"], 0.46, 0.46, 0.71),
+        (["-2", "-1"], -2.0, -1.0, -3.0),
+        (["1.5D-01", "2e-1"], 0.15, 0.2, 0.35),
+        (["1m3s", "1:02:03"], 63.0, 3723.0, 3786.0),
+        (["1", "nan", "3"], 1.0, None, None),
+        (["inf", "3"], None, None, None),
+        (["x", "3"], None, None, None),
     ],
 )
 def test_figures_of_several_occurrences(
-    printed: list[str], first: str, largest: float | None, total: float | None
+    printed: list[str], first: float | None, largest: float | None, total: float | None
 ) -> None:
     data = "".join(f"t={text}\n" for text in printed).encode()
     found = scan({"m": r"t=(\S+)"}, [data]).matches["m"]
@@ -246,3 +254,21 @@ def test_marked_lines_are_those_that_match() -> None:
 
 def test_without_a_mark_every_line_is_output() -> None:
     assert MarkedLines("").rest(b"[1] log") == b"[1] log"
+
+
+def test_an_occurrence_that_cuts_a_number_is_shown() -> None:
+    found = scan({"m": "t=([0-9.]+)"}, [b"t=1.5\nt=1,594\nt=2\n"]).matches["m"]
+    assert (found.cut, found.total) == ("t=1,594", None)
+    assert scan({"m": "t=([0-9.]+)"}, [b"t=1.5e+01\n"]).matches["m"].last == 15.0
+
+
+def test_times_with_units_that_change_are_in_seconds() -> None:
+    found = scan({"m": "time ([0-9.]+)"}, [b"time 950 ms\ntime 1.2 s\ntime 2 min\n"]).matches["m"]
+    assert figures(found) == (3, 0.95, 120.0, 0.95, 120.0, pytest.approx(122.15))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value"), [(r"^4,8,(\d+)", 123.0), (r"^(\d+),8", 4.0), (r"^4,8,(\d+),", 123.0)]
+)
+def test_a_comma_in_the_pattern_separates(pattern: str, value: float) -> None:
+    assert scan({"m": pattern}, [b"4,8,123,456\n"]).matches["m"].last == value

@@ -10,6 +10,7 @@ from autotune.study.run_history import DEFAULT_KEY, HistoryEntry, RunHistory
 from autotune.study.tried_layouts import require_layouts, tried_layouts, unseen_threads
 from autotune.targets.layout import Layout
 from autotune.terminal.layouts import print_layouts
+from autotune.wording import Metric
 from runner.types import ReadBack, RunRecord, RunState
 
 CORES = 4
@@ -64,7 +65,7 @@ def test_runs_that_do_not_count_give_no_layout() -> None:
 def test_the_table_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     key = "OMP_PLACES=threads,OMP_PROC_BIND=spread,OMP_WAIT_POLICY=passive,threads=2"
     rows = tried_layouts(history((key, 123.456, "ok")), space(), CORES)
-    print_layouts(rows)
+    print_layouts(rows, Metric())
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert any("OMP_PLACES=threads and 2 more" in line for line in lines)

@@ -12,14 +12,16 @@ from autotune.targets.metric import figures
 @pytest.mark.parametrize(
     ("line", "metric"),
     [
-        (" Time in seconds =                     0.52", "Time *in *seconds *= *([0-9.]+)"),
-        ("rank 3: solve time = 0.450 s", "rank *[0-9]+: *solve *time *= *([0-9.]+)"),
-        ("Elapsed: 1.25e-01", "Elapsed: *([0-9.eEdD+-]+)"),
-        ("0.75 seconds in MPI", "([0-9.]+) *seconds"),
-        ("Finished (wall time [s]): 12.5.", None),
+        (" Time in seconds =                     0.52", r"Time *in *seconds *= *(\S+)"),
+        ("rank 3: solve time = 0.450 s", r"rank *[0-9]+: *solve *time *= *(\S+)"),
+        ("Elapsed: 1.25e-01", r"Elapsed: *(\S+)"),
+        ("0.75 seconds in MPI", r"(\S+) *seconds"),
+        ("Finished (wall time [s]): 12.5.", r"Finished *\(wall *time *\[s\]\): *(\S+)"),
         ("total 3 cells", None),
-        ("Mflops 3000.0", None),
-        ("elapsed 12 ms", None),
+        ("real 1m23.45s", r"real *(\S+)"),
+        ("time 2023-11-15 01:09:14", None),
+        ("CPU use 99.3 %", None),
+        ("elapsed 12 ms", r"elapsed *(\S+)"),
         ("time 0.0", None),
         ("step 7 of 9", None),
         ("time = -3.5", None),
@@ -57,3 +59,22 @@ def test_lines_that_differ_in_an_exponent_have_one_pattern() -> None:
 def test_figures_of_a_json_line() -> None:
     (found,) = figures('{"solver_time": 0.5, "cells": 7}\n', {"solver_time": 0.5, "cells": 7})
     assert found.metric == "json:solver_time"
+
+
+def test_a_rate_is_proposed_where_no_time_is_printed() -> None:
+    (found,) = figures("FOM = 16.3 Gflop/s\n")
+    assert (found.rate, found.metric) == (True, r"FOM *= *(\S+)")
+    assert found.words.startswith("--metric-rate ")
+    assert [f.rate for f in figures("FOM = 16.3 Gflop/s\ntime 3.5 s\n")] == [False]
+    assert [f.words for f in figures("", {"gflops": 3.0})] == ["--metric-rate json:gflops"]
+
+
+def test_the_column_of_a_table() -> None:
+    """The case of HPL: the time and not the rate beside it."""
+    (found,) = figures(
+        "T/V                N    NB     P     Q               Time                 Gflops\n"
+        "WR02R2C4        2000   152     1     2              12.34             1.2345e+01\n"
+    )
+    match = re.search(found.metric, found.line)
+    assert match is not None
+    assert match[1] == "12.34"
