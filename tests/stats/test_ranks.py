@@ -1,0 +1,25 @@
+"""Rank tests against scipy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from autotune.stats.ranks import rank_sum_z, ranks, spearman_z
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_against_scipy(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    a, b = draw.integers(0, 12, 30).astype(float), draw.normal(size=30)
+    assert ranks(a) == pytest.approx(stats.rankdata(a))
+    assert spearman_z(a, b) == pytest.approx(stats.spearmanr(a, b)[0] * np.sqrt(29))
+    expected = stats.ranksums(b[10:], b[:10])[0]
+    assert rank_sum_z(b[:10], b[10:]) == pytest.approx(expected)
+
+
+def test_nothing_to_rank() -> None:
+    assert spearman_z([1, 2], [2, 1]) == 0
+    assert spearman_z([1, 1, 1], [1, 2, 3]) == 0
+    assert rank_sum_z([], [1.0]) == 0
