@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.study.run_history import RunHistory
+from autotune.study.wall_contradiction import wall_contradiction
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,14 @@ class Finding:
 Check = Callable[[RunHistory, Setting, Setting], Iterable[Finding]]
 """A function of the run history, a setting and its reference."""
 
-CHECKS: tuple[Check, ...] = ()
+
+def wall_time(history: RunHistory, setting: Setting, reference: Setting) -> Iterable[Finding]:
+    """Whether the metric of the setting contradicts its wall time."""
+    found = wall_contradiction(history, setting, reference)
+    return () if found is None else (Finding(found[0], stops=found[1]),)
+
+
+CHECKS: tuple[Check, ...] = (wall_time,)
 """The checks, in the order in which their findings are shown."""
 
 
