@@ -74,5 +74,11 @@ def _print(report: NoiseReport) -> None:
     from autotune.terminal.outcome import print_noise
 
     out = console()
-    out.print(f"default: {estimate_words(report.seconds)}", style="bold", markup=False)
+    words = estimate_words(report.seconds)
+    if report.metric.unit != "s":
+        shown, seen = report.metric.words, report.seconds
+        span = "interval" if seen.interval else "range"
+        # The largest time is the smallest rate.
+        words = f"{shown(seen.median)}, {span} {shown(seen.hi)} to {shown(seen.lo)}, {seen.n} runs"
+    out.print(f"default: {words}", style="bold", markup=False)
     print_noise(report.to_json())
