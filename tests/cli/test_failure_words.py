@@ -50,7 +50,7 @@ def test_the_first_complaint_is_the_reason(cli: Cli, name: str, work: Path) -> N
         ("words", "exit code 3: solver: the matrix is singular at row 7"),
         ("wm", "exit code 3: solver: the matrix is singular at row 7"),
         ("silent", "exit code 3: without a message"),
-        ("m", "exit code 3"),
+        (".m", "exit code 3"),
         ("abort", "Aborted (signal 6)"),
     ):
         done = cli("run", "--no-guard", "-n", "2", "--mpi", mpi.launcher, "--", program, how)
