@@ -1,8 +1,8 @@
-"""What Barrett et al. show of blocks as tasks, looked for here: one table for each claim.
+"""Blocks as tasks, checked: what Barrett et al. show, and questions of ours; a table for each.
 
     python -m benchmarks.tpod_checks [--place node|testbed] [--testbed NAME] [--only edges ...]
 
-A table has the lines of one claim on miniGhost, on two cores. They run in blocks of random order,
+A table has the lines of one check on miniGhost, on two cores. They run in blocks of random order,
 guard on; the speed-up is over the first line, with a 95 % interval. A line also says how long its
 tasks waited for messages, summed over the tasks of a process and as multiple of the run (flat MPI:
 how long it waited); and on a testbed how many bytes were on their way between the nodes, at most
