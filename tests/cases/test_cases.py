@@ -1,0 +1,107 @@
+"""What people had in public reports, rebuilt small, and the right answer: rows of cases.toml."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.errors import UsageError
+from autotune.space import load_space
+from autotune.study.setting_syntax import read_settings
+from autotune.targets.launcher_line import parse_launcher_line
+from runner.mpi.library import Library
+from tests.cli.conftest import Cli, cli  # noqa: F401
+from tests.mpis import built
+
+HERE = Path(__file__).parent
+FILES, PROGRAMS = HERE / "files", HERE / "programs"
+TABLE: dict[str, list[dict[str, Any]]] = tomllib.loads((HERE / "cases.toml").read_text())
+
+
+def rows(kind: str) -> list[Any]:
+    return [pytest.param(row, id=row["id"].replace(" ", "-")) for row in TABLE[kind]]
+
+
+@pytest.mark.parametrize("row", rows("line"))
+def test_a_launch_line(row: dict[str, Any]) -> None:
+    words = tuple(shlex.split(row["words"]))
+    if "code" in row:
+        with pytest.raises(UsageError) as refusal:
+            parse_launcher_line(words)
+        assert refusal.value.code == row["code"]
+        return
+    line = parse_launcher_line(words)
+    assert line.ranks == row["ranks"]
+    assert line.program == tuple(shlex.split(row["program"]))
+    assert line.options == tuple(shlex.split(row["options"]))
+    assert line.placement == row["placement"]
+
+
+@pytest.mark.parametrize("row", rows("file"))
+def test_a_file_as_a_setting(open_mpi: Library, row: dict[str, Any]) -> None:
+    space, text = load_space("openmpi", open_mpi), f"@{FILES / row['file']}"
+    if "code" in row:
+        with pytest.raises(UsageError) as refusal:
+            read_settings([text], space, open_mpi)
+        assert refusal.value.code == row["code"]
+    else:
+        assert dict(read_settings([text], space, open_mpi)[1][0]) == row["values"]
+
+
+@pytest.fixture(scope="session")
+def program(
+    open_mpi: Library, tmp_path_factory: pytest.TempPathFactory
+) -> Callable[[str], list[str]]:
+    """The words that start a program of the folder ``programs``, which is compiled once."""
+
+    @cache
+    def compiled(name: str) -> str:
+        place = tmp_path_factory.mktemp(Path(name).stem)
+        return str(built(open_mpi, place, (PROGRAMS / name).read_text(), "-fopenmp", "-lm"))
+
+    def words(name: str) -> list[str]:
+        if name.endswith(".py"):
+            return [sys.executable, "-m", "mpi4py.futures", str(PROGRAMS / name)]
+        return [compiled(name)]
+
+    return words
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("row", rows("run"))
+def test_a_run(
+    cli: Cli,  # noqa: F811
+    open_mpi: Library,
+    program: Callable[[str], list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    row: dict[str, Any],
+) -> None:
+    for name, value in row.get("environment", {}).items():
+        monkeypatch.setenv(name, value)
+    own = [*program(row.get("program", "show.c"))]
+    own += [str(FILES / row["file"])] if "file" in row else []
+    own += row.get("words", [])
+    options = [word.replace("{files}", str(FILES)) for word in row.get("options", [])]
+    ranks = str(row.get("ranks", 2))
+    common = ["--no-guard", "--mpi", open_mpi.launcher, "-n", ranks, "--json", "run.json"]
+    done = cli("run", *common, *options, "--", *own)
+    document = json.loads(Path("run.json").read_text())
+    if "code" in row:
+        assert done.code == 2
+        assert document["error"]["code"] == row["code"]
+        return
+    run = document["run"]
+    assert run["state"] == row["state"], run
+    assert run["verified"] == row.get("verified")
+    if "metric_s" in row:
+        assert run["metric_s"] == pytest.approx(row["metric_s"])
+    else:
+        assert run["metric_s"] is None
