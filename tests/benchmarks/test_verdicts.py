@@ -46,12 +46,14 @@ def test_effect_not_found(effect: Effect, answer: Answer) -> None:
     assert known_effects.judge(effect, answer)
 
 
-def test_six_false_winners_of_forty_fail_and_five_do_not() -> None:
-    few = Counter(recommended=5, keep_default=35)
-    many = Counter(recommended=6, keep_default=34)
-    assert null_studies.judge(few, 40) == []
-    assert null_studies.judge(many, 40) == ["6 false winners"]
-    assert null_studies.judge(Counter(keep_default=39), 40)
+def test_false_winners_and_stops_of_a_null_series() -> None:
+    most = null_studies.most_false(40)
+    assert (most, null_studies.most_false(20)) == (5, 4)
+    assert null_studies.judge(Counter(recommended=5, keep_default=35), 40, most) == []
+    assert null_studies.judge(Counter(recommended=6, keep_default=34), 40, most)
+    assert null_studies.judge(Counter(recommended=1, keep_default=19), 20, 0)
+    assert null_studies.judge(Counter(keep_default=39), 40, most)
+    assert null_studies.judge(Counter(contradicted=1, keep_default=39), 40, most)
 
 
 @pytest.mark.parametrize(("hits", "of"), [(0, 40), (3, 40), (40, 40)])
