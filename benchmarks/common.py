@@ -77,8 +77,8 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
         Path(out).write_text(json.dumps(data, indent=2) + "\n")
 
 
-def commit() -> str:
-    """The short name of the commit, with ``-dirty`` if a file differs from it.
+def commit(place: Path = ROOT) -> str:
+    """The short name of a checkout's commit, with ``-dirty`` if a file differs from it.
 
     Empty without git or outside a repository.
     """
@@ -88,7 +88,7 @@ def commit() -> str:
             capture_output=True,
             text=True,
             check=False,
-            cwd=ROOT,
+            cwd=place,
         ).stdout.strip()
     except OSError:
         return ""
@@ -111,17 +111,21 @@ class Answer:
     wall_s: float
 
 
-def autotune(*words: str, timeout_s: float = 1200.0) -> Answer:
+def autotune(
+    *words: str, timeout_s: float = 1200.0, python: str = sys.executable, place: Path = ROOT
+) -> Answer:
     """Run one command with ``--json -``, as a user would type it.
+
+    ``python`` may be that of another checkout, whose directory is then ``place``.
 
     A command that still runs after ``timeout_s`` is interrupted as by Ctrl-C, which ends its ranks.
     Options must come before a ``--`` that begins a program.
     """
     cut = words.index("--") if "--" in words else len(words)
-    line = [sys.executable, "-m", "autotune", *words[:cut], "--json", "-", *words[cut:]]
+    line = [python, "-m", "autotune", *words[:cut], "--json", "-", *words[cut:]]
     began = time.monotonic()
     process = subprocess.Popen(
-        line, cwd=ROOT, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        line, cwd=place, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
         out, err = process.communicate(timeout=timeout_s)
