@@ -142,12 +142,14 @@ def autotune(
 
 
 def _json(text: str) -> dict[str, Any]:
-    """The result; {} if the command failed and printed none."""
+    """The result; {} if the command failed and printed none, or the document of an error."""
     try:
         found = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    if not isinstance(found, dict) or f"{found.get('schema')}".startswith("autotune-error-"):
+        return {}
+    return found
 
 
 def rejected_share(result: dict[str, Any]) -> float:

@@ -96,7 +96,7 @@ def test_a_run(
     document = json.loads(Path("run.json").read_text())
     if "code" in row:
         assert done.code == 2
-        assert document["error"]["code"] == row["code"]
+        assert document["code"] == row["code"]
         return
     run = document["run"]
     assert run["state"] == row["state"], run
