@@ -86,7 +86,9 @@ def test_a_run(
 ) -> None:
     for name, value in row.get("environment", {}).items():
         monkeypatch.setenv(name, value)
-    own = [*program(row.get("program", "show.c"))]
+    monkeypatch.setenv("LAUNCHER", open_mpi.launcher)
+    own = [word.replace("{files}", str(FILES)) for word in row.get("before", [])]
+    own += program(row.get("program", "show.c"))
     own += [str(FILES / row["file"])] if "file" in row else []
     own += row.get("words", [])
     options = [word.replace("{files}", str(FILES)) for word in row.get("options", [])]
