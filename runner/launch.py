@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from runner.cpus import CpuBinding, cpu_list, with_siblings
+from runner.executables import executables_of
 from runner.guard import ran_outside
 from runner.metric import metric_count, metric_of, metric_unit, patterns_of
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
@@ -282,6 +283,9 @@ class Runner:
             stderr_tail=result.stderr_tail[-TAIL:],
             inherited=probe.inherited,
             extra=result.json_line or {},
+            executables=executables_of(
+                result.files, result.started_at, Path(self.adapter.library.bin)
+            ),
         )
         record.state, record.reason, record.verified = classify(
             spec, result, probe, record, self.adapter.refusals, self.guard

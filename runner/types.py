@@ -132,6 +132,29 @@ class ReadBack:
     source: str | None = None
 
 
+ExecutableKind = Literal["program", "library"]
+"""``program``: the file that a rank was started from; ``library``: a shared library of its own."""
+ExecutablePlace = Literal["here", "removed", "elsewhere"]
+"""``removed``: the file was gone after the run, as a copy that a wrapper made for it.
+``elsewhere``: its path is one of another mount namespace (a container).
+"""
+
+
+@dataclass(frozen=True)
+class Executable:
+    """A file whose code ranks ran, with the SHA-256 (hexadecimal) of what ran.
+
+    ``argv`` and ``cwd`` say how the rank was started (of a ``program`` only).
+    """
+
+    path: str
+    sha256: str
+    kind: ExecutableKind = "program"
+    place: ExecutablePlace = "here"
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+
+
 @dataclass
 class RunRecord:
     """One execution as observed; times in seconds, ``started_at`` in seconds since the epoch."""
@@ -177,6 +200,8 @@ class RunRecord:
     """MCA values that are in force although the spec does not name them, with their source."""
     extra: dict[str, Any] = field(default_factory=dict)
     """The program's last JSON line, if it printed one."""
+    executables: list[Executable] = field(default_factory=list)
+    """What the ranks ran, as far as it was seen; a database stores it with the study, once."""
 
     @property
     def value_s(self) -> float:
@@ -218,6 +243,10 @@ def record_from_json(data: dict[str, Any]) -> RunRecord:
     """Inverse of :func:`to_json`; raises ``TypeError`` on unknown keys."""
     data = dict(data)
     data["read_back"] = {k: ReadBack(**v) for k, v in data.get("read_back", {}).items()}
+    data["executables"] = [
+        Executable(**one | {"argv": tuple(one.get("argv", ()))})
+        for one in data.get("executables", [])
+    ]
     return RunRecord(**data)
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 from autotune.api.target import to_stderr
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
+from autotune.targets.executables import ExecutableFile, changes_of, executables_of
 from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.trace import (
@@ -23,6 +24,9 @@ from runner.trace.run import NotTraceable, Traced, trace
 
 if TYPE_CHECKING:
     from autotune.store import Store, StudyKey
+
+
+_EXECUTABLES = "executables"
 
 
 def read_features(path: Path) -> Features:
@@ -88,21 +92,27 @@ def features_of(target: Target, traced: Traced) -> Features:
     )
 
 
-def keep_features(features: Features, target: Target, store: Store) -> None:
-    """Store the features for later searches of the program."""
+def keep_features(features: Features, traced: Traced, target: Target, store: Store) -> None:
+    """Store the features of a traced run for later searches of the program."""
     from autotune.study.session import Session
     from autotune.study.study_key import study_key
 
     space = target.space(None)
     key = study_key(target, space, Session.adapter(target), "features", {}, 0)
-    store.keep_traced(key, features.to_json())
+    files = [file.to_json() for file in executables_of(traced.record, target.program)]
+    store.keep_traced(key, features.to_json() | {_EXECUTABLES: files})
 
 
 def stored_features(store: Store, key: StudyKey) -> Features | None:
     """The features of the last traced run of a study's program, if the database has them; None also
-    for those of another version."""
+    for those of another version, and of executables that have changed since."""
     found = store.traced(key)
+    if found is None:
+        return None
+    files = found.pop(_EXECUTABLES, None)
+    if isinstance(files, list) and changes_of(map(ExecutableFile.from_json, files)):
+        return None
     try:
-        return None if found is None else features_from_json(found)
+        return features_from_json(found)
     except FeaturesError:
         return None

@@ -9,9 +9,12 @@ from autotune.api.target import to_stderr
 from autotune.notes import Say
 from autotune.space import Setting, Space
 from autotune.store import Store
+from autotune.study.events import notes_to
+from autotune.study.executables import store_executables
 from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
 from autotune.study.study_key import begun_key, study_key
+from autotune.targets.executables import executables_of
 from autotune.targets.target import Target
 from runner.mpi.discover import adapter as adapter_for
 from runner.supervise import DeferredInterrupts
@@ -51,7 +54,8 @@ def run_once(
         with DeferredInterrupts():  # A run that has ended by itself is stored.
             record = runner.run(spec)
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
-    study = store.study(begun_key(store, key, target))
+    study = store.study(begun_key(store, key, target, notes_to(tell)))
+    store_executables(store, study.id, executables_of(record, target.program))
     launched = known.launched(chosen)
     store.add_run(study.id, None, RUN, 0, 0, record, setting_key=chosen.key, launched=launched)
     store.set_result(study.id, MEASURED if record.valid else "failed", None)

@@ -75,7 +75,7 @@ def features(
     found, traced = traced_features(target, method, guard)
     found.save(out)
     with Store.open(store) as opened:
-        keep_features(found, target, opened)
+        keep_features(found, traced, target, opened)
     if json_out:
         write_json(found.to_json(), json_out)
     if (metric or metric_rate) and traced.record.state == "no_metric":

@@ -18,7 +18,14 @@ from autotune.store import BestRuns, Store, StudyRecord
 from autotune.store.export import export_study
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
+from autotune.study.executables import stored_executables
 from autotune.study.result import FINISHED, Result, damaged_result
+from autotune.targets.executables import (
+    ExecutableChange,
+    ExecutableFile,
+    change_words,
+    changes_of,
+)
 from autotune.terminal.outcome import print_comparison, print_noise, print_result
 from autotune.terminal.render import console, table, write_json
 from autotune.terminal.transports import Carried, carried_by, print_carried
@@ -81,7 +88,9 @@ def show(
         best = opened.best(found.id, sys.maxsize)
         states = opened.run_counts(found.id, "state")
         trials = opened.trials(found.id)
+        files = stored_executables(opened, found.id)
         carried = {key: _carried(opened, found, key) for key in _compared(found, best)}
+    changes = changes_of(files)
     if json_out:
         data = {
             "study": found.hash,
@@ -89,6 +98,8 @@ def show(
             "result": found.result,
             "best": [vars(b) for b in best[:limit]],
             "run_states": states,
+            "executables": [file.row for file in files],
+            "changed": [change.words for change in changes],
             "carried": carried,
             "trials": [
                 {
@@ -131,8 +142,19 @@ def show(
         title += "; --whole lists them in full"
     out.print(table(title, ["setting", ">median", ">raw", ">runs"], rows))
     print_carried({key if whole else beginning(key, ROOM): f for key, f in carried.items()})
+    _print_executables(files, changes)
     words = ", ".join(f"{count} {state}" for state, count in states.items())
     out.print(f"runs: {words or 'none'}; status {found.status}", markup=False)
+
+
+def _print_executables(
+    files: Sequence[ExecutableFile], changes: Sequence[ExecutableChange]
+) -> None:
+    out = console()
+    for file in files:
+        out.print(f"{file.kind}: {file.path}  sha256 {file.sha256[:12]}", markup=False)
+    if changes:
+        out.print(f"not what was measured: {change_words(changes)}", markup=False)
 
 
 def _compared(study: StudyRecord, best: Sequence[BestRuns]) -> list[str]:

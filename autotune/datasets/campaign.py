@@ -28,15 +28,17 @@ from autotune.datasets.plan import (
     protocol,
 )
 from autotune.datasets.shards import RunRow, run_state, shard_path, write_shard
-from autotune.errors import WorkError
+from autotune.errors import UsageError, WorkError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.store import Store
 from autotune.study.evaluator import Evaluator, MachineBusy, QuietMachine
 from autotune.study.events import Event, PhaseStarted, Waiting
+from autotune.study.executables import CHANGED, stored_executables
 from autotune.study.inactive import inactive_in
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
+from autotune.targets.executables import PROGRAM
 
 
 class Campaign:
@@ -95,13 +97,38 @@ class Campaign:
         with Session(self.store, key, target, space, self.watch) as on:
             evaluator = PausingEvaluator(on.evaluator, on.evaluator.quiet, self.watch, self.clock)
             evaluator.run(DEFAULT, WARMUP, 0)
+            self._require_program(prepared, self._programs(on.study.id))
             for block in self.missing(prepared):
                 if not self.clock.allows(_per_block(prepared)):
                     raise OutOfTime
-                self._block(prepared, block, evaluator)
+                self._block(prepared, block, evaluator, on.study.id)
 
-    def _block(self, prepared: Prepared, number: int, evaluator: PausingEvaluator) -> None:
+    def _programs(self, study_id: int) -> set[str]:
+        """Digests of the executables of a study's runs."""
+        files = stored_executables(self.store, study_id)
+        return {file.sha256 for file in files if file.kind == PROGRAM}
+
+    def _begun(self, prepared: Prepared) -> bool:
+        """Whether some of the cell's blocks are measured."""
+        return len(self.missing(prepared)) < self.dataset.cell(prepared.plan.key).blocks
+
+    def _require_program(self, prepared: Prepared, now: set[str]) -> None:
+        """Raise UsageError if the cell's measured blocks are of another program."""
+        key = prepared.plan.key
+        before = set(self.dataset.cell(key).programs)
+        if self._begun(prepared) and before and not now <= before:
+            raise UsageError(
+                f"the program of {key} has changed since its first blocks were measured, and runs "
+                f"of two programs are not mixed in one dataset ({self.dataset.folder}).\nRestore "
+                "the program, or measure the plan in a new folder (--out)",
+                code=CHANGED,
+            )
+
+    def _block(
+        self, prepared: Prepared, number: int, evaluator: PausingEvaluator, study: int
+    ) -> None:
         began, rejected = time.monotonic(), evaluator.evaluator.history.rejected
+        known = not self._begun(prepared) or self.dataset.cell(prepared.plan.key).programs
         key = prepared.plan.key
         cell = self.dataset.cell(key)
         self.watch(PhaseStarted(EXPLORE, f"{key}: block {number + 1} of {cell.blocks}"))
@@ -118,7 +145,8 @@ class Campaign:
         self.clock.done(_per_block(prepared), spent)
         write_shard(self.dataset.folder, rows)
         rejected = evaluator.evaluator.history.rejected - rejected
-        self._update(cell, number, block.idle, rejected, spent)
+        programs = self._programs(study) if known else set()
+        self._update(cell, number, block.idle, rejected, spent, programs)
         bad = sum(row.state != "ok" for row in rows)
         self.watch(BlockEnded(key, number, cell.blocks, len(rows), bad, self.left_s()))
 
@@ -137,16 +165,23 @@ class Campaign:
         return before - {number} if self.guard else before | {number}
 
     def _update(
-        self, cell: Cell, number: int, idle: InactiveParameters, rejected: int, spent: float
+        self,
+        cell: Cell,
+        number: int,
+        idle: InactiveParameters,
+        rejected: int,
+        spent: float,
+        programs: set[str],
     ) -> None:
         """Write on the card what the block showed: inactive parameters, rejected runs, blocks
-        without the guard, and the time."""
+        without the guard, the executables, and the time."""
         card = self.dataset.card
         changed = cell.model_copy(
             update={
                 "inactive_under": idle.under or None,
                 "rejected": cell.rejected + rejected,
                 "unguarded": tuple(sorted(self._unguarded(cell, number))),
+                "programs": tuple(sorted({*cell.programs, *programs})),
             }
         )
         cells = tuple(changed if c.key == cell.key else c for c in card.cells)

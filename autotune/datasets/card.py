@@ -100,6 +100,7 @@ def _setting_key(text: str) -> str:
         raise ValueError(str(problem)) from None
 
 
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Conditions = Annotated[str, AfterValidator(_setting_key)]
 CellKey = Annotated[str, AfterValidator(_names_files)]
 
@@ -142,6 +143,7 @@ class Cell(CardModel):
     one setting.  ``inactive``: parameters that earlier versions took as inactive in the whole cell.
     ``blocks``: number of blocks of the complete cell (0: not known).  ``rejected``: number of runs
     rejected for foreign load.  ``unguarded``: the blocks that were measured without the guard.
+    ``programs``: SHA-256 of the executables that the ranks ran, in order (empty: none was seen).
     """
 
     key: CellKey
@@ -158,6 +160,7 @@ class Cell(CardModel):
     blocks: int = Field(default=0, ge=0)
     rejected: int = Field(default=0, ge=0)
     unguarded: tuple[int, ...] = ()
+    programs: tuple[Digest, ...] = ()
 
     def idle(self, space: Space) -> InactiveParameters:
         """The parameters known to be inactive in this cell, for that space."""

@@ -25,6 +25,8 @@ from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
+from autotune.study.executables import changed_executables
+from autotune.targets.executables import change_words
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED
 from runner.machine import describe_machine
@@ -153,6 +155,7 @@ def _from_study(
     doubts = (
         _loaded(store, study)
         + _study_doubts(study, cluster)
+        + _program_doubts(store, study)
         + _common_doubts(evidence, cluster, library)
     )
     return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
@@ -223,6 +226,20 @@ def _reading(key: StudyKey) -> dict[str, Any]:
     told = {"metric_choice": key.conditions.get("metric_choice"), "stdin": key.stdin}
     rate = {"metric_rate": True} if key.conditions.get("metric_rate") else {}
     return {name: str(value) for name, value in told.items() if value} | rate
+
+
+def _program_doubts(store: Store, study: StudyRecord) -> list[Note]:
+    """A doubt if the program that was measured is not the one that would be run now."""
+    changes = changed_executables(store, study.id)
+    if not changes:
+        return []
+    return [
+        Note(
+            "publish.program_changed",
+            f"it was measured with another program: {change_words(changes)}",
+            {"files": [change.to_json() for change in changes]},
+        )
+    ]
 
 
 def _study_doubts(study: StudyRecord, cluster: Cluster) -> list[Note]:

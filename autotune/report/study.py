@@ -154,6 +154,10 @@ def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
         ("strategy", f"{key.strategy}, seed {key.seed}"),
         ("inherited settings", spelled(key.inherited) or "none"),
         ("autotune", study.tool_version),
+        *(
+            (f"ranks ran ({row['kind']})", f"{row['path']}, SHA-256 {row['sha256'][:12]}")
+            for row in (study.result or {}).get("executables", [])
+        ),
     ]
     return PageTable("Provenance", ("", ""), tuple(rows))
 

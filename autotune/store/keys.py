@@ -26,6 +26,13 @@ OTHERS = "others"
 GUARD = "guard"
 """The condition that is False if runs were measured without the guard."""
 
+EXECUTABLES = "executables"
+"""The condition of a study that began because the executables of an earlier one had changed.
+
+It is a digest of what had changed. It is not in the context: whether runs are of the present
+executables is seen from the executables that their study has stored.
+"""
+
 
 def digest(value: Any) -> str:
     """SHA-256, in hexadecimal, of JSON types."""
@@ -158,7 +165,8 @@ class StudyKey:
     def hash(self) -> str:
         """Hash of the whole key, in hexadecimal."""
         how = [self.space_hash, self.strategy, dict(self.strategy_options), self.seed]
-        return digest([self._context_parts(), how])
+        state = self.conditions.get(EXECUTABLES)
+        return digest([self._context_parts(), how if state is None else [*how, state]])
 
     def _context_parts(self) -> list[Any]:
         return [
@@ -169,7 +177,7 @@ class StudyKey:
             self.cluster,
             self.cluster_hash,
             dict(self.inherited),
-            dict(self.conditions),
+            {name: value for name, value in self.conditions.items() if name != EXECUTABLES},
         ]
 
     def to_json(self) -> str:

@@ -233,6 +233,11 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return studies.stored_document(connection, study_id, name)
 
+    def documents(self, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
+        """The unchangeable documents whose name begins with ``prefix``, by name in order."""
+        with self._database.read() as connection:
+            return studies.documents(connection, study_id, prefix)
+
     def keep_traced(self, key: StudyKey, features: Mapping[str, Any]) -> None:
         """Store the features (JSON) of a traced run of the program of a study; they replace those
         of an earlier one."""

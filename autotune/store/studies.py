@@ -172,6 +172,17 @@ def last_document(connection: Connection, study_id: int, prefix: str) -> dict[st
     return None if found is None else load_object(str(found))
 
 
+def documents(connection: Connection, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
+    """The plans of a study whose name begins with ``prefix``, by name in order."""
+    table = s.frozen_plan
+    query = (
+        select(table.c.name, table.c.document)
+        .where(table.c.study_id == study_id, table.c.name.startswith(prefix, autoescape=True))
+        .order_by(table.c.name)
+    )
+    return {name: load_object(str(text)) for name, text in connection.execute(query)}
+
+
 def keep_traced(connection: Connection, traced_as: str, features: Mapping[str, Any]) -> None:
     """Store the features of a traced run; they replace those of an earlier one.  The caller holds
     the lock."""

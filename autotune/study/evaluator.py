@@ -23,6 +23,7 @@ from autotune.space.library_choice import FIRST, MPI
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
+from autotune.study.executables import ExecutableWatch, program_changed
 from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
@@ -34,6 +35,7 @@ from autotune.study.run_history import (
     entry_of,
 )
 from autotune.study.study_key import several_note, too_long_note
+from autotune.targets.executables import change_words
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import failure_words, judge_objective
 from autotune.targets.target import Target
@@ -138,9 +140,13 @@ class MachineEvaluator:
     """
     others: Mapping[str, Side] = field(default_factory=dict)
     """The further libraries of the study, by the names that settings have for them."""
+    _executables: ExecutableWatch = field(init=False)
     _waited_in_vain: int = field(default=0, init=False)
     _told_of_several: bool = field(default=False, init=False)
     _told_of_length: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._executables = ExecutableWatch(self.store, self.study_id)
 
     def run(
         self,
@@ -270,9 +276,15 @@ class MachineEvaluator:
                 )
             if warms_up and record.compiled:
                 phase, trial, block, position = WARMUP, None, 0, 0
+            changes = self._executables.check(record, self.side(setting).target)
+            if changes:
+                record.state = "interrupted"
+                record.reason = f"the program changed: {change_words(changes)}"
             entry = self._keep(record, setting, phase, trial, block, position)
         if held.count:
             raise KeyboardInterrupt
+        if changes:
+            raise program_changed(changes)
         self.watch(RunEnded(entry, setting, self.history.ratio(entry)))
         self._tell_of_figure(record)
         return entry

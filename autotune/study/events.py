@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from autotune.notes import Note
+from autotune.notes import Note, Say
 from autotune.space import Setting
 from autotune.study.run_history import HistoryEntry
 
@@ -73,6 +73,16 @@ class Waiting:
 
 Event = RunStarted | RunEnded | DefaultMeasured | TrialEnded | PhaseStarted | Waiting | Note
 Watcher = Callable[[Event], None]
+
+
+def notes_to(say: Say) -> Watcher:
+    """A watcher that passes the notes on and ignores all other events."""
+
+    def watch(event: Event) -> None:
+        if isinstance(event, Note):
+            say(event)
+
+    return watch
 
 
 def silent(event: Event) -> None:

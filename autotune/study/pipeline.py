@@ -39,6 +39,7 @@ from autotune.study.conclusion import (
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
+from autotune.study.executables import stored_executables
 from autotune.study.next_step import search_step
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
 from autotune.study.result import (
@@ -156,6 +157,8 @@ class StudyRun:
             max_runs=self.request.plan.max_runs,
             inherited=dict(self.study.key.inherited),
         )
+        files = stored_executables(self._session.store, self.study.id)
+        result.executables = [file.row for file in files]
         count_runs(result, self.evaluator.history)
         result.metric = self.evaluator.history.metric
         result.libraries = self.request.library_rows(self.evaluator.history)
@@ -169,7 +172,8 @@ class StudyRun:
 
     def _conclude(self, result: Result, answer: StudyOutcome) -> None:
         target = self.request.target
-        result.origin = provenance_of(target.program, target.cwd, target.stdin).to_json()
+        files = [file.path for file in stored_executables(self._session.store, self.study.id)]
+        result.origin = provenance_of(target.program, target.cwd, target.stdin, files).to_json()
         best = answer.search.best
         history = self.evaluator.history
         result.best = best_seen(history, best.effective if best else None)

@@ -153,6 +153,8 @@ class Result:
     """
     switch: dict[str, Any] | None = None
     """What the library of the recommended setting needs, if it is not that of the default."""
+    executables: list[dict[str, str]] = field(default_factory=list)
+    """The files that the ranks ran: ``{path, sha256, kind}`` each (program, library, source)."""
     origin: dict[str, Any] | None = None
     """Directory, environment and files of the program (see :mod:`autotune.targets.provenance`)."""
     wall_s: float = 0.0
@@ -205,6 +207,7 @@ class Result:
             "mpirun_with_file": self.mpirun_with_file,
             "libraries": self.libraries,
             "switch": self.switch,
+            "executables": self.executables,
             "origin": self.origin,
             "wall_s": round(self.wall_s, 3),
             "waiting_s": round(self.waiting_s, 3),

@@ -28,7 +28,9 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
+from autotune.store.keys import EXECUTABLES
 from autotune.study.events import Watcher, silent
+from autotune.study.executables import CHANGED, current_key
 from autotune.study.result import MOVED, follow_moved_study
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import (
@@ -159,6 +161,13 @@ def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> No
         or store.trials(begun.id)
         or not different <= _FOLLOWS_NODE
     ):
+        if own.key.conditions.get(EXECUTABLES) != measured.key.conditions.get(EXECUTABLES):
+            raise UsageError(
+                f"the program has changed since study {measured.hash[:12]} was begun, and its runs "
+                "are not mixed with those of another program; begin a new study: give the command "
+                "of the search again",
+                code=CHANGED,
+            )
         raise UsageError(
             f"this worker would measure another study than {measured.hash[:12]}: it "
             f"differs in {', '.join(sorted(different))}; start workers on equal nodes, in "
@@ -189,10 +198,16 @@ CONTINUED = (
 
 
 def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = silent) -> StudyKey:
-    """The key under which the study is in the store: ``key``, or a former one.
+    """The key under which the study is in the store: ``key``, a former one, or that of a later
+    state of its executables (:func:`autotune.study.executables.current_key`).
 
     ``watch`` is told of a former study and, if it is not continued, of the reason.
     """
+    return current_key(store, _stored_key(store, key, target, watch), watch)
+
+
+def _stored_key(store: Store, key: StudyKey, target: Target, watch: Watcher) -> StudyKey:
+    """``key``, or the former one under which the study was begun."""
     if store.has_study(key):
         return key
     former = _with_program(key, former_hash(target.program))

@@ -18,6 +18,7 @@ from autotune.store import Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation
+from autotune.study.executables import changed_executables
 from autotune.study.rounds import DocumentStore
 from autotune.study.run_history import SEARCH, RunHistory, entry_of
 
@@ -120,6 +121,7 @@ class StoredTrials:
     trials: list[Trial] = field(default_factory=list)
     ids: dict[int, int] = field(default_factory=dict)
     _histories: dict[int, RunHistory] = field(default_factory=dict)
+    _current: dict[int, bool] = field(default_factory=dict)
 
     def load(self) -> None:
         """Read the stored trials; those of dead processes become this one's, to be repeated.
@@ -220,6 +222,7 @@ class StoredTrials:
             for run in runs
             if run.phase == SEARCH
             and run.record.valid
+            and self._is_current(run.study_id)
             and (ratio := self._history(run.study_id).ratio(entry_of(run))) is not None
         ]
         return statistics.median(ratios) if ratios else None
@@ -231,6 +234,12 @@ class StoredTrials:
     def stored_document(self, name: str) -> dict[str, Any] | None:
         """The plan of this name; None if there is none."""
         return self.store.stored_document(self.study.id, name)
+
+    def _is_current(self, study_id: int) -> bool:
+        """Whether another study ran the executables as they are now, as far as that is known."""
+        if study_id not in self._current:
+            self._current[study_id] = not changed_executables(self.store, study_id)
+        return self._current[study_id]
 
     def _history(self, study_id: int) -> RunHistory:
         if study_id not in self._histories:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,8 +43,8 @@ _READ = 256 << 20
 class Provenance:
     """Directory, environment and files from which a program was measured.
 
-    ``files`` maps the absolute paths of the program and of files among its words to their content:
-    a SHA-256, or ``N bytes`` for a large file.
+    ``files`` maps the absolute paths of the program, of files among its words and of the files that
+    its ranks ran to their content: a SHA-256, or ``N bytes`` for a large file.
     """
 
     cwd: str
@@ -108,11 +108,20 @@ class Provenance:
             _replace(before)
 
 
-def provenance_of(program: tuple[str, ...], cwd: str, stdin: str | None = None) -> Provenance:
-    """The provenance of a program that runs in ``cwd`` with this environment and ``stdin``."""
+def provenance_of(
+    program: tuple[str, ...],
+    cwd: str,
+    stdin: str | None = None,
+    executables: Sequence[str] = (),
+) -> Provenance:
+    """The provenance of a program that runs in ``cwd`` with this environment and ``stdin``.
+
+    ``executables`` are absolute paths of the files that its ranks ran.
+    """
     place = shutil.which(program[0]) if "/" not in program[0] else None
     paths = [Path(cwd, place or program[0]), *(Path(cwd, word) for word in program[1:] if word)]
     paths += [] if stdin is None else [Path(cwd, stdin)]
+    paths += [Path(path) for path in executables[:_MOST]]
     found = {str(path): _content(path) for path in paths}
     files = {path: content for path, content in found.items() if content is not None}
     return Provenance(cwd, _environment(), files)

@@ -17,7 +17,7 @@ from typing import Any
 from runner.errors import RunnerError
 from runner.guard import CpuTimes, Culprit, Foreign
 from runner.number import CutNumber, number_at
-from runner.types import finite
+from runner.types import ExecutableKind, ExecutablePlace, finite
 from runner.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
 
 LINE_LIMIT = 64 * 1024
@@ -156,6 +156,23 @@ class RankSeen:
 
 
 @dataclass(frozen=True)
+class ProgramFile:
+    """A file whose code a rank ran, with the SHA-256 of what ran.
+
+    ``changed_ns`` is when its content was last changed (ns since the epoch). ``argv`` and ``cwd``
+    say how the rank was started (of a ``program`` only).
+    """
+
+    path: str
+    sha256: str
+    kind: ExecutableKind
+    place: ExecutablePlace
+    changed_ns: int
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+
+
+@dataclass(frozen=True)
 class Leftover:
     """A process that outlived the launcher and had to be ended."""
 
@@ -215,6 +232,8 @@ class ExecResult:
     """A rank was ended because it waited for standard input that could never come."""
     inner_launcher: tuple[str, ...] = ()
     """Command line of a launcher that a rank started, for which the run was ended; empty: none."""
+    files: tuple[ProgramFile, ...] = ()
+    """The files whose code the ranks ran, of those ranks that were seen."""
 
     @property
     def stderr(self) -> str:
@@ -245,7 +264,7 @@ def result_to_json(result: ExecResult) -> dict[str, Any]:
     data = dict(vars(result))
     for key in ("before", "after", "foreign"):
         data[key] = vars(data[key])
-    for key in ("culprits", "leftovers"):
+    for key in ("culprits", "leftovers", "files"):
         data[key] = [vars(one) for one in data[key]]
     data["matches"] = {name: asdict(match) for name, match in result.matches.items()}
     data["ranks"] = None if result.ranks is None else [vars(rank) for rank in result.ranks]
@@ -261,6 +280,7 @@ def result_from_json(data: dict[str, Any]) -> ExecResult:
     data["marked"] = tuple(data["marked"])
     data["inner_launcher"] = tuple(data["inner_launcher"])
     data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
+    data["files"] = tuple(ProgramFile(**{**f, "argv": tuple(f["argv"])}) for f in data["files"])
     data["matches"] = {
         name: PatternMatch(**{**m, "groups": tuple(m["groups"]), "unit": Unit(**m["unit"])})
         for name, m in data["matches"].items()

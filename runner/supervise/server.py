@@ -379,6 +379,7 @@ class Run:
             marked=self._capture.marked,
             waits_for_input=self._waits_for_input,
             inner_launcher=self._inner_launcher,
+            files=self._watch.files.close(),
             **self._capture.texts,
         )
 

@@ -20,6 +20,7 @@ from pathlib import Path
 from runner.guard import read_proc, stat_fields
 from runner.supervise import process_tree
 from runner.supervise.messages import RankSeen
+from runner.supervise.program_files import ProgramFiles
 
 RANKS_FIRST_LOOK_S = 0.03
 """Looks are at 1, 2, 4, 8, ... times this many seconds after the start.
@@ -55,6 +56,8 @@ class RankWatch:
         self._read = [name.encode() for name in read]
         self._ready_file = None if ready_file is None else Path(ready_file)
         self._seen: dict[int, RankSeen] = {}
+        self.files = ProgramFiles()
+        """The files whose code the ranks ran, of all ranks that a look met."""
         self._gap_s = RANKS_FIRST_LOOK_S
         self._settled = not (self._variables and ranks > 0)
         self.next_s: float | None = None if self._settled else RANKS_FIRST_LOOK_S
@@ -87,12 +90,16 @@ class RankWatch:
             if rank is not None:
                 processes.setdefault(rank, []).append(pid)
         seen = {}
+        programs: set[str] = set()
         for rank, pids in processes.items():
             pid = rank_process(pids)
             cpus = process_tree.cpus_allowed(pid)
             if cpus is not None:
                 exe = process_tree.exe(pid)
                 seen[rank] = RankSeen(rank, pid, cpus, exe, self._variables_of(pid))
+                if exe and exe not in programs:  # All ranks of a program load the same libraries.
+                    programs.add(exe)
+                    self.files.look(pid)
         return seen
 
     def _variables_of(self, pid: int) -> dict[str, str]:

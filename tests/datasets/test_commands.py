@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -11,8 +12,10 @@ import pytest
 from autotune.cli import main
 from autotune.datasets import Dataset, Landscape, load
 from autotune.datasets.shards import shard_path
+from runner.mpi.library import Library
 from runner.trace import load_features
 from tests.datasets.conftest import make, planted
+from tests.mpis import built
 
 PLAN = """
 kind = "grid"
@@ -30,6 +33,17 @@ ranks = 2
 space = "openmpi"
 run_s = 0.5
 levels = { btl_sm_eager_limit = ["16k"] }
+"""
+
+BRIEF = """
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv) {
+    MPI_Init(&argc, &argv);
+    usleep(10000 * CODE);
+    MPI_Finalize();
+    return 0;
+}
 """
 
 
@@ -68,6 +82,35 @@ levels = { variant = ["mate"], side = [2] }
     assert len(set(runs["setting"])) == 3
     # A busy machine may stop a run of a millisecond; a compiler stopped every one of them.
     assert (runs["state"] == "ok").groupby(runs["setting"]).any().all()
+
+
+@pytest.mark.mpi
+def test_blocks_of_two_programs_are_not_mixed(
+    plan: Path, open_mpi: Library, capfd: pytest.CaptureFixture[str]
+) -> None:
+    place = plan.parent / "configs" / "apps"
+    place.mkdir(parents=True)
+    (place / "own.toml").write_text(
+        'name = "own"\ncommand = ["sh", "run.sh"]\n[inputs.one]\ndescription = "the only one"\n'
+    )
+    (plan.parent / "run.sh").write_text("exec ./program\n")
+    program = built(open_mpi, plan.parent, BRIEF, "-DCODE=1")
+    cell = 'key = "pp"\napp = "own"\nranks = 2\nspace = "openmpi"\nrun_s = 0.5\n'
+    cell += 'levels = { btl_sm_eager_limit = ["16k"] }\n'
+    plan.write_text(f"{PLAN.partition('key =')[0]}{cell}")
+    assert main(["explore", str(plan), "--no-guard"]) == 0
+    first = load("tiny")
+    digest = hashlib.sha256(program.read_bytes()).hexdigest()
+    assert first.cell("pp").programs == (digest,)
+    shard_path(first.folder, "pp", 1).unlink()
+    built(open_mpi, plan.parent, BRIEF, "-DCODE=2")
+    assert main(["explore", str(plan), "--no-guard"]) == 2
+    assert "[study.program_changed]" in capfd.readouterr().err
+    assert not shard_path(first.folder, "pp", 1).exists()
+    built(open_mpi, plan.parent, BRIEF, "-DCODE=1")
+    assert main(["explore", str(plan), "--no-guard"]) == 0
+    assert load("tiny").cell("pp").programs == (digest,)
+    assert shard_path(first.folder, "pp", 1).exists()
 
 
 @pytest.mark.mpi

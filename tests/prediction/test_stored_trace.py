@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 import sys
 from pathlib import Path
 
 import pytest
 
+from autotune.api.features import stored_features
 from autotune.store import Store
+from autotune.targets.executables import ExecutableFile
 from tests.calibration.test_real import PROGRAM
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
@@ -23,6 +26,20 @@ def test_the_last_trace_of_a_program_is_kept(tmp_path: Path) -> None:
         # What is measured of the program, and how it is searched, does not matter; ranks do.
         assert store.traced(key(seed=9, strategy="ga")) == traced(4096).to_json()
         assert store.traced(key(ranks=64)) is None
+
+
+def test_a_trace_of_other_executables_is_not_used(tmp_path: Path) -> None:
+    program = tmp_path / "solver"
+    program.write_bytes(b"one")
+    digest = hashlib.sha256(b"one").hexdigest()
+    with Store.open(tmp_path / "r.db") as store:
+        rows = [ExecutableFile(str(program), digest).to_json()]
+        store.keep_traced(key(), traced(64).to_json() | {"executables": rows})
+        found = stored_features(store, key())
+        assert found is not None
+        assert found.to_json() == traced(64).to_json()
+        program.write_bytes(b"two")
+        assert stored_features(store, key()) is None
 
 
 @pytest.mark.mpi

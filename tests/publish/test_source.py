@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource, read_source
 from autotune.space import Setting
 from autotune.store import MachineInfo, Store
+from autotune.study.executables import store_executables
+from autotune.targets.executables import ExecutableFile
 from runner.machine import describe_machine
 from runner.types import RunRecord
 from tests.publish.conftest import MakeStudy
@@ -49,6 +52,25 @@ def test_another_mpi_machine_or_cluster_is_a_doubt(store: Path, make_study: Make
         assert words in doubt.words
         with pytest.raises(UsageError, match="--force"):
             plan_files(proposal(source, store), [find("tune")], load_cluster("local"), NEW)
+
+
+@pytest.mark.parametrize("change", ["rebuilt", "removed", "the same"])
+def test_a_program_that_has_changed_since_is_a_doubt(
+    store: Path, make_study: MakeStudy, tmp_path: Path, change: str
+) -> None:
+    program = tmp_path / "solver"
+    program.write_bytes(b"one")
+    source = make_study()
+    with Store.open(store) as opened:
+        study = opened.find_study(source.partition(":")[2])
+        ran = ExecutableFile(str(program), hashlib.sha256(b"one").hexdigest())
+        assert store_executables(opened, study.id, [ran]) == []
+    program.unlink()
+    if change != "removed":
+        program.write_bytes(b"two" if change == "rebuilt" else b"one")
+    doubts = proposal(source, store).doubts
+    assert len(doubts) == (change != "the same")
+    assert all(str(program) in doubt for doubt in doubts)
 
 
 def test_a_patch_release_is_a_doubt(store: Path, make_study: MakeStudy) -> None:

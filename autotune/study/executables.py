@@ -1,0 +1,171 @@
+"""Executables of a study: stored with it, and compared before its answer or its runs are used.
+
+A study's key is made from the command line, before anything runs. What the ranks really run is
+known after the first run. So several studies may have the same command: the first one, and one for
+each later state of its executables. :func:`current_key` chooses the study of the present state.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+
+from autotune.errors import WorkError
+from autotune.notes import Note
+from autotune.store import Store, StudyKey, StudyRecord
+from autotune.store.keys import EXECUTABLES, digest
+from autotune.study.events import Watcher, silent
+from autotune.targets.executables import (
+    HERE,
+    PROGRAM,
+    ExecutableChange,
+    ExecutableFile,
+    change_words,
+    changes_of,
+    executables_of,
+)
+from autotune.targets.target import Target
+from runner.types import RunRecord
+
+_PREFIX = "executable:"
+_DIGITS = 40
+_CHANGED_BY_RUN = "changed-by-run"
+"""Document of a study one of whose runs ran another content of a file that cannot be compared."""
+CHANGED = "study.program_changed"
+"""Code of the note on a new study, and of the error that ends one whose program changes."""
+UNCHECKED = "study.program_unchecked"
+"""Code of the note on executables that cannot be compared without a run."""
+
+
+def stored_executables(store: Store, study_id: int) -> list[ExecutableFile]:
+    """The files that the ranks of a study ran, ordered by path; empty if none was seen."""
+    found = store.documents(study_id, _PREFIX).values()
+    return sorted((ExecutableFile.from_json(one) for one in found), key=lambda file: file.path)
+
+
+def changed_executables(store: Store, study_id: int) -> list[ExecutableChange]:
+    """Which files of a study are not what was measured, as the files or a later run show."""
+    found = changes_of(stored_executables(store, study_id))
+    by_run = store.stored_document(study_id, _CHANGED_BY_RUN)
+    if by_run is not None:
+        found += [ExecutableChange.from_json(row) for row in by_run.values()]
+    return found
+
+
+def store_executables(
+    store: Store, study_id: int, files: Sequence[ExecutableFile]
+) -> list[ExecutableChange]:
+    """Store files that the study does not have yet; returns those that it has with other content.
+
+    The first content of a path stays. Copies of a program, which a wrapper makes for each run, are
+    stored once.
+    """
+    known = {file.path: file for file in stored_executables(store, study_id)}
+    contents = {file.sha256 for file in known.values()}
+    changes = []
+    for file in files:
+        if file.path not in known:
+            if file.kind == PROGRAM and file.sha256 in contents:
+                continue
+            name = _PREFIX + hashlib.sha256(file.path.encode()).hexdigest()[:_DIGITS]
+            document = store.store_document(study_id, name, file.to_json())
+            known[file.path] = ExecutableFile.from_json(document)
+            contents.add(known[file.path].sha256)
+        before = known[file.path].sha256
+        if before != file.sha256:
+            changes.append(ExecutableChange(file.path, before, file.path, file.sha256))
+    if changes:
+        rows = [change.to_json() for change in changes if known[change.path].place != HERE]
+        if rows:  # The files themselves will not show it.
+            numbered = {str(number): row for number, row in enumerate(rows)}
+            store.store_document(study_id, _CHANGED_BY_RUN, numbered)
+    return changes
+
+
+class ExecutableWatch:
+    """Compares the files of each run of a study with those of its earlier runs."""
+
+    def __init__(self, store: Store, study_id: int) -> None:
+        self._store = store
+        self._study = study_id
+        self._known: set[ExecutableFile] = set()
+
+    def check(self, record: RunRecord, target: Target) -> list[ExecutableChange]:
+        """Store what a run shows for the first time; returns what differs from earlier runs."""
+        files = executables_of(record, target.program)
+        fresh = [file for file in files if file not in self._known]
+        if not fresh:
+            return []
+        changes = store_executables(self._store, self._study, fresh)
+        if not changes:
+            self._known.update(fresh)
+        return changes
+
+
+def program_changed(changes: Sequence[ExecutableChange]) -> WorkError:
+    """The error that ends a study whose program changes while it is measured."""
+    return WorkError(
+        f"the program changed while it was measured: {change_words(changes)}.\nRuns of two "
+        "programs are not compared: this run does not count, and the study ends here. The same "
+        "command begins a new study, of the program as it is then",
+        code=CHANGED,
+    )
+
+
+def current_key(store: Store, key: StudyKey, watch: Watcher = silent) -> StudyKey:
+    """The key of the study of the executables as they are now.
+
+    It is ``key`` if there is no such study yet, or if its executables are unchanged. Otherwise it
+    is the key of the next study of the same command, and ``watch`` is told if that is a new one.
+    ``watch`` is also told of executables that cannot be compared without a run.
+    """
+    study, changes = _first(store, key)
+    while study is not None and changes:
+        key = _next(key, changes)
+        former, before = study, changes
+        study, changes = _first(store, key)
+        if study is None:
+            watch(changed_note(former, before))
+    files = () if study is None else stored_executables(store, study.id)
+    if unchecked := [file.path for file in files if file.place != HERE]:
+        watch(_unchecked_note(unchecked))
+    return key
+
+
+def _unchecked_note(paths: Sequence[str]) -> Note:
+    return Note(
+        UNCHECKED,
+        "whether the program is the one that was measured cannot be told without a run: "
+        f"{paths[0]} is a copy that was removed after its run, or a file in a container. If it was "
+        "rebuilt, "
+        "begin another study with --remeasure and another --seed",
+        {"files": list(paths)},
+    )
+
+
+def changed_note(study: StudyRecord, changes: Sequence[ExecutableChange]) -> Note:
+    """The note on a study whose program has changed."""
+    return Note(
+        CHANGED,
+        f"the program has changed since study {study.hash[:12]} of the same command: "
+        f"{change_words(changes)}; this is a new study",
+        {"study": study.hash[:12], "files": [change.to_json() for change in changes]},
+    )
+
+
+def _first(store: Store, key: StudyKey) -> tuple[StudyRecord | None, list[ExecutableChange]]:
+    if not store.has_study(key):
+        return None, []
+    study = store.study(key)
+    return study, changed_executables(store, study.id)
+
+
+def _next(key: StudyKey, changes: Sequence[ExecutableChange]) -> StudyKey:
+    """The key of the study that follows the one of ``key``: a function of both and the present
+    content, so that every process finds the same one."""
+    before = key.conditions.get(EXECUTABLES, "")
+    state = digest(
+        [before, [[change.path, change.now_path, change.now_sha256] for change in changes]]
+    )
+    return dataclasses.replace(key, conditions={**key.conditions, EXECUTABLES: state})

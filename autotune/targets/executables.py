@@ -1,0 +1,217 @@
+"""Executables: the files that the ranks of a program ran, and whether they are still the same.
+
+A program behind a wrapper (``sh run.sh``, ``bash -c``) is not among the words of the command line,
+and neither are the libraries that it loads. So the files that the ranks ran are noted with their
+digests: executables, libraries of the program's own, and Python sources.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from autotune.errors import WorkError
+from autotune.targets.program_identity import StartedSource, code_hash, entries, sources
+from runner.executables import file_digest
+from runner.types import Executable, ExecutablePlace, RunRecord
+
+PROGRAM, SOURCE = "program", "source"
+KINDS = (PROGRAM, "library", SOURCE)
+HERE, REMOVED = "here", "removed"
+PLACES: tuple[str, ...] = get_args(ExecutablePlace)
+_MOST_LISTED = 3
+_LONGEST = 1 << 16
+
+
+@dataclass(frozen=True)
+class ExecutableFile:
+    """A file that ranks ran, with the SHA-256 (hexadecimal) of what ran.
+
+    ``place`` is that of :class:`runner.types.Executable`: only a file that is ``here`` can be
+    compared without a run. ``kind`` is ``program``, ``library`` or ``source``. The digest of a
+    Python source is over its code and that of the modules that it imports
+    (:mod:`autotune.targets.program_identity`).
+    ``words`` and ``cwd`` say how the file was started, as far as that names it: a later search may
+    find another file by the same words (a changed link or PATH).
+    """
+
+    path: str
+    sha256: str
+    kind: str = PROGRAM
+    place: str = HERE
+    words: tuple[str, ...] = ()
+    cwd: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The stored form, in JSON types."""
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "kind": self.kind,
+            "place": self.place,
+            "words": list(self.words),
+            "cwd": self.cwd,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> ExecutableFile:
+        """Inverse of :meth:`to_json`; raises WorkError for anything else."""
+        try:
+            words = tuple(data["words"])
+            found = cls(**{**data, "words": words})
+            texts = (found.path, found.sha256, found.cwd, *words)
+            if (
+                found.kind in KINDS
+                and found.place in PLACES
+                and all(
+                    isinstance(text, str) and "\0" not in text and len(text) < _LONGEST
+                    for text in texts
+                )
+            ):
+                return found
+        except (LookupError, TypeError):
+            pass
+        raise _damaged(data)
+
+    @property
+    def row(self) -> dict[str, str]:
+        """The published form: path, digest and kind."""
+        return {"path": self.path, "sha256": self.sha256, "kind": self.kind}
+
+    def now(self) -> tuple[str, str]:
+        """Path and digest of the file that would be run now; an empty digest if there is none."""
+        if self.kind == SOURCE:
+            found = next(_started(self.words, self.cwd), None)
+            return (self.path, "") if found is None else (str(found.path), _source_digest(found))
+        path = self.path
+        if self.words:
+            path = _resolved(self.words[0], self.cwd) or path
+        return path, file_digest(path) or ""
+
+    def change(self) -> ExecutableChange | None:
+        """What has changed since it was noted; None if the same content would be run, or if that
+        cannot be told."""
+        if self.place != HERE:
+            return None
+        path, digest = self.now()
+        if digest == self.sha256 and digest:
+            return None
+        return ExecutableChange(self.path, self.sha256, path, digest)
+
+
+@dataclass(frozen=True)
+class ExecutableChange:
+    """A file that is not what was measured; ``now_path`` would be run in its place.
+
+    ``now_sha256`` is "" if there is no such file any more.
+    """
+
+    path: str
+    sha256: str
+    now_path: str
+    now_sha256: str
+
+    @property
+    def words(self) -> str:
+        """The change, as the end of a sentence."""
+        if not self.now_sha256:
+            return f"{self.path} does not exist any more, or cannot be read"
+        if self.now_path != self.path:
+            return f"{self.now_path} would be run in place of {self.path}"
+        return f"{self.path} has changed"
+
+    def to_json(self) -> dict[str, str]:
+        """The published and stored form."""
+        return {
+            "path": self.path,
+            "sha256": self.sha256,
+            "now_path": self.now_path,
+            "now_sha256": self.now_sha256,
+        }
+
+    @classmethod
+    def from_json(cls, data: Any) -> ExecutableChange:
+        """Inverse of :meth:`to_json`; raises WorkError for anything else."""
+        try:
+            found = cls(**data)
+            if all(isinstance(text, str) for text in vars(found).values()):
+                return found
+        except TypeError:
+            pass
+        raise _damaged(data)
+
+
+def _damaged(data: object) -> WorkError:
+    return WorkError(
+        f"an executable of a study is damaged in the results database ({data!r:.200}): "
+        "somebody else wrote to it. Restore a copy from before, or use another database (--store)",
+        code="store.damaged_row",
+    )
+
+
+def executables_of(record: RunRecord, program: Sequence[str]) -> list[ExecutableFile]:
+    """The files that a run of ``program`` (words of the command line) ran, as far as seen."""
+    found: dict[tuple[str, str], ExecutableFile] = {}
+    for one in record.executables:
+        if one.kind == PROGRAM:
+            found |= {(file.path, file.sha256): file for file in _sources(one, program)}
+        words = _words(one) if one.place == HERE else ()
+        file = ExecutableFile(one.path, one.sha256, one.kind, one.place, words, one.cwd)
+        found[one.path, one.sha256] = file
+    return [found[key] for key in sorted(found)]
+
+
+def changes_of(files: Iterable[ExecutableFile]) -> list[ExecutableChange]:
+    """Which of the files are not what was measured."""
+    return [change for file in files if (change := file.change()) is not None]
+
+
+def change_words(changes: Sequence[ExecutableChange]) -> str:
+    """The changes in one sentence without its end; long lists are cut."""
+    said = "; ".join(change.words for change in changes[:_MOST_LISTED])
+    more = len(changes) - _MOST_LISTED
+    return f"{said}; and {more} more" if more > 0 else said
+
+
+def _words(one: Executable) -> tuple[str, ...]:
+    """The word that names the executable; none if it does not lead to it from here."""
+    first = one.argv[:1]
+    return first if first and _resolved(first[0], one.cwd) == one.path else ()
+
+
+def _resolved(word: str, cwd: str) -> str | None:
+    """The file that a shell in ``cwd`` finds by this word, without links; None if there is none."""
+    place = os.path.join(cwd, word) if "/" in word else shutil.which(word)  # noqa: PTH118
+    return None if place is None else os.path.realpath(place)
+
+
+def _sources(one: Executable, program: Sequence[str]) -> Iterator[ExecutableFile]:
+    """The Python sources that a rank started, if the command line does not name them."""
+    if one.argv[1:] == tuple(program[1:]):
+        return  # The study's key covers them.
+    wanted = {entry.path for entry in entries(one.argv, one.cwd)}
+    for at, word in enumerate(one.argv[1:], 1):
+        module = ("-m",) if at > 1 and one.argv[at - 1] == "-m" else ()
+        words = (one.argv[0], *module, word)
+        for entry in _started(words, one.cwd):
+            if entry.path in wanted:
+                path, digest = str(entry.path), _source_digest(entry)
+                yield ExecutableFile(path, digest, SOURCE, HERE, words, one.cwd)
+
+
+def _started(words: Sequence[str], cwd: str) -> Iterator[StartedSource]:
+    return iter(entries(words, cwd)) if len(words) > 1 else iter(())
+
+
+def _source_digest(entry: StartedSource) -> str:
+    digest = hashlib.sha256()
+    try:
+        for name, path in sources(entry).items():
+            digest.update(f"{name}\0{code_hash(path)}\n".encode())
+    except OSError:
+        return ""
+    return digest.hexdigest()

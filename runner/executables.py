@@ -1,0 +1,75 @@
+"""Executables: which files the ranks of a run ran, and a digest of each.
+
+The supervisor looks at the ranks while they run and opens their files. They are hashed after the
+run, so that it loses no time: 0.5 to 2 s for each GB, once for each content as long as the process
+lives.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runner import files
+from runner.types import Executable
+
+if TYPE_CHECKING:
+    from runner.supervise.messages import ProgramFile
+
+Identity = tuple[int, ...]
+_LARGEST = 1 << 50
+
+
+def identity_of(path: str | Path) -> Identity:
+    """Device, inode, size, and the times of the last change of content and inode in ns.
+
+    Raises OSError.
+    """
+    found = os.stat(path)  # noqa: PTH116 (as a path of /proc)
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+
+
+def file_digest(path: str) -> str | None:
+    """SHA-256 (hexadecimal) over the whole content; None if there is no readable regular file."""
+    try:
+        return _digest(path, identity_of(path))
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: str, identity: Identity) -> str:
+    with files.open_regular(path, _LARGEST) as file:
+        return digest_of(file.fileno())
+
+
+def digest_of(fd: int) -> str:
+    """SHA-256 (hexadecimal) over what can be read from an open file; raises OSError."""
+    import hashlib  # Only here: the supervisor starts without it.
+
+    digest = hashlib.sha256()
+    while part := os.read(fd, files.MIB):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def executables_of(
+    found: Iterable[ProgramFile], started_at: float, mpi_bin: Path
+) -> list[Executable]:
+    """The executables of a run that began at ``started_at`` (seconds since the epoch).
+
+    Libraries are left out that belong to the MPI library (whose commands are in ``mpi_bin``), to
+    this tool (its cache), or to the run itself, which compiled them.
+    """
+    prefix = mpi_bin.resolve().parent
+    others = (files.cache().resolve(), prefix / "lib", prefix / "lib64")
+    folders = tuple(f"{folder}{os.sep}" for folder in others)
+    return [
+        Executable(file.path, file.sha256, file.kind, file.place, file.argv, file.cwd)
+        for file in found
+        if file.kind == "program"
+        or not (file.changed_ns > started_at * 1e9 or file.path.startswith(folders))
+    ]

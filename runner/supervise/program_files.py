@@ -1,0 +1,149 @@
+"""Program files: the executables of the ranks and libraries of their own, as /proc shows them.
+
+A look notes path and identity of each file, and opens a file whose content is not known yet. It is
+hashed after the run: also if it was removed or replaced in the meantime, as a wrapper does that
+runs a copy.
+
+Libraries of the system and installed packages are left out: a package manager replaces them, and
+the MPI library, the machine and the Python installation identify them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runner.executables import Identity, digest_of, identity_of
+from runner.guard import read_proc
+from runner.supervise.messages import ProgramFile
+from runner.types import ExecutableKind, ExecutablePlace
+
+_SYSTEM = (
+    *("/usr/bin/", "/usr/sbin/", "/usr/lib", "/usr/libexec/", "/lib", "/bin/", "/sbin/"),
+    *("/nix/store/", "/gnu/store/", "/snap/", "/proc/", "/sys/", "/dev/", "/SYSV"),
+)
+_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib-dynload/")
+_DELETED = " (deleted)"
+_MOST_LIBRARIES = 100
+_MOST_WORDS = 1000
+_DIGESTS: dict[Identity, str] = {}
+"""The content of files that were hashed in this process."""
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A file of a rank, open (``fd``) if it has to be hashed; else ``fd`` is -1."""
+
+    path: str
+    kind: ExecutableKind
+    identity: Identity
+    fd: int
+    here: bool = True
+    argv: tuple[str, ...] = ()
+    cwd: str = ""
+
+
+class ProgramFiles:
+    """The files of one run, over all looks at its ranks."""
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[str, Identity], _Found] = {}
+
+    def look(self, pid: int) -> None:
+        """Note the files of one process; about 0.3 ms. One that has ended has none."""
+        place = f"/proc/{pid}/exe"
+        try:
+            path = os.readlink(place)  # noqa: PTH115 (a process that is looked at many times)
+            cwd = os.readlink(f"/proc/{pid}/cwd").removesuffix(_DELETED)  # noqa: PTH115
+        except OSError:
+            return
+        words = read_proc(f"/proc/{pid}/cmdline").split(b"\0")[:-1][:_MOST_WORDS]
+        argv = tuple(word.decode(errors="replace") for word in words)
+        self._note(path, "program", place, argv, cwd)
+        for library, inode in _libraries(pid, path):
+            self._note(library, "library", library, inode=inode)
+
+    def _note(
+        self,
+        path: str,
+        kind: ExecutableKind,
+        place: str,
+        argv: tuple[str, ...] = (),
+        cwd: str = "",
+        inode: int | None = None,
+    ) -> None:
+        try:
+            identity = identity_of(place)
+        except OSError:
+            return
+        if (path, identity) in self._found or (inode is not None and inode != identity[1]):
+            return
+        fd = -1
+        if identity not in _DIGESTS:
+            try:
+                fd = os.open(place, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            except OSError:
+                return
+        # A file that was replaced has gone from its path, which is one of here.
+        here = kind == "library" or path.endswith(_DELETED) or _is_here(path, identity)
+        path = path.removesuffix(_DELETED)
+        self._found[path, identity] = _Found(path, kind, identity, fd, here, argv, cwd)
+
+    def close(self) -> tuple[ProgramFile, ...]:
+        """The files with their digests, in the order of their paths; the run has ended."""
+        rows = []
+        for key in sorted(self._found):
+            one = self._found[key]
+            if one.fd >= 0:
+                with contextlib.suppress(OSError):
+                    _DIGESTS[one.identity] = digest_of(one.fd)
+                os.close(one.fd)
+            if (digest := _DIGESTS.get(one.identity)) is not None:
+                rows.append(
+                    ProgramFile(
+                        one.path, digest, one.kind, _place(one), one.identity[3], one.argv, one.cwd
+                    )
+                )
+        self._found.clear()
+        return tuple(rows)
+
+
+def _is_here(path: str, identity: Identity) -> bool:
+    """Whether the path names a file of this mount namespace, as far as it still exists."""
+    try:
+        return identity_of(path)[1] == identity[1]
+    except OSError:
+        return True
+
+
+def _place(one: _Found) -> ExecutablePlace:
+    if not one.here:
+        return "elsewhere"
+    return "here" if os.path.exists(one.path) else "removed"  # noqa: PTH110
+
+
+def _libraries(pid: int, program: str) -> Iterator[tuple[str, int]]:
+    """Paths and inodes of the libraries of the program's own."""
+    known: set[str] = {program}
+    for line in read_proc(f"/proc/{pid}/maps").splitlines():
+        # ADDRESSES PERMISSIONS OFFSET DEVICE INODE PATH
+        parts = line.split(maxsplit=5)
+        if len(parts) < 6 or b"x" not in parts[1] or not parts[5].startswith(b"/"):
+            continue
+        path = parts[5].decode(errors="replace")
+        if path not in known and _counts(path):
+            known.add(path)
+            yield path, int(parts[4])
+            if len(known) > _MOST_LIBRARIES:
+                return
+
+
+def _counts(path: str) -> bool:
+    """Whether a mapped file may be a library of the program's own.
+
+    A library that was removed after it was loaded is the product of a compiler at run time.
+    """
+    installed = path.startswith(_SYSTEM) or any(part in path for part in _INSTALLED)
+    return not (installed or path.endswith(_DELETED))
