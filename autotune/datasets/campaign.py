@@ -33,7 +33,7 @@ from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.store import Store
 from autotune.study.evaluator import Evaluator, MachineBusy, QuietMachine
 from autotune.study.events import Event, PhaseStarted, Waiting
-from autotune.study.executables import CHANGED, stored_executables
+from autotune.study.executables import stored_executables
 from autotune.study.inactive import inactive_in
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import Session
@@ -121,7 +121,7 @@ class Campaign:
                 f"the program of {key} has changed since its first blocks were measured, and runs "
                 f"of two programs are not mixed in one dataset ({self.dataset.folder}).\nRestore "
                 "the program, or measure the plan in a new folder (--out)",
-                code=CHANGED,
+                code="study.program_changed",
             )
 
     def _block(

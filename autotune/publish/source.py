@@ -235,7 +235,7 @@ def _program_doubts(store: Store, study: StudyRecord) -> list[Note]:
         return []
     return [
         Note(
-            "publish.program_changed",
+            "study.program_changed",
             f"it was measured with another program: {change_words(changes)}",
             {"files": [change.to_json() for change in changes]},
         )

@@ -24,6 +24,7 @@ from autotune.targets.executables import (
     change_words,
     changes_of,
     executables_of,
+    is_wrapped,
 )
 from autotune.targets.target import Target
 from runner.types import RunRecord
@@ -32,10 +33,6 @@ _PREFIX = "executable:"
 _DIGITS = 40
 _CHANGED_BY_RUN = "changed-by-run"
 """Document of a study one of whose runs ran another content of a file that cannot be compared."""
-CHANGED = "study.program_changed"
-"""Code of the note on a new study, and of the error that ends one whose program changes."""
-UNCHECKED = "study.program_unchecked"
-"""Code of the note on executables that cannot be compared without a run."""
 
 
 def stored_executables(store: Store, study_id: int) -> list[ExecutableFile]:
@@ -109,7 +106,7 @@ def program_changed(changes: Sequence[ExecutableChange]) -> WorkError:
         f"the program changed while it was measured: {change_words(changes)}.\nRuns of two "
         "programs are not compared: this run does not count, and the study ends here. The same "
         "command begins a new study, of the program as it is then",
-        code=CHANGED,
+        code="study.program_changed",
     )
 
 
@@ -135,7 +132,7 @@ def current_key(store: Store, key: StudyKey, watch: Watcher = silent) -> StudyKe
 
 def _unchecked_note(paths: Sequence[str]) -> Note:
     return Note(
-        UNCHECKED,
+        "study.program_unchecked",
         "whether the program is the one that was measured cannot be told without a run: "
         f"{paths[0]} is a copy that was removed after its run, or a file in a container. If it was "
         "rebuilt, "
@@ -147,11 +144,24 @@ def _unchecked_note(paths: Sequence[str]) -> Note:
 def changed_note(study: StudyRecord, changes: Sequence[ExecutableChange]) -> Note:
     """The note on a study whose program has changed."""
     return Note(
-        CHANGED,
+        "study.program_changed",
         f"the program has changed since study {study.hash[:12]} of the same command: "
         f"{change_words(changes)}; this is a new study",
         {"study": study.hash[:12], "files": [change.to_json() for change in changes]},
     )
+
+
+def unseen_notes(store: Store, study_id: int, target: Target) -> list[Note]:
+    """A note if the executables behind a wrapper are not known."""
+    if stored_executables(store, study_id) or not is_wrapped(target.program, target.cwd):
+        return []
+    return [
+        Note(
+            "study.program_unseen",
+            f"what {target.program[0]} starts was not seen in any run: if it is rebuilt, this "
+            "study does not notice it",
+        )
+    ]
 
 
 def _first(store: Store, key: StudyKey) -> tuple[StudyRecord | None, list[ExecutableChange]]:

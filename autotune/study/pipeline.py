@@ -39,7 +39,7 @@ from autotune.study.conclusion import (
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
-from autotune.study.executables import stored_executables
+from autotune.study.executables import stored_executables, unseen_notes
 from autotune.study.next_step import search_step
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
 from autotune.study.result import (
@@ -184,6 +184,7 @@ class StudyRun:
         result.contradictions = contradictions(answer)
         result.warnings = [
             *sharing_warnings(target.ranks, target.cores),
+            *unseen_notes(self._session.store, self.study.id, target),
             *study_warnings(history, self.trial_store.trials, answer),
         ]
         if answer.recommendation is None:

@@ -30,7 +30,7 @@ from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.store.keys import EXECUTABLES
 from autotune.study.events import Watcher, silent
-from autotune.study.executables import CHANGED, current_key
+from autotune.study.executables import current_key
 from autotune.study.result import MOVED, follow_moved_study
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import (
@@ -166,7 +166,7 @@ def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> No
                 f"the program has changed since study {measured.hash[:12]} was begun, and its runs "
                 "are not mixed with those of another program; begin a new study: give the command "
                 "of the search again",
-                code=CHANGED,
+                code="study.program_changed",
             )
         raise UsageError(
             f"this worker would measure another study than {measured.hash[:12]}: it "

@@ -12,10 +12,12 @@ import os
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, get_args
 
 from autotune.errors import WorkError
 from autotune.targets.program_identity import StartedSource, code_hash, entries, sources
+from runner import files
 from runner.executables import file_digest
 from runner.types import Executable, ExecutablePlace, RunRecord
 
@@ -23,7 +25,10 @@ PROGRAM, SOURCE = "program", "source"
 KINDS = (PROGRAM, "library", SOURCE)
 HERE, REMOVED = "here", "removed"
 PLACES: tuple[str, ...] = get_args(ExecutablePlace)
+_SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh", "env"})
 _MOST_LISTED = 3
+_LARGEST = 1 << 50
+_LONGEST_NAME = 200
 _LONGEST = 1 << 16
 
 
@@ -149,7 +154,7 @@ def _damaged(data: object) -> WorkError:
     return WorkError(
         f"an executable of a study is damaged in the results database ({data!r:.200}): "
         "somebody else wrote to it. Restore a copy from before, or use another database (--store)",
-        code="store.damaged_row",
+        code="study.damaged",
     )
 
 
@@ -165,9 +170,22 @@ def executables_of(record: RunRecord, program: Sequence[str]) -> list[Executable
     return [found[key] for key in sorted(found)]
 
 
-def changes_of(files: Iterable[ExecutableFile]) -> list[ExecutableChange]:
+def is_wrapped(program: Sequence[str], cwd: str) -> bool:
+    """Whether a command line starts a shell or a script of one, which starts the program."""
+    place = _resolved(program[0], cwd)
+    if place is None or Path(program[0]).name in _SHELLS:
+        return place is not None
+    try:
+        with files.open_regular(place, _LARGEST) as file:
+            first = file.readline(_LONGEST_NAME)
+    except OSError:
+        return False
+    return first.startswith(b"#!") and b"python" not in first
+
+
+def changes_of(found: Iterable[ExecutableFile]) -> list[ExecutableChange]:
     """Which of the files are not what was measured."""
-    return [change for file in files if (change := file.change()) is not None]
+    return [change for file in found if (change := file.change()) is not None]
 
 
 def change_words(changes: Sequence[ExecutableChange]) -> str:

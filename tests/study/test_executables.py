@@ -16,8 +16,6 @@ from autotune.notes import Note
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store, StudyKey
 from autotune.study.executables import (
-    CHANGED,
-    UNCHECKED,
     changed_executables,
     current_key,
     store_executables,
@@ -74,7 +72,7 @@ def test_a_rebuilt_program_begins_a_study_and_says_so(store: Store, program: Pat
     found = current_key(store, key(), notes.append)
     (note,) = notes
     assert isinstance(note, Note)
-    assert note.code == CHANGED
+    assert note.code == "study.program_changed"
     assert note.data["study"] == first.hash[:12]
     assert [row["path"] for row in note.data["files"]] == [str(program)]
     assert found.hash != first.hash
@@ -147,7 +145,9 @@ def test_copies_for_each_run_are_one_program(store: Store, program: Path) -> Non
     assert stored_executables(store, study.id) == copies[:1]
     notes: list[Any] = []
     assert current_key(store, key(), notes.append).hash == study.hash
-    assert [(note.code, note.data) for note in notes] == [(UNCHECKED, {"files": [copies[0].path]})]
+    assert [(note.code, note.data) for note in notes] == [
+        ("study.program_unchecked", {"files": [copies[0].path]})
+    ]
 
 
 def test_a_run_shows_what_the_files_do_not(store: Store) -> None:
@@ -171,7 +171,7 @@ def test_a_worker_does_not_mix_two_programs(store: Store, program: Path) -> None
     own = store.study(current_key(store, key()))
     with pytest.raises(UsageError) as problem:
         require_same_study(store, begun, own)
-    assert problem.value.code == CHANGED
+    assert problem.value.code == "study.program_changed"
 
 
 def test_runs_of_another_program_are_not_taken_over(store: Store, program: Path) -> None:

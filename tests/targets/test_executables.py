@@ -21,6 +21,7 @@ from autotune.targets.executables import (
     ExecutableFile,
     changes_of,
     executables_of,
+    is_wrapped,
 )
 from runner.types import Executable, RunRecord, record_from_json, to_json
 
@@ -191,10 +192,17 @@ def test_what_others_wrote_is_not_believed(change: dict[str, Any]) -> None:
     good = ExecutableFile("/bin/sh", "ab" * 32).to_json()
     with pytest.raises(WorkError) as problem:
         ExecutableFile.from_json(good | change)
-    assert problem.value.code == "store.damaged_row"
+    assert problem.value.code == "study.damaged"
 
 
 def test_a_record_comes_back_with_its_executables() -> None:
     one = Executable("/bin/v", "ab" * 32, "program", "removed", ("bin/v", "8"), "/tmp")
     record = RunRecord("ok", executables=[one, Executable("/lib/a.so", "cd" * 32, "library")])
     assert record_from_json(json.loads(json.dumps(to_json(record)))) == record
+
+
+def test_a_wrapper_is_known_by_its_name_or_first_line(tmp_path: Path) -> None:
+    for name, text in {"w": "#!/bin/sh\n", "p": "#!/usr/bin/env python3\n", "b": "\x7fELF"}.items():
+        (tmp_path / name).write_text(text)
+    found = [is_wrapped((word,), str(tmp_path)) for word in ("./w", "./p", "./b", "./none", "sh")]
+    assert found == [True, False, False, False, True]
