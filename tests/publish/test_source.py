@@ -70,7 +70,8 @@ def test_a_program_that_has_changed_since_is_a_doubt(
         program.write_bytes(b"two" if change == "rebuilt" else b"one")
     doubts = proposal(source, store).doubts
     assert len(doubts) == (change != "the same")
-    assert all(str(program) in doubt for doubt in doubts)
+    assert {doubt.code for doubt in doubts} <= {"study.program_changed"}
+    assert all(doubt.data["files"][0]["path"] == str(program) for doubt in doubts)
 
 
 def test_a_patch_release_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
