@@ -90,6 +90,8 @@ class ExecutableWatch:
 
     def check(self, record: RunRecord, target: Target) -> list[ExecutableChange]:
         """Store what a run shows for the first time; returns what differs from earlier runs."""
+        if not record.executables:
+            return []
         files = executables_of(record, target.program)
         fresh = [file for file in files if file not in self._known]
         if not fresh:
