@@ -93,7 +93,7 @@ class ProgramFiles:
 
     def close(self) -> tuple[ProgramFile, ...]:
         """The files with their digests, in the order of their paths; the run has ended."""
-        rows = []
+        rows: dict[tuple[str, str], ProgramFile] = {}
         for key in sorted(self._found):
             one = self._found[key]
             if one.fd >= 0:
@@ -101,13 +101,12 @@ class ProgramFiles:
                     _DIGESTS[one.identity] = digest_of(one.fd)
                 os.close(one.fd)
             if (digest := _DIGESTS.get(one.identity)) is not None:
-                rows.append(
-                    ProgramFile(
-                        one.path, digest, one.kind, _place(one), one.identity[3], one.argv, one.cwd
-                    )
+                # The removal of a file changes its identity, not its content.
+                rows[one.path, digest] = ProgramFile(
+                    one.path, digest, one.kind, _place(one), one.identity[3], one.argv, one.cwd
                 )
         self._found.clear()
-        return tuple(rows)
+        return tuple(rows.values())
 
 
 def _is_here(path: str, identity: Identity) -> bool:

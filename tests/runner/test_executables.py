@@ -22,7 +22,7 @@ from tests.mpis import built, on_path
 from tests.runner.supervising import eventually, script
 from tests.runner.test_supervise_ranks import LAUNCHER
 
-WAITS = "#include <unistd.h>\nint main(void) { usleep(600000); return 0; }\n"
+WAITS = "#include <unistd.h>\nint main(void) { usleep(1500000); return 0; }\n"
 SHORT = """
 #include <mpi.h>
 int main(int argc, char **argv) { MPI_Init(&argc, &argv); MPI_Finalize(); return 0; }
