@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import socket
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
 from runner.cpus import CpuBinding, cpu_list, with_siblings
+from runner.errors import RunnerError
 from runner.executables import executables_of
+from runner.failure_message import telling_lines
+from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
 from runner.metric import metric_count, metric_of, metric_unit, patterns_of
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
@@ -24,6 +29,7 @@ from runner.supervise import (
     ExecRequest,
     ExecResult,
     RunInterrupted,
+    StartError,
     Supervisor,
 )
 from runner.threads import MARK as THREAD_MARK
@@ -50,6 +56,9 @@ ASKED_WITHIN_S = 30.0
 ASKED_FOR_S = 3.0
 """A program that failed within ASKED_WITHIN_S is started again to see whether it reads its standard
 input. The second start gets ASKED_FOR_S plus twice the time that the program took.
+"""
+BEFORE_LIMIT_S = 600.0
+"""Seconds after which the command before a run (:attr:`runner.types.LaunchSpec.before`) is ended.
 """
 LAUNCHES = 3
 """Largest number of starts of one run, if the launcher itself failed before any rank began."""
@@ -83,6 +92,8 @@ class Runner:
         self._confinement = CpuBinding(cpus)
         self._supervisor = Supervisor()
         self._scratch: Path | None = None
+        self._copies: dict[str, FreshCopies] = {}
+        """The copies of each folder of which runs get copies."""
         self._worked = False
         """Whether a program has run, or is known not to wait for input."""
         # Read once: the place stays the same even if the machine is renamed in the meantime.
@@ -106,6 +117,8 @@ class Runner:
         trace: TracebackType | None,
     ) -> None:
         self._supervisor.__exit__(kind, error, trace)
+        while self._copies:
+            self._copies.popitem()[1].close()
         if self._scratch is not None:
             shutil.rmtree(self._scratch, ignore_errors=True)
         self._confinement.__exit__(kind, error, trace)
@@ -151,9 +164,10 @@ class Runner:
             limit_s = 2 * record.wall_s + ASKED_FOR_S
             limit_s = min(spec.timeout_s or limit_s, limit_s)
             again = self._confined(replace(spec, stdin=str(fifo), timeout_s=limit_s))
-            request = self._request(again, place, self.adapter.reported(again))
-            request = replace(request, fifo=str(fifo))
-            return self._execute(request).waits_for_input
+            with self._prepared(again) as ready:
+                request = self._request(ready, place, self.adapter.reported(ready))
+                request = replace(request, fifo=str(fifo))
+                return self._execute(request).waits_for_input
         finally:
             os.close(held)
             shutil.rmtree(place, ignore_errors=True)
@@ -170,7 +184,8 @@ class Runner:
         spec = self._confined(spec)
         reported = self.adapter.reported(spec)
         try:
-            result = self._execute(self._request(spec, place, reported))
+            with self._prepared(spec) as ready:
+                result = self._execute(self._request(ready, place, reported))
             if reported:
                 (place / REPORTED_FILE).write_text("\n".join(result.marked))
             probe = self.adapter.probe(spec, place)
@@ -180,6 +195,51 @@ class Runner:
 
     def _confined(self, spec: LaunchSpec) -> LaunchSpec:
         return spec if self._cpus is None else self.adapter.confined(spec, self._cpus)
+
+    @contextmanager
+    def _prepared(self, spec: LaunchSpec) -> Iterator[LaunchSpec]:
+        """The launch in its working directory, with the command before it done.
+
+        Nothing of this is part of the run. Raises RunnerError if it fails.
+        """
+        with ExitStack() as stack:
+            if spec.fresh_copy:
+                folder = str(Path(spec.cwd or Path.cwd()).resolve())
+                if folder not in self._copies:
+                    self._copies[folder] = FreshCopies(Path(folder))
+                place = stack.enter_context(self._copies[folder].copy())
+                spec = replace(spec, cwd=str(place))
+            if spec.before:
+                self._execute_before(spec)
+            yield spec
+
+    def _execute_before(self, spec: LaunchSpec) -> None:
+        """Execute the command before a run; raises RunnerError if it fails."""
+        words = f"the command before each run, {shlex.join(spec.before)},"
+        request = ExecRequest(
+            argv=spec.before, env=dict(os.environ), cwd=spec.cwd, timeout_s=BEFORE_LIMIT_S
+        )
+        try:
+            result = self._supervisor.run(request)
+        except StartError as problem:
+            raise RunnerError(f"{words} cannot be executed: {problem}", code="before.failed") from (
+                problem
+            )
+        if result.exit_code == 0 and not result.timed_out:
+            return
+        ended = f"exit code {result.exit_code}"
+        if result.timed_out:
+            ended = f"it did not end within {BEFORE_LIMIT_S:g} s"
+        elif result.signal is not None:
+            ended = f"signal {result.signal}"
+        said = telling_lines(result.stderr, result.stdout_tail)
+        lines = "".join(f"\n  | {line}" for line in said)
+        raise RunnerError(
+            f"{words} failed in {spec.cwd or Path.cwd()}: {ended}; it must end with exit code 0 "
+            "before every run (a command with pipes or several steps: sh -c '...'), and the "
+            f"program was not started{lines}",
+            code="before.failed",
+        )
 
     def _execute(self, request: ExecRequest) -> ExecResult:
         try:

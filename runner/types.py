@@ -94,6 +94,13 @@ class LaunchSpec:
     oversubscribe: bool = False
     clean_env: bool = False
     cwd: str | None = None
+    fresh_copy: bool = False
+    """Whether the run gets a copy of ``cwd`` as its working directory, which is removed after it.
+    """
+    before: tuple[str, ...] = ()
+    """Words of a command that is executed, without a shell, in the working directory before the
+    run; it is no part of the run.
+    """
     timeout_s: float | None = None
     metric: str | None = None
     """A regular expression with one group (a time), ``json:KEY`` for the key of the last JSON
@@ -233,7 +240,7 @@ def spec_from_json(data: dict[str, Any]) -> LaunchSpec:
     former = {kind: data.pop(kind) for kind in _FORMER_KINDS if kind in data}
     if former:
         data["parameters"] = {k: v for k, v in former.items() if v} | data.get("parameters", {})
-    for key in ("program", "launch_options"):
+    for key in ("program", "launch_options", "before"):
         if key in data:
             data[key] = tuple(data[key])
     return LaunchSpec(**data)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -35,8 +36,9 @@ class ProgramOptions(TypedDict, total=False):
     ``app`` and ``input`` name a known application in place of a program.  ``ranks`` is the number
     of MPI processes.  ``cluster`` is a name.  ``metric`` (a time), ``metric_rate`` (a rate: larger
     is better) and ``verify`` are regular expressions or ``json:KEY``.  ``timeout`` is the longest
-    run (seconds, or "10m").  ``stdin`` is the path of
-    rank 0's standard input.
+    run (seconds, or "10m").  ``stdin`` is the path of rank 0's standard input.  ``before`` are the
+    words of a command that is executed before every run, and ``fresh_dir`` is a directory of which
+    every run gets a copy as its working directory.
     """
 
     app: str
@@ -50,6 +52,8 @@ class ProgramOptions(TypedDict, total=False):
     timeout: float | str
     clean_env: bool
     stdin: str
+    before: Sequence[str]
+    fresh_dir: str
 
 
 class TargetOptions(ProgramOptions, total=False):
@@ -87,6 +91,13 @@ def target_request(program: Sequence[str] | None, options: TargetOptions) -> Tar
         raise UsageError(
             f"program={program!r} is one text; expected a list of words, such as [{program!r}]",
             code="usage.argument",
+        )
+    if isinstance(options.get("before"), str):
+        before = options["before"]
+        raise UsageError(
+            f"before={before!r} is one text; expected a list of words, such as "
+            f"{shlex.split(str(before))!r}",
+            code="before.text",
         )
     strange = sorted(set(options) - set(TargetOptions.__annotations__))
     if strange:

@@ -47,6 +47,7 @@ def run_once(
     ``tell`` gets notes on other MPI jobs on the same CPUs. An interrupted run ends the
     program and stores nothing. Raises UsageError for a setting that cannot be used.
     """
+    target.require_apart(store.url.database)
     adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
     with target.measured(guard, tell=tell) as runner:

@@ -84,6 +84,8 @@ def compare(
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
+    before: o.Before = None,
+    fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -127,6 +129,8 @@ def compare(
         metric_choice,
         stdin,
         metric_rate,
+        o.command_words(before),
+        fresh_dir,
     )
     other = None
     if len(libraries) > 1:

@@ -34,6 +34,8 @@ def features(
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
+    before: o.Before = None,
+    fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     method: Annotated[
@@ -68,7 +70,8 @@ def features(
         return
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
-        "features", metric_choice, stdin, metric_rate,
+        "features", metric_choice, stdin, metric_rate, o.command_words(before),
+        fresh_dir,
     )  # fmt: skip
     target = find_target(words)
     check_writable(out)

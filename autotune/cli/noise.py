@@ -28,6 +28,8 @@ def noise(
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
+    before: o.Before = None,
+    fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -44,7 +46,8 @@ def noise(
 
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
-        metric_choice, stdin, metric_rate,
+        metric_choice, stdin, metric_rate, o.command_words(before),
+        fresh_dir,
     )  # fmt: skip
     target = find_target(words, silent_say if quiet else to_stderr)
     hidden = quiet or json_out == "-"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Annotated, Any
 
 import typer
@@ -155,6 +156,24 @@ Stdin = Annotated[
     str | None,
     opt("--stdin FILE", "File for the standard input of rank 0. Default: empty input.", TARGET),
 ]
+Before = Annotated[
+    str | None,
+    opt(
+        "--before COMMAND",
+        "Command executed before every run, without a shell, in the run's working directory, for "
+        "example 'rm -f state.cpt'. Its time does not count.",
+        TARGET,
+    ),
+]
+FreshDir = Annotated[
+    str | None,
+    opt(
+        "--fresh-dir DIR",
+        "Start every run in a fresh copy of DIR, made beside it and removed after the run. "
+        "Default: every run starts in this directory.",
+        TARGET,
+    ),
+]
 Timeout = Annotated[
     str | None,
     opt(
@@ -210,6 +229,18 @@ Guard = Annotated[
         "count too, and nothing is proven.",
     ),
 ]
+
+
+def command_words(text: str | None) -> list[str] | None:
+    """The words of ``--before COMMAND``; raises UsageError for an open quotation."""
+    try:
+        return None if text is None else shlex.split(text)
+    except ValueError as problem:
+        raise UsageError(
+            f"--before {text!r} is not understood: {problem}; expected a command with closed "
+            "quotations, such as 'rm -f state.cpt'",
+            code="before.quotation",
+        ) from None
 
 
 def rank_counts(text: str) -> list[int]:

@@ -107,6 +107,8 @@ def predict(
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
+    before: o.Before = None,
+    fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -165,6 +167,8 @@ def predict(
         metric_choice,
         stdin,
         metric_rate,
+        o.command_words(before),
+        fresh_dir,
     )
     target = None
     if check:

@@ -37,6 +37,8 @@ def run(
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
+    before: o.Before = None,
+    fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -55,7 +57,8 @@ def run(
 
     words = TargetRequest(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
-        metric_choice, stdin, metric_rate,
+        metric_choice, stdin, metric_rate, o.command_words(before),
+        fresh_dir,
     )  # fmt: skip
     tell: Say = silent_say if quiet else to_stderr
     notes: Say = silent_say if quiet or json_out == "-" else to_stderr

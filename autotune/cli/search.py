@@ -208,6 +208,8 @@ def search(
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
     stdin: o.Stdin = None,
+    before: o.Before = None,
+    fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
     guard: o.Guard = True,
@@ -234,6 +236,7 @@ def search(
         target=TargetRequest(
             program, app, input_name, ranks, cluster, libraries[0] if libraries else None, metric,
             verify, timeout, clean_env, "search", metric_choice, stdin, metric_rate,
+            o.command_words(before), fresh_dir,
         ),
         libraries=libraries[1:],
         space=space,

@@ -173,14 +173,14 @@ def last_document(connection: Connection, study_id: int, prefix: str) -> dict[st
 
 
 def documents(connection: Connection, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
-    """The plans of a study whose name begins with ``prefix``, by name in order."""
+    """The plans of a study under names that begin with ``prefix``, by name, the oldest first."""
     table = s.frozen_plan
     query = (
         select(table.c.name, table.c.document)
         .where(table.c.study_id == study_id, table.c.name.startswith(prefix, autoescape=True))
-        .order_by(table.c.name)
+        .order_by(table.c.created_at, table.c.name)
     )
-    return {name: load_object(str(text)) for name, text in connection.execute(query)}
+    return {name: load_object(str(found)) for name, found in connection.execute(query)}
 
 
 def keep_traced(connection: Connection, traced_as: str, features: Mapping[str, Any]) -> None:

@@ -24,6 +24,7 @@ from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.executables import ExecutableWatch, program_changed
+from autotune.study.first_run_watch import FirstRunWatch
 from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
@@ -140,12 +141,15 @@ class MachineEvaluator:
     """
     others: Mapping[str, Side] = field(default_factory=dict)
     """The further libraries of the study, by the names that settings have for them."""
-    _executables: ExecutableWatch = field(init=False)
     _waited_in_vain: int = field(default=0, init=False)
     _told_of_several: bool = field(default=False, init=False)
     _told_of_length: bool = field(default=False, init=False)
+    _first: FirstRunWatch = field(init=False, repr=False)
+
+    _executables: ExecutableWatch = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._first = FirstRunWatch(self.target, self.history, self.store, self.study_id)
         self._executables = ExecutableWatch(self.store, self.study_id)
 
     def run(
@@ -266,6 +270,7 @@ class MachineEvaluator:
         self.watch(RunStarted(setting, phase))
         with DeferredInterrupts() as held:
             # A finished run is stored before anything may stop this process.
+            self._first.before_run()
             record = self._run(spec, setting, phase)
             if self.target.objective is not None:
                 judge_objective(self.target.objective, record)
@@ -281,12 +286,14 @@ class MachineEvaluator:
                 record.state = "interrupted"
                 record.reason = f"the program changed: {change_words(changes)}"
             entry = self._keep(record, setting, phase, trial, block, position)
+            self._first.after_run(entry)
         if held.count:
             raise KeyboardInterrupt
         if changes:
             raise program_changed(changes)
         self.watch(RunEnded(entry, setting, self.history.ratio(entry)))
         self._tell_of_figure(record)
+        self._first.judge(entry)
         return entry
 
     def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:

@@ -8,11 +8,12 @@ objection: nothing is recommended then. Any other finding is a note.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
+from autotune.study.first_run import files_note, longer_note, resumed_note
 from autotune.study.run_history import RunHistory
 from autotune.study.wall_contradiction import wall_contradiction
 
@@ -35,7 +36,25 @@ def wall_time(history: RunHistory, setting: Setting, reference: Setting) -> Iter
     return () if found is None else (Finding(found[0], stops=found[1]),)
 
 
-CHECKS: tuple[Check, ...] = (wall_time,)
+def resumed_work(history: RunHistory, setting: Setting, reference: Setting) -> Iterator[Finding]:
+    """Whether later runs continue from files of the first one (:mod:`autotune.study.first_run`)."""
+    firsts = history.first_runs
+    wrote = any(first.files for first in firsts)
+    both = False
+    for one in (reference, setting):
+        longer = history.longer_first(one.key)
+        if longer is None:
+            continue
+        who = "the default" if one == DEFAULT else one.key
+        both = both or wrote
+        note = resumed_note(longer, firsts, who) if wrote else longer_note(longer, who)
+        yield Finding(note, stops=wrote)
+    remark = None if both else files_note(firsts)
+    if remark is not None:
+        yield Finding(remark, stops=False)
+
+
+CHECKS: tuple[Check, ...] = (wall_time, resumed_work)
 """The checks, in the order in which their findings are shown."""
 
 

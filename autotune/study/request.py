@@ -8,6 +8,7 @@ is data until its author is known (``autotune.study.worker_trust``).
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -115,6 +116,8 @@ class SearchRequest(BaseModel):
             ("--metric-rate", target.metric_rate),
             ("--metric-choice", target.metric_choice),
             ("--stdin", target.stdin),
+            ("--before", None if target.before is None else shlex.join(target.before)),
+            ("--fresh-dir", target.fresh_dir),
             ("--verify", target.verify),
             ("--timeout", target.timeout),
             ("--space", self.space),
@@ -148,8 +151,9 @@ def _said(target: TargetRequest) -> dict[str, Any]:
     """The fields that were given, without the command that requested the search."""
     plain = {n: v for n, v in vars(target).items() if v != getattr(TargetRequest, n)}
     plain.pop("command", None)
-    if target.program:
-        plain["program"] = list(target.program)
+    for name in ("program", "before"):
+        if name in plain:
+            plain[name] = list(plain[name])
     return plain
 
 

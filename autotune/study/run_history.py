@@ -13,6 +13,7 @@ from itertools import pairwise
 from autotune.stats import SLOW, DefaultLevel
 from autotune.stats.blocks import NEAREST
 from autotune.store import StoredRun
+from autotune.study.first_run import FirstRun, LongerFirst, longer_first
 from autotune.wording import Metric
 from runner.types import GUARD_STATES, RunRecord
 
@@ -99,6 +100,8 @@ class RunHistory:
 
     entries: list[HistoryEntry] = field(default_factory=list)
     place: str | None = None
+    first_runs: list[FirstRun] = field(default_factory=list)
+    """The first run of each process, with the files that it wrote; empty for simulated studies."""
     _defaults: dict[str, _Defaults] = field(default_factory=dict, repr=False)
     _blocks: dict[str, dict[int, dict[str, HistoryEntry]]] = field(default_factory=dict, repr=False)
 
@@ -126,6 +129,23 @@ class RunHistory:
         if other is not None and other.record.place != entry.record.place:
             block.clear()  # The block began on another place, and a block is measured on one place.
         block[entry.key] = entry
+
+    def longer_first(self, key: str) -> LongerFirst | None:
+        """Whether the first run of a setting, in any process, did more work than later ones."""
+        entries = [entry for entry in self.entries if entry.key == key]
+        orders = {first.order for first in self.first_runs}
+        counted = [entry for entry in entries if entry.counts]
+        # A first run may be a warm-up, or be rejected for foreign load: the program ran all the
+        # same. One that compiled code is neither a first run of a process nor does it count.
+        for first in [entry for entry in entries if entry.order in orders] or counted[:1]:
+            later = [
+                entry.record
+                for entry in counted
+                if entry.order > first.order and entry.record.place == first.record.place
+            ]
+            if (found := longer_first(first.record, later)) is not None:
+                return found
+        return None
 
     @property
     def next_order(self) -> int:

@@ -15,6 +15,8 @@ from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import MachineEvaluator, Side
 from autotune.study.events import Waiting, Watcher, silent
+from autotune.study.first_run import DOCUMENT as FIRST_RUNS
+from autotune.study.first_run import documents
 from autotune.study.other_library import OtherLibrary, sides_of
 from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key
@@ -56,6 +58,7 @@ class Session:
         self.whole = whole
         self.budget_s = budget_s
         self.store = store
+        target.require_apart(store.url.database)
         self.study = store.study(begun_key(store, key, target, watch))
         self.target = target
         self.space = space
@@ -129,6 +132,8 @@ class Session:
         ``others``: the targets of the other libraries, if not those of the session.
         """
         sides = dict(self._sides)
+        history = history_of(self.store, study.id, self.runner.place, brief=not self.whole)
+        history.first_runs = list(documents(self.store.documents(study.id, FIRST_RUNS).values()))
         for other in others or ():
             sides[other.name] = replace(sides[other.name], target=other.target)
         return MachineEvaluator(
@@ -137,7 +142,7 @@ class Session:
             study.id,
             target,
             self.space,
-            history_of(self.store, study.id, self.runner.place, brief=not self.whole),
+            history,
             watch=self.watch,
             shared=self.shared,
             quiet=partial(wait_quiet, cpus=self.runner.judged_cpus),

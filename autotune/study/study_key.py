@@ -132,6 +132,10 @@ def _added_conditions(target: Target) -> dict[str, Any]:
         added["library_folders"] = list(target.library_folders)
     if target.stdin is not None:
         added["stdin"] = file_hash(target.stdin)
+    if target.before:
+        added["before"] = list(target.before)
+    if target.fresh_copy:
+        added["fresh_dir"] = target.cwd
     return added
 
 

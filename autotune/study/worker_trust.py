@@ -78,6 +78,8 @@ class TrustVerdict:
                 "program:   the command of the application --app, whose file is looked for in "
                 f"{cwd + '/configs/apps'!r} first"
             )
+        if asked.target.before:
+            lines.append(f"before:    {list(asked.target.before)!r}")
         return "".join(f"\n  {line}" for line in lines)
 
 

@@ -43,8 +43,10 @@ class TargetRequest:
     application, with ``input``) is given. ``ranks`` is the number of MPI processes. ``mpi`` and
     ``cluster`` are names as on the command line. ``metric``, ``metric_rate`` and ``verify`` are
     regular expressions or ``json:KEY``. ``timeout`` is the longest run, in seconds or a text
-    such as "10m". ``stdin`` is the path of rank 0's standard input. ``command`` is the
-    command that makes the request, for its messages; it is empty for Python.
+    such as "10m". ``stdin`` is the path of rank 0's standard input. ``before`` are the words of a
+    command that is executed before every run, and ``fresh_dir`` is a directory of which every run
+    gets a copy. ``command`` is the command that makes the request, for its messages; it is empty
+    for Python.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -63,6 +65,8 @@ class TargetRequest:
     metric_choice: MetricChoice | None = None
     stdin: str | None = None
     metric_rate: str | None = None
+    before: Sequence[str] | None = None
+    fresh_dir: str | None = None
 
     def resolve(self, apart: Apart, say: Say) -> Target:
         """Look everything up; raises UsageError for the first mistake.
@@ -97,7 +101,12 @@ class TargetRequest:
             placement=line.placement,
             clean_env=self.clean_env,
             surroundings=surroundings,
+            before=self._before(),
+            fresh_copy=self.fresh_dir is not None,
+            cwd=self._directory(),
         )
+        for note in self._misread(target):
+            say(note)
         if other := linked_note(target.program, library):
             say(other)
         if inside := script_words(line.program, self.command, Path.cwd()):
@@ -112,6 +121,47 @@ class TargetRequest:
                 )
             )
         return target
+
+    def _before(self) -> tuple[str, ...]:
+        """The words of the command before each run; raises UsageError for an empty one."""
+        if self.before is None:
+            return ()
+        words = tuple(self.before)
+        if not words or not words[0]:
+            raise UsageError(
+                f"{self._named('before')} is empty; expected a command that is executed before "
+                "each run, such as 'rm -f state.cpt'",
+                code="before.empty",
+            )
+        return words
+
+    def _directory(self) -> str:
+        """The working directory; raises UsageError if it is to be copied and is none."""
+        if self.fresh_dir is None:
+            return str(Path.cwd())
+        place = Path(self.fresh_dir).expanduser()
+        if not place.is_dir():
+            raise UsageError(
+                f"{self._named('fresh_dir')} {self.fresh_dir}: there is no such directory; "
+                "expected the directory in which the program runs, with its input",
+                code="fresh_dir.missing",
+            )
+        return str(place.resolve())
+
+    def _misread(self, target: Target) -> list[Note]:
+        """Notes on arguments that name files here, but none where the program runs."""
+        if not target.fresh_copy or Path(target.cwd) == Path.cwd():
+            return []
+        return [
+            Note(
+                "fresh_dir.argument",
+                f"{word} is a file here, but not in {target.cwd}, where the program runs; its "
+                "arguments are read from there",
+                {"argument": word, "fresh_dir": target.cwd},
+            )
+            for word in target.program[1:]
+            if word and Path(word).exists() and not Path(target.cwd, word).exists()
+        ]
 
     @property
     def timeout_s(self) -> float | None:

@@ -99,6 +99,10 @@ class Target:
     """Where the user's line or the batch job puts the ranks; None: where the cluster says."""
     tells_python: bool = False
     """Whether a command line names the library for mpi4py wherever it lies."""
+    before: tuple[str, ...] = ()
+    """Words of a command that is executed before every run, in the run's working directory."""
+    fresh_copy: bool = False
+    """Whether each run gets a copy of ``cwd`` as its working directory."""
 
     def __post_init__(self) -> None:
         if not 1 <= self.ranks <= MAX_RANKS:
@@ -184,8 +188,54 @@ class Target:
 
     @property
     def program(self) -> tuple[str, ...]:
-        """The argument list of the program."""
-        return self.app.program(self.input, self.ranks)
+        """The argument list of the program.
+
+        A relative path of the program means the file that the user sees, wherever it runs.
+        """
+        first, *words = self.app.program(self.input, self.ranks)
+        if self.fresh_copy and "/" in first and (Path(first).exists() or not self._holds(first)):
+            first = str(Path(first).absolute())
+        return (first, *words)
+
+    def _holds(self, word: str) -> bool:
+        """Whether the working directory has a file of that name."""
+        return Path(self.cwd, word).exists()
+
+    def require_apart(self, database: str | None) -> None:
+        """Raise UsageError if the directory that is copied for each run holds the database."""
+        if not self.fresh_copy or not database:
+            return
+        if Path(database).resolve().is_relative_to(Path(self.cwd).resolve()):
+            raise UsageError(
+                f"--fresh-dir {self.cwd} would copy the results database {database} for each "
+                "run; name a directory with the program's input only, or give another --store",
+                code="fresh_dir.store",
+            )
+
+    @property
+    def preparation(self) -> list[Note]:
+        """What happens before each run and is no part of the printed command, as notes."""
+        notes = []
+        if self.before:
+            words = shlex.join(self.before)
+            notes.append(
+                Note(
+                    "work.before",
+                    f"each run was started after {words} (--before); the printed command needs it "
+                    "too",
+                    {"before": list(self.before)},
+                )
+            )
+        if self.fresh_copy:
+            notes.append(
+                Note(
+                    "work.fresh_dir",
+                    f"each run was started in a fresh copy of {self.cwd} (--fresh-dir); start the "
+                    "printed command in such a copy",
+                    {"fresh_dir": self.cwd},
+                )
+            )
+        return notes
 
     @property
     def stdin(self) -> str | None:
@@ -288,6 +338,8 @@ class Target:
             oversubscribe=self.oversubscribed,
             clean_env=self.clean_env,
             cwd=self.cwd,
+            fresh_copy=self.fresh_copy,
+            before=self.before,
             timeout_s=self.limit_s if timeout_s is None else min(timeout_s, self.limit_s),
             metric=self.app.figure,
             metric_rate=self.app.metric_rate is not None,

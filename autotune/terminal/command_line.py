@@ -21,6 +21,8 @@ TARGET = {
     "--metric-rate": True,
     "--verify": True,
     "--stdin": True,
+    "--before": True,
+    "--fresh-dir": True,
     "--timeout": True,
     "--clean-env": False,
     "--store": True,

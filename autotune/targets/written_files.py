@@ -1,0 +1,181 @@
+"""Files that a run wrote below its working directory or among its arguments.
+
+Two looks at the directory, before and after the run, show what differs. A look is bounded: it
+follows no link, enters no hidden folder and no more than :data:`DEEPEST` levels, and ends after
+:data:`MOST_ENTRIES` entries or :data:`LONGEST_S` seconds. Only folders that were listed completely
+before the run are compared.
+
+Files of other users, files that this process or its neighbours in the session have open (results
+database, redirected output), and code that Python compiled do not count.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+MOST_ENTRIES = 20_000
+LONGEST_S = 0.2
+DEEPEST = 8
+_COMPILED = ("__pycache__", ".pyc", ".nbi", ".nbc")
+"""Ends of names of code that Python or numba compiled in the first run, and later ones load."""
+
+Stamp = tuple[int, int, int]
+"""Size in bytes, time of the last change in nanoseconds, and inode of a file."""
+
+
+@dataclass(frozen=True)
+class FileLook:
+    """Files by folder, of folders that were listed completely.
+
+    ``named`` has the files among the program's words; None for one that does not exist. ``cut``:
+    whether a bound ended the look, which took ``seconds``.
+    """
+
+    folders: Mapping[str, Mapping[str, Stamp]]
+    named: Mapping[str, Stamp | None]
+    cut: bool
+    seconds: float
+
+
+@dataclass(frozen=True)
+class WrittenFiles:
+    """Paths that a run created or changed, relative to its directory where they lie below it.
+
+    ``cut``: whether some folders were not looked at; ``seconds``: what both looks took.
+    """
+
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    cut: bool = False
+    seconds: float = 0.0
+
+    def __bool__(self) -> bool:
+        return bool(self.created or self.changed)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All paths."""
+        return (*self.created, *self.changed)
+
+
+def look(cwd: str, words: Sequence[str] = ()) -> FileLook:
+    """Look at the files below a directory, and at those that the arguments ``words`` name."""
+    began = time.monotonic()
+    folders: dict[str, dict[str, Stamp]] = {}
+    named = {str(path): _stamp(path) for path in _paths(cwd, words)}
+    roots = [cwd, *(path for path in named if Path(path).is_dir())]
+    todo = deque((root, 0) for root in dict.fromkeys(roots))
+    entries, cut = 0, False
+    while todo and not cut:
+        folder, depth = todo.popleft()
+        files: dict[str, Stamp] = {}
+        try:
+            with os.scandir(folder) as listed:
+                for one in listed:
+                    entries += 1
+                    if entries > MOST_ENTRIES or time.monotonic() - began > LONGEST_S:
+                        cut = True
+                        break
+                    if one.name.endswith(_COMPILED):
+                        continue
+                    if one.is_dir(follow_symlinks=False):
+                        if depth < DEEPEST and not one.name.startswith("."):
+                            todo.append((one.path, depth + 1))
+                    elif (found := _stamp(Path(one.path))) is not None:
+                        files[one.name] = found
+        except OSError:
+            continue
+        if not cut:
+            folders[folder] = files
+    return FileLook(folders, named, cut, time.monotonic() - began)
+
+
+def written(cwd: str, before: FileLook, after: FileLook) -> WrittenFiles:
+    """What differs between two looks; files that vanished do not count."""
+    created: list[str] = []
+    changed: list[str] = []
+    for path, old, new in _pairs(before, after):
+        if new is not None and new != old:
+            (created if old is None else changed).append(path)
+    ours = _open_files() if created or changed else frozenset()
+
+    def shown(paths: Iterable[str]) -> tuple[str, ...]:
+        others = sorted({path for path in paths if _identity(path) not in ours})
+        return tuple(os.path.relpath(p, cwd) if _below(p, cwd) else p for p in others)
+
+    seconds = before.seconds + after.seconds
+    return WrittenFiles(shown(created), shown(changed), before.cut or after.cut, seconds)
+
+
+def _pairs(before: FileLook, after: FileLook) -> Iterator[tuple[str, Stamp | None, Stamp | None]]:
+    """Path, former and present stamp of every file that can be compared."""
+    for folder, files in after.folders.items():
+        known = before.folders.get(folder)
+        if known is None and not _new(folder, before):
+            continue
+        for name, stamp in files.items():
+            yield f"{folder.rstrip('/')}/{name}", (known or {}).get(name), stamp
+    for path, found in after.named.items():
+        yield path, before.named.get(path), found
+
+
+def _new(folder: str, before: FileLook) -> bool:
+    """Whether a folder was made since, which shows only below one that was listed whole."""
+    return not before.cut and str(Path(folder).parent) in before.folders
+
+
+def _paths(cwd: str, words: Sequence[str]) -> list[Path]:
+    """The paths that arguments may name: whole words, and what stands behind ``=``."""
+    found = []
+    for word in words:
+        for text in {word, word.partition("=")[2]}:
+            path = Path(cwd, text)
+            if text and "\0" not in text and len(text) < 4096 and path.parent.is_dir():
+                found.append(path)
+    return found
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """The stamp of a regular file of this user; None for anything else."""
+    try:
+        found = path.lstat()
+    except (OSError, ValueError):
+        return None
+    own = stat.S_ISREG(found.st_mode) and found.st_uid == os.geteuid()
+    return (found.st_size, found.st_mtime_ns, found.st_ino) if own else None
+
+
+def _below(path: str, folder: str) -> bool:
+    return Path(path).is_relative_to(folder)
+
+
+def _identity(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).lstat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _open_files() -> frozenset[tuple[int, int]]:
+    """Device and inode of the files that processes of this session have open."""
+    session = os.getsid(0)
+    found = set()
+    for place in Path("/proc").iterdir():
+        if not place.name.isdigit():
+            continue
+        try:
+            if os.getsid(int(place.name)) != session:
+                continue
+            for link in (place / "fd").iterdir():
+                opened = link.stat()
+                found.add((opened.st_dev, opened.st_ino))
+        except OSError:
+            continue
+    return frozenset(found)
