@@ -39,6 +39,7 @@ from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.targets.executables import PROGRAM
+from autotune.targets.metric import FILE_EXISTS, failure_words, refuses_file
 
 
 class Campaign:
@@ -335,8 +336,8 @@ class CampaignBlock:
         if not entry.record.valid:
             raise WorkError(
                 f"cell {self.cell.key}: the default does not run: {entry.record.state}: "
-                f"{entry.record.reason}",
-                code="default.fails",
+                f"{entry.record.reason}{failure_words(entry.record)}",
+                code=FILE_EXISTS if refuses_file(entry.record) else "default.fails",
             )
         self.runs.append((0, math.nan, entry))
 

@@ -22,6 +22,7 @@ from autotune.config.cluster import Cluster
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
 from autotune.publish.install import check_config, check_owner
+from autotune.store.keys import BEFORE, FRESH_DIR
 from autotune.targets.provenance import Provenance
 from autotune.targets.target import Target
 from runner.mpi.library import Library
@@ -66,6 +67,8 @@ def program_of(
     """
     name, chosen, ranks = _entry(check, where)
     command = tuple(check.get("program") or ())
+    if check.get(BEFORE) or check.get(FRESH_DIR):
+        return NotRun(name, _prepared(check), command)
     app = _known(name, check)
     if app is None and not (command and recorded):
         return NotRun(name, _how(name, command, check, where), command)
@@ -119,6 +122,17 @@ def _recorded(command: tuple[str, ...], check: Mapping[str, Any], origin: Proven
     )
     told = {"metric_choice": check.get("metric_choice"), "stdin": check.get("stdin")}
     return App.model_validate({**app.model_dump(), **told})
+
+
+def _prepared(check: Mapping[str, Any]) -> str:
+    """Why a program is not run whose runs were prepared by a command or a copy."""
+    given = [f"--before {check[BEFORE]!r}"] if check.get(BEFORE) else []
+    given += [f"--fresh-dir {check[FRESH_DIR]!r}"] if check.get(FRESH_DIR) else []
+    return (
+        f"its runs were prepared by {' and '.join(given)}, which is not carried out because a file "
+        "says so. Compare the published setting with the default yourself: autotune compare "
+        "default @FILE with these options"
+    )
 
 
 def _broken(why: str, nowhere: bool = False) -> str:

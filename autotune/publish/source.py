@@ -25,6 +25,7 @@ from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
+from autotune.store.keys import BEFORE, FRESH_DIR
 from autotune.study.executables import changed_executables
 from autotune.targets.executables import change_words
 from autotune.targets.provenance import Provenance
@@ -218,7 +219,13 @@ def _check_of(study: StudyRecord) -> dict[str, Any]:
         if origin is None
         else Provenance.from_json(origin, study.hash[:12]).to_json(),
         **_reading(study.key),
+        **_preparation(study.key),
     }
+
+
+def _preparation(key: StudyKey) -> dict[str, Any]:
+    """What is done before each run of the program; it is only shown, never carried out."""
+    return {name: key.conditions[name] for name in (BEFORE, FRESH_DIR) if name in key.conditions}
 
 
 def _reading(key: StudyKey) -> dict[str, Any]:

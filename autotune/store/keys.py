@@ -23,6 +23,10 @@ COMPARE, NOISE, SCREENING = "compare", "noise", "screening"
 """Strategies of studies that are no searches; SCREENING holds the cheap runs of another study."""
 OTHERS = "others"
 """The strategy option with the further MPI libraries of a search under several."""
+BEFORE, FRESH_DIR = "before", "fresh_dir"
+"""Conditions of a study: the command before each run, and the directory that each run gets a copy
+of. They are shown, and never carried out from a study.
+"""
 GUARD = "guard"
 """The condition that is False if runs were measured without the guard."""
 

@@ -234,7 +234,7 @@ class Store(WorkerClaims):
             return studies.stored_document(connection, study_id, name)
 
     def documents(self, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
-        """The unchangeable documents whose name begins with ``prefix``, by name, the oldest first."""
+        """The unchangeable documents with names beginning with ``prefix``, the oldest first."""
         with self._database.read() as connection:
             return studies.documents(connection, study_id, prefix)
 

@@ -24,7 +24,7 @@ from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import Figure, HistoryEntry
-from autotune.targets.metric import failure_words
+from autotune.targets.metric import FILE_EXISTS, failure_words, refuses_file
 
 _REPEATS = 3
 """Number of attempts at a block in which the reference failed, before the study gives up."""
@@ -134,7 +134,7 @@ class Blocks:
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
             f"{_REPEATS} attempts of one block. What was measured is stored; the same "
             f"command continues.{failure_words(entry.record)}",
-            code="proof.reference_fails",
+            code=FILE_EXISTS if refuses_file(entry.record) else "proof.reference_fails",
         )
 
     def _lacks(self, number: int, setting: Setting) -> bool:

@@ -38,7 +38,7 @@ from autotune.study.run_history import (
 from autotune.study.study_key import several_note, too_long_note
 from autotune.targets.executables import change_words
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
-from autotune.targets.metric import failure_words, judge_objective
+from autotune.targets.metric import FILE_EXISTS, failure_words, judge_objective, refuses_file
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count, seconds
 from runner.guard import QuietWait, wait_quiet
@@ -417,10 +417,8 @@ class Defaults:
             # again.
             entry = self._launch(phase)
         if not entry.record.valid:
-            record = entry.record
-            if record.code:
-                raise WorkError(_default_fails(record), code=record.code)
-            raise WorkError(_default_fails(record), code="default.fails")
+            code = FILE_EXISTS if refuses_file(entry.record) else "default.fails"
+            raise WorkError(_default_fails(entry.record), code=code)
         return entry
 
     def _launch(self, phase: str) -> HistoryEntry:

@@ -24,7 +24,7 @@ from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import study_key
-from autotune.targets.metric import failure_words
+from autotune.targets.metric import FILE_EXISTS, failure_words, refuses_file
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count
 
@@ -119,10 +119,10 @@ def measure_noise(
 def _require_valid(entries: list[HistoryEntry]) -> None:
     """Raise WorkError for the first failed run, with its output."""
     for record in (entry.record for entry in entries if not entry.record.valid):
-        words = f"the default does not run: {record.state}: {record.reason}{failure_words(record)}"
-        if record.code:
-            raise WorkError(words, code=record.code)
-        raise WorkError(words, code="default.fails")
+        raise WorkError(
+            f"the default does not run: {record.state}: {record.reason}{failure_words(record)}",
+            code=FILE_EXISTS if refuses_file(record) else "default.fails",
+        )
 
 
 def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseReport:

@@ -28,7 +28,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
-from autotune.store.keys import EXECUTABLES
+from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR
 from autotune.study.events import Watcher, silent
 from autotune.study.executables import current_key
 from autotune.study.result import MOVED, follow_moved_study
@@ -133,9 +133,9 @@ def _added_conditions(target: Target) -> dict[str, Any]:
     if target.stdin is not None:
         added["stdin"] = file_hash(target.stdin)
     if target.before:
-        added["before"] = list(target.before)
+        added[BEFORE] = list(target.before)
     if target.fresh_copy:
-        added["fresh_dir"] = target.cwd
+        added[FRESH_DIR] = target.cwd
     return added
 
 

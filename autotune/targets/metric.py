@@ -219,6 +219,15 @@ def judge_objective(objective: Objective, record: RunRecord) -> None:
 
 
 LINES = 8
+_FILE_EXISTS = re.compile(r"\bfile exists\b|\balready exists?\b|\bEEXIST\b", re.IGNORECASE)
+FILE_EXISTS = "work.file_exists"
+"""The code of a failure because of a file that an earlier run wrote."""
+
+
+def refuses_file(record: RunRecord) -> bool:
+    """Whether a failed run says that a file exists, which an earlier run may have written."""
+    printed = f"{record.stdout_tail}\n{record.stderr_tail}"
+    return record.state == "failed" and _FILE_EXISTS.search(printed) is not None
 
 
 def failure_lines(record: RunRecord) -> list[str]:
@@ -236,6 +245,11 @@ def failure_lines(record: RunRecord) -> list[str]:
     )
     if record.state == "no_metric":
         lines += _figure_lines(record)
+    if refuses_file(record):
+        lines += [
+            "a file that an earlier run wrote may be in the way; to start every run without it:",
+            "  --before 'rm -f FILE', or --fresh-dir DIR (a copy of DIR for each run)",
+        ]
     return lines
 
 

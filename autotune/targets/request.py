@@ -146,7 +146,14 @@ class TargetRequest:
                 "expected the directory in which the program runs, with its input",
                 code="fresh_dir.missing",
             )
-        return str(place.resolve())
+        found = place.resolve()
+        if found == found.parent:
+            raise UsageError(
+                f"{self._named('fresh_dir')} / would copy the whole machine for each run; expected "
+                "the directory in which the program runs, with its input",
+                code="fresh_dir.root",
+            )
+        return str(found)
 
     def _misread(self, target: Target) -> list[Note]:
         """Notes on arguments that name files here, but none where the program runs."""

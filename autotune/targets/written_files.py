@@ -117,17 +117,12 @@ def _pairs(before: FileLook, after: FileLook) -> Iterator[tuple[str, Stamp | Non
     """Path, former and present stamp of every file that can be compared."""
     for folder, files in after.folders.items():
         known = before.folders.get(folder)
-        if known is None and not _new(folder, before):
-            continue
+        if known is None and before.cut:
+            continue  # Nobody knows whether the folder is new.
         for name, stamp in files.items():
             yield f"{folder.rstrip('/')}/{name}", (known or {}).get(name), stamp
     for path, found in after.named.items():
         yield path, before.named.get(path), found
-
-
-def _new(folder: str, before: FileLook) -> bool:
-    """Whether a folder was made since, which shows only below one that was listed whole."""
-    return not before.cut and str(Path(folder).parent) in before.folders
 
 
 def _paths(cwd: str, words: Sequence[str]) -> list[Path]:
