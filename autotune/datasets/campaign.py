@@ -28,7 +28,7 @@ from autotune.datasets.plan import (
     protocol,
 )
 from autotune.datasets.shards import RunRow, run_state, shard_path, write_shard
-from autotune.errors import UsageError, WorkError
+from autotune.errors import UsageError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.store import Store
 from autotune.study.evaluator import Evaluator, MachineBusy, QuietMachine
@@ -39,7 +39,7 @@ from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.targets.executables import PROGRAM
-from autotune.targets.metric import FILE_EXISTS, failure_words, refuses_file
+from autotune.targets.metric import default_failure
 
 
 class Campaign:
@@ -334,10 +334,10 @@ class CampaignBlock:
             # A launcher sometimes fails to start; a program that does not run fails again.
             entry = self.evaluator.run(DEFAULT, EXPLORE, self.number)
         if not entry.record.valid:
-            raise WorkError(
+            raise default_failure(
                 f"cell {self.cell.key}: the default does not run: {entry.record.state}: "
-                f"{entry.record.reason}{failure_words(entry.record)}",
-                code=FILE_EXISTS if refuses_file(entry.record) else "default.fails",
+                f"{entry.record.reason}",
+                entry.record,
             )
         self.runs.append((0, math.nan, entry))
 

@@ -24,7 +24,7 @@ from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import Figure, HistoryEntry
-from autotune.targets.metric import FILE_EXISTS, failure_words, refuses_file
+from autotune.targets.metric import failure_words, refuses_file
 
 _REPEATS = 3
 """Number of attempts at a block in which the reference failed, before the study gives up."""
@@ -130,12 +130,14 @@ class Blocks:
             if self.complete(number, wanted):
                 return
         entry = self.evaluator.history.blocks(self.phase)[number][self.reference.key]
-        raise ReferenceFailed(
+        words = (
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
             f"{_REPEATS} attempts of one block. What was measured is stored; the same "
-            f"command continues.{failure_words(entry.record)}",
-            code=FILE_EXISTS if refuses_file(entry.record) else "proof.reference_fails",
+            f"command continues.{failure_words(entry.record)}"
         )
+        if refuses_file(entry.record):
+            raise ReferenceFailed(words, code="work.file_exists")
+        raise ReferenceFailed(words, code="proof.reference_fails")
 
     def _lacks(self, number: int, setting: Setting) -> bool:
         """Whether the run history has no run of the setting in this block that counts."""

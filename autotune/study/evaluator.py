@@ -38,7 +38,7 @@ from autotune.study.run_history import (
 from autotune.study.study_key import several_note, too_long_note
 from autotune.targets.executables import change_words
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
-from autotune.targets.metric import FILE_EXISTS, failure_words, judge_objective, refuses_file
+from autotune.targets.metric import default_failure, judge_objective
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count, seconds
 from runner.guard import QuietWait, wait_quiet
@@ -417,8 +417,7 @@ class Defaults:
             # again.
             entry = self._launch(phase)
         if not entry.record.valid:
-            code = FILE_EXISTS if refuses_file(entry.record) else "default.fails"
-            raise WorkError(_default_fails(entry.record), code=code)
+            raise default_failure(_default_fails(entry.record), entry.record)
         return entry
 
     def _launch(self, phase: str) -> HistoryEntry:
@@ -481,5 +480,5 @@ def _default_fails(record: RunRecord) -> str:
     return (
         f"the program does not run with the default setting: {record.state}: "
         f"{record.reason}.\nWithout the default nothing can be compared. The command "
-        f"was:\n  {shlex.join(record.command)}{failure_words(record)}"
+        f"was:\n  {shlex.join(record.command)}"
     )

@@ -7,7 +7,6 @@ import statistics
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from autotune.errors import WorkError
 from autotune.space import DEFAULT, Space
 from autotune.stats import (
     Estimate,
@@ -24,7 +23,7 @@ from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import study_key
-from autotune.targets.metric import FILE_EXISTS, failure_words, refuses_file
+from autotune.targets.metric import default_failure
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count
 
@@ -119,10 +118,8 @@ def measure_noise(
 def _require_valid(entries: list[HistoryEntry]) -> None:
     """Raise WorkError for the first failed run, with its output."""
     for record in (entry.record for entry in entries if not entry.record.valid):
-        raise WorkError(
-            f"the default does not run: {record.state}: {record.reason}{failure_words(record)}",
-            code=FILE_EXISTS if refuses_file(record) else "default.fails",
-        )
+        words = f"the default does not run: {record.state}: {record.reason}"
+        raise default_failure(words, record)
 
 
 def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseReport:

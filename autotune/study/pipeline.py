@@ -198,7 +198,7 @@ class StudyRun:
         name_recommendation(result, answer.recommendation)
         result.best = best_seen(history, result.recommended)
         result.mpirun = self.request.launch_line(result.recommended)
-        result.warnings += [note.words for note in target.preparation]
+        result.warnings += target.preparation
         result.switch = self.request.switch(result.recommended, result.libraries)
 
 

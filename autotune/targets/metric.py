@@ -220,8 +220,6 @@ def judge_objective(objective: Objective, record: RunRecord) -> None:
 
 LINES = 8
 _FILE_EXISTS = re.compile(r"\bfile exists\b|\balready exists?\b|\bEEXIST\b", re.IGNORECASE)
-FILE_EXISTS = "work.file_exists"
-"""The code of a failure because of a file that an earlier run wrote."""
 
 
 def refuses_file(record: RunRecord) -> bool:
@@ -283,3 +281,11 @@ def _figure_lines(record: RunRecord) -> list[str]:
 def failure_words(record: RunRecord) -> str:
     """The lines of :func:`failure_lines` as text to append to a message; may be empty."""
     return "".join(f"\n{line}" for line in failure_lines(record))
+
+
+def default_failure(words: str, record: RunRecord) -> WorkError:
+    """The error for a failed run of the default, with what the program printed."""
+    message = f"{words}{failure_words(record)}"
+    if refuses_file(record):
+        return WorkError(message, code="work.file_exists")
+    return WorkError(message, code="default.fails")
