@@ -9,15 +9,17 @@ import pytest
 
 from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError
-from autotune.publish.programs import EvidenceProgram, program_of
+from autotune.publish.programs import EvidenceProgram, NotRun, program_of
 from autotune.targets.target import Target
 from runner.mpi.library import Library
 
 
+CHECK = {"app": "p", "input": None, "ranks": 2, "program": ["/bin/true"], "metric": "t=(.)"}
+
+
 def target(**more: Any) -> Target:
-    check = {"app": "p", "input": None, "ranks": 2, "program": ["/bin/true"], "metric": "t=(.)"}
     found = Library("openmpi", "5.0.11", "/m", "/m/mpirun")
-    made = program_of({**check, **more}, read_cluster("local"), found, "x", recorded=True)
+    made = program_of({**CHECK, **more}, read_cluster("local"), found, "x", recorded=True)
     assert isinstance(made, EvidenceProgram)
     return made.target
 
@@ -45,6 +47,16 @@ def test_what_is_no_choice_is_refused() -> None:
     ):
         with pytest.raises(UsageError, match="does not say what to run again"):
             target(**wrong)
+
+
+@pytest.mark.parametrize("given", [{"before": ["touch", "x"]}, {"fresh_dir": "/somewhere"}])
+def test_a_command_before_each_run_is_not_carried_out_because_a_file_says_so(
+    given: dict[str, object],
+) -> None:
+    found = Library("openmpi", "5.0.11", "/m", "/m/mpirun")
+    made = program_of({**CHECK, **given}, read_cluster("local"), found, "x", recorded=True)
+    assert isinstance(made, NotRun)
+    assert not made.broken
 
 
 def test_an_input_that_is_gone_is_named(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from autotune.study.request import (
     requests_of,
     search_of_words,
 )
-from autotune.study.worker_trust import key_path, make_key, read_key
+from autotune.study.worker_trust import TrustVerdict, key_path, make_key, read_key
 
 
 def of_document(search: dict[str, object]) -> dict[str, object]:
@@ -152,6 +152,24 @@ def test_the_words_of_the_program_stay_its_own() -> None:
     assert search.words()[-3:] == ["--", "./a.out", "--scheduler"]
     assert search_of_words(tuple(search.words()[1:])) == search
     assert SearchRequest.from_json(json.loads(json.dumps(search.to_json())), "x") == search
+
+
+def test_the_command_before_each_run_is_signed_and_shown() -> None:
+    target = {"program": ["./a.out"], "ranks": 2, "before": ["rm", "-f", "a b"], "fresh_dir": "in"}
+    search = SearchRequest.of("x", target=target)
+    assert SearchRequest.from_json(json.loads(json.dumps(search.to_json())), "x") == search
+    words = search.words()
+    assert words[words.index("--before") + 1] == "rm -f 'a b'"
+    assert words[words.index("--fresh-dir") + 1] == "in"
+    request = WorkerRequest(search, "/home/me")
+    assert "before:    ['rm', '-f', 'a b']" in TrustVerdict(request, False, "").words
+    signed = make_key().sign(request, STUDY)
+    assert make_key().signed(signed, STUDY)
+    other = SearchRequest.of("x", target={**target, "before": ["rm", "-rf", "/"]})
+    assert not make_key().signed(dataclasses.replace(signed, search=other), STUDY)
+    # Words of a version without documents never hold such a command.
+    with pytest.raises(UsageError):
+        WorkerRequest.of_words(("--before", "rm x", "--", "./a.out"), "/home/me")
 
 
 def test_a_study_holds_one_request_of_each_key() -> None:
