@@ -15,6 +15,7 @@ from sqlalchemy import (
     ScalarSelect,
     Select,
     Table,
+    and_,
     bindparam,
     delete,
     func,
@@ -181,6 +182,28 @@ def documents(connection: Connection, study_id: int, prefix: str) -> dict[str, d
         .order_by(table.c.created_at, table.c.name)
     )
     return {name: load_object(str(found)) for name, found in connection.execute(query)}
+
+
+_SAME = (
+    *("machine_id", "mpi_id", "ranks", "cluster_hash", "space_hash", "strategy"),
+    *("strategy_options", "seed", "inherited", "conditions"),
+)
+
+
+def of_same_command(connection: Connection, study_id: int) -> list[int]:
+    """Ids of the failed studies of the same command line, whose files had another content."""
+    one, other = s.study.alias(), s.study.alias()
+    app, app_of_other = s.app.alias(), s.app.alias()
+    query = (
+        select(other.c.id)
+        .join_from(one, app, app.c.id == one.c.app_id)
+        .join(other, and_(other.c.id != one.c.id, *(other.c[n] == one.c[n] for n in _SAME)))
+        .join(app_of_other, app_of_other.c.id == other.c.app_id)
+        .where(one.c.id == study_id, other.c.status == "failed")
+        .where(app_of_other.c.program == app.c.program, app_of_other.c.argv == app.c.argv)
+        .order_by(other.c.id)
+    )
+    return [int(found) for found in connection.scalars(query)]
 
 
 def keep_traced(connection: Connection, traced_as: str, features: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from autotune.store import Store
 from autotune.study.first_run import DOCUMENT, LATER, FirstRun, resumed_error
 from autotune.study.run_history import DEFAULT_KEY, HistoryEntry, RunHistory
+from autotune.study.trial_store import history_of
 from autotune.targets.target import Target
 from autotune.targets.written_files import FileLook, look, written
 
@@ -31,13 +32,16 @@ class FirstRunWatch:
     def before_run(self) -> None:
         """Look at the files before the first run.
 
-        Raises WorkError if an earlier process found that later runs resume its first one.
+        Raises WorkError if an earlier process found that later runs resume its first one, in this
+        study or in one of the same command.
         """
         if self._before is not None:
             return
-        earlier = {first.order for first in self._history.first_runs}
-        for key in {e.key for e in self._history.entries if e.order in earlier}:
-            self._refuse(key)
+        _refuse_all(self._history)
+        if not self._history.entries:
+            for study in self._store.of_same_command(self._study_id):
+                # Its first run may have changed a file among the arguments, and so the study key.
+                _refuse_all(history_of(self._store, study))
         self._before = look(self._target.cwd, self._target.program[1:])
 
     def after_run(self, entry: HistoryEntry) -> None:
@@ -72,11 +76,19 @@ class FirstRunWatch:
         if len([e for e in later if e.record.exit_code == 0]) < LATER:
             return
         self._settled = True
-        self._refuse(entry.key)
+        _refuse(self._history, entry.key)
 
-    def _refuse(self, key: str) -> None:
-        firsts = self._history.first_runs
-        longer = self._history.longer_first(key)
-        if longer is not None and any(first.files for first in firsts):
-            who = "the default" if key == DEFAULT_KEY else key
-            raise resumed_error(longer, firsts, who)
+
+def _refuse_all(history: RunHistory) -> None:
+    """Raise WorkError if later runs of a history resume one of its first runs."""
+    earlier = {first.order for first in history.first_runs}
+    for key in {entry.key for entry in history.entries if entry.order in earlier}:
+        _refuse(history, key)
+
+
+def _refuse(history: RunHistory, key: str) -> None:
+    firsts = history.first_runs
+    longer = history.longer_first(key)
+    if longer is not None and any(first.files for first in firsts):
+        who = "the default" if key == DEFAULT_KEY else key
+        raise resumed_error(longer, firsts, who)

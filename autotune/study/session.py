@@ -15,8 +15,6 @@ from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import MachineEvaluator, Side
 from autotune.study.events import Waiting, Watcher, silent
-from autotune.study.first_run import DOCUMENT as FIRST_RUNS
-from autotune.study.first_run import documents
 from autotune.study.other_library import OtherLibrary, sides_of
 from autotune.study.search import Heartbeat
 from autotune.study.study_key import begun_key

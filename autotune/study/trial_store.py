@@ -19,6 +19,7 @@ from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation
 from autotune.study.executables import changed_executables
+from autotune.study.first_run import DOCUMENT, documents
 from autotune.study.rounds import DocumentStore
 from autotune.study.run_history import SEARCH, RunHistory, entry_of
 
@@ -101,7 +102,9 @@ def history_of(
     store: Store, study_id: int, place: str | None = None, brief: bool = True
 ) -> RunHistory:
     """All runs of a stored study, as seen from a place; ``brief``: without their output."""
-    return RunHistory.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
+    history = RunHistory.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
+    history.first_runs = list(documents(store.documents(study_id, DOCUMENT)))
+    return history
 
 
 @dataclass

@@ -13,7 +13,6 @@ from autotune.publish.programs import EvidenceProgram, NotRun, program_of
 from autotune.targets.target import Target
 from runner.mpi.library import Library
 
-
 CHECK = {"app": "p", "input": None, "ranks": 2, "program": ["/bin/true"], "metric": "t=(.)"}
 
 
