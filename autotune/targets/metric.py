@@ -286,6 +286,8 @@ def failure_words(record: RunRecord) -> str:
 def default_failure(words: str, record: RunRecord) -> WorkError:
     """The error for a failed run of the default, with what the program printed."""
     message = f"{words}{failure_words(record)}"
+    if record.code:
+        return WorkError(message, code=record.code)
     if refuses_file(record):
         return WorkError(message, code="work.file_exists")
     return WorkError(message, code="default.fails")
