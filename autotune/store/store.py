@@ -255,11 +255,6 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return studies.last_document(connection, study_id, prefix)
 
-    def documents(self, study_id: int, prefix: str) -> list[dict[str, Any]]:
-        """The documents of a study whose names begin with ``prefix``, the oldest first."""
-        with self._database.read() as connection:
-            return studies.documents(connection, study_id, prefix)
-
     def of_same_command(self, study_id: int) -> list[int]:
         """Ids of the failed studies of the same command, when its files had another content.
 

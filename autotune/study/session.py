@@ -131,7 +131,6 @@ class Session:
         """
         sides = dict(self._sides)
         history = history_of(self.store, study.id, self.runner.place, brief=not self.whole)
-        history.first_runs = list(documents(self.store.documents(study.id, FIRST_RUNS).values()))
         for other in others or ():
             sides[other.name] = replace(sides[other.name], target=other.target)
         return MachineEvaluator(

@@ -103,7 +103,7 @@ def history_of(
 ) -> RunHistory:
     """All runs of a stored study, as seen from a place; ``brief``: without their output."""
     history = RunHistory.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
-    history.first_runs = list(documents(store.documents(study_id, DOCUMENT)))
+    history.first_runs = list(documents(store.documents(study_id, DOCUMENT).values()))
     return history
 
 
