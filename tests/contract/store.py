@@ -196,7 +196,7 @@ class StoreContract:
             store.store_document(study.id, name, {"name": name})
         store.store_document(other.id, "part:a", {"name": "of another study"})
         found = store.documents(study.id, "part:")
-        assert list(found.items()) == [(n, {"name": n}) for n in ("part:a", "part:b")]
+        assert found == {name: {"name": name} for name in ("part:a", "part:b")}
         assert list(store.documents(study.id, "part_")) == ["part_c"]
         assert store.documents(other.id, "round:") == {}
 
