@@ -346,6 +346,7 @@ class Runner:
             executables=executables_of(
                 result.files, result.started_at, Path(self.adapter.library.bin)
             ),
+            printed=result.printed,
         )
         record.state, record.reason, record.verified = classify(
             spec, result, probe, record, self.adapter.refusals, self.guard

@@ -162,6 +162,19 @@ class Executable:
     cwd: str = ""
 
 
+@dataclass(frozen=True)
+class PrintedLines:
+    """The lines of a run's standard output as a set, bounded (:mod:`runner.supervise.line_set`).
+
+    ``long`` has the shapes with more lines than are kept, by name: "NUMBER:SUM" of the others, ""
+    if they are not summed. ``cut``: lines of further shapes were left out.
+    """
+
+    lines: tuple[str, ...] = ()
+    long: dict[str, str] = field(default_factory=dict)
+    cut: bool = False
+
+
 @dataclass
 class RunRecord:
     """One execution as observed; times in seconds, ``started_at`` in seconds since the epoch."""
@@ -209,6 +222,8 @@ class RunRecord:
     """The program's last JSON line, if it printed one."""
     executables: list[Executable] = field(default_factory=list)
     """What the ranks ran, as far as it was seen; a database stores it with the study, once."""
+    printed: PrintedLines | None = None
+    """Its lines of standard output, to be compared with those of other runs; None: not known."""
 
     @property
     def value_s(self) -> float:
@@ -254,7 +269,17 @@ def record_from_json(data: dict[str, Any]) -> RunRecord:
         Executable(**one | {"argv": tuple(one.get("argv", ()))})
         for one in data.get("executables", [])
     ]
+    if data.get("printed") is not None:
+        data["printed"] = printed_from_json(data["printed"])
     return RunRecord(**data)
+
+
+def printed_from_json(data: dict[str, Any]) -> PrintedLines:
+    """Inverse of :func:`dataclasses.asdict`; raises LookupError, TypeError or ValueError."""
+    lines, long = tuple(data["lines"]), dict(data["long"])
+    if not all(isinstance(text, str) for text in (*lines, *long, *long.values())):
+        raise TypeError("printed lines are text")
+    return PrintedLines(lines, long, bool(data["cut"]))
 
 
 def finite(value: float) -> float | None:

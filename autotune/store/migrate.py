@@ -29,6 +29,7 @@ from autotune.store.schema import (
     frozen_plan,
     meta,
     metadata,
+    printed,
     read_back,
     read_back_value,
     role,
@@ -97,12 +98,17 @@ def _to_6(connection: Connection, dialect: Dialect) -> None:
 
 
 def _to_7(connection: Connection, dialect: Dialect) -> None:
-    """Add the code of a run's reason, and whether its figure is a rate, and of what unit."""
+    """Add the code of a run's reason, the kind and unit of its figure, and the lines it printed."""
     for name in ("code", "metric_unit"):
         connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
     connection.exec_driver_sql(
         "ALTER TABLE run ADD COLUMN metric_rate BOOLEAN NOT NULL DEFAULT FALSE"
     )
+    printed.create(connection)
+    connection.exec_driver_sql(
+        "ALTER TABLE run ADD COLUMN printed_id INTEGER REFERENCES printed (id)"
+    )
+    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN printed_change TEXT")
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
+from autotune.store.printed import changed, clean_printed, keep_printed, printed_of
 from autotune.store.text import (
     canonical,
     clean,
@@ -85,6 +86,7 @@ def add(
     studies.lock(connection, study_id)
     key = _setting_key(connection, trial_id, setting_key)
     record = storable(record)
+    printed_id, printed_change = keep_printed(connection, study_id, record.printed)
     done = connection.execute(
         _INSERT,
         {
@@ -100,6 +102,8 @@ def add(
             "position": position,
             **to_columns(record),
             "read_back_id": keep_read_back(connection, record.read_back),
+            "printed_id": printed_id,
+            "printed_change": printed_change,
         },
     )
     return int(done.scalar_one())
@@ -241,11 +245,12 @@ def _load(
     connection: Connection, conditions: list[ColumnElement[bool]], brief: bool = False
 ) -> list[StoredRun]:
     joined = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    wanted = [column for column in s.run.c if not brief or column.name not in WIDE]
+    wanted = [column for column in s.run.c if not brief or column.name not in (*WIDE, *_PRINTED)]
     query = select(*wanted, s.trial.c.number.label("trial")).select_from(joined)
     done = connection.execute(query.where(*conditions))
     names = list(done.keys())
     place, back = itemgetter(*map(names.index, _PLACE)), names.index("read_back_id")
+    lines = None if brief else itemgetter(*map(names.index, _PRINTED))
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
     with _all_kept():
@@ -255,7 +260,14 @@ def _load(
         # This is asked last: a run that another worker stores meanwhile has its outcome by then,
         # too.
         outcomes = {} if brief else read_back_of(connection, conditions)
-        return [_to_run(place(row), records(row, outcomes.get(row[back], {}))) for row in rows]
+        found = [_to_run(place(row), records(row, outcomes.get(row[back], {}))) for row in rows]
+        if lines is not None:
+            lists = printed_of(connection, conditions)
+            for run, row in zip(found, rows, strict=True):
+                known, change = lines(row)
+                if known in lists:
+                    run.record.printed = changed(lists[known], change)
+        return found
 
 
 def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
@@ -393,6 +405,7 @@ _AS_THEY_ARE = (
     "world_size",
     "output_bytes",
 )
+_PRINTED = ("printed_id", "printed_change")
 _PLAIN = (*_TEXT, *_AS_THEY_ARE)
 INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
@@ -415,6 +428,7 @@ def storable(record: RunRecord) -> RunRecord:
         )
         for name, back in record.read_back.items()
     }
+    changes["printed"] = clean_printed(record.printed)
     # A database file does not store a negative zero.
     changes |= {name: 0.0 for name in (*_TIMES, "metric_s") if getattr(record, name) == 0}
     if record.metric_s is not None and not math.isfinite(record.metric_s):

@@ -196,6 +196,15 @@ read_back_value = Table(
     sqlite_with_rowid=False,
 )
 
+printed = Table(
+    "printed",
+    metadata,
+    Column("id", Integer, primary_key=True),
+    Column("hash", String(64), nullable=False, unique=True),
+    Column("document", Text, nullable=False),  # JSON
+)
+"""Lists of the lines that runs printed; a run refers to one and keeps its changes to it."""
+
 run = Table(
     "run",
     metadata,
@@ -240,6 +249,8 @@ run = Table(
     Column("stdout_tail", Text, nullable=False),
     Column("stderr_tail", Text, nullable=False),
     Column("read_back_id", Integer, ForeignKey("read_back.id")),
+    Column("printed_id", Integer, ForeignKey("printed.id")),
+    Column("printed_change", Text),  # JSON; NULL: none
     UniqueConstraint("study_id", "number"),
     # A run of a trial belongs to the study of this trial; a run of the default has no trial.
     ForeignKeyConstraint(["trial_id", "study_id"], ["trial.id", "trial.study_id"]),

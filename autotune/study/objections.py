@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.study.first_run import files_note, longer_note, resumed_note
+from autotune.study.output_check import output_difference
 from autotune.study.run_history import RunHistory
 from autotune.study.wall_contradiction import wall_contradiction
 
@@ -54,7 +55,13 @@ def resumed_work(history: RunHistory, setting: Setting, reference: Setting) -> I
         yield Finding(remark, stops=False)
 
 
-CHECKS: tuple[Check, ...] = (wall_time, resumed_work)
+def output(history: RunHistory, setting: Setting, reference: Setting) -> Iterable[Finding]:
+    """Whether the setting changes what the program prints."""
+    found = output_difference(history, setting, reference)
+    return () if found is None else (Finding(found[0], stops=found[1]),)
+
+
+CHECKS: tuple[Check, ...] = (wall_time, output, resumed_work)
 """The checks, in the order in which their findings are shown."""
 
 

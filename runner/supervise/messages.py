@@ -17,7 +17,13 @@ from typing import Any
 from runner.errors import RunnerError
 from runner.guard import CpuTimes, Culprit, Foreign
 from runner.number import CutNumber, number_at
-from runner.types import ExecutableKind, ExecutablePlace, finite
+from runner.types import (
+    ExecutableKind,
+    ExecutablePlace,
+    PrintedLines,
+    finite,
+    printed_from_json,
+)
 from runner.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
 
 LINE_LIMIT = 64 * 1024
@@ -228,6 +234,8 @@ class ExecResult:
     """Processes that outlived the launcher of a run that was not stopped."""
     marked: tuple[str, ...] = ()
     """The different lines of standard error with the request's ``marks``; not in its text."""
+    printed: PrintedLines = field(default_factory=PrintedLines)
+    """The lines of standard output as a set."""
     waits_for_input: bool = False
     """A rank was ended because it waited for standard input that could never come."""
     inner_launcher: tuple[str, ...] = ()
@@ -262,7 +270,7 @@ def request_from_json(data: dict[str, Any]) -> ExecRequest:
 def result_to_json(result: ExecResult) -> dict[str, Any]:
     """The result as JSON types."""
     data = dict(vars(result))
-    for key in ("before", "after", "foreign"):
+    for key in ("before", "after", "foreign", "printed"):
         data[key] = vars(data[key])
     for key in ("culprits", "leftovers", "files"):
         data[key] = [vars(one) for one in data[key]]
@@ -279,6 +287,7 @@ def result_from_json(data: dict[str, Any]) -> ExecResult:
     data["culprits"] = tuple(Culprit(**c) for c in data["culprits"])
     data["marked"] = tuple(data["marked"])
     data["inner_launcher"] = tuple(data["inner_launcher"])
+    data["printed"] = printed_from_json(data["printed"])
     data["leftovers"] = tuple(Leftover(**p) for p in data["leftovers"])
     data["files"] = tuple(ProgramFile(**{**f, "argv": tuple(f["argv"])}) for f in data["files"])
     data["matches"] = {

@@ -15,7 +15,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from runner.supervise.line_set import LineSet
 from runner.supervise.messages import JSON_LIMIT, LINE_LIMIT, PatternMatch
+from runner.types import PrintedLines
 
 
 class Head:
@@ -47,8 +49,12 @@ class Tail:
         if len(self._data) > 2 * self._limit:
             del self._data[: -self._limit]
 
+    @property
+    def data(self) -> bytes:
+        return bytes(self._data[-self._limit :]) if self._limit else b""
+
     def text(self) -> str:
-        return printable(bytes(self._data[-self._limit :]) if self._limit else b"")
+        return printable(self.data)
 
 
 MOST_MARKED = 65_536
@@ -106,7 +112,8 @@ class Capture:
         self._stderr_head = Head(head_bytes)
         self._stdout = Tail(tail_bytes)
         self._stderr = Tail(tail_bytes)
-        self._lines = LineScanner(patterns)
+        self._printed = LineSet()
+        self._lines = LineScanner(patterns, self._printed)
         self._marked = MarkedLines(mark)
 
     def add_stdout(self, chunk: bytes) -> None:
@@ -127,6 +134,12 @@ class Capture:
         """Handle the end of output: a last line without a newline counts too."""
         self._add_error(self._marked.rest(b"", at_end=True))
         self._lines.close()
+        self._printed.close(self._stdout.data)
+
+    @property
+    def printed(self) -> PrintedLines:
+        """The lines of standard output as a set."""
+        return self._printed.printed
 
     @property
     def marked(self) -> tuple[str, ...]:
@@ -164,14 +177,15 @@ _OBJECT = re.compile(rb'^\{[ \t]*["}]', re.MULTILINE)
 
 
 class LineScanner:
-    """Passes whole lines to the patterns and keeps the last JSON object.
+    """Passes whole lines to the patterns and a line set, and keeps the last JSON object.
 
     Patterns see at most ``LINE_LIMIT`` bytes of a line. If a line is longer than ``JSON_LIMIT``,
     the rest of it is dropped.
     """
 
-    def __init__(self, patterns: dict[str, str]) -> None:
+    def __init__(self, patterns: dict[str, str], printed: LineSet | None = None) -> None:
         self._patterns = [_Pattern(name, regex) for name, regex in patterns.items()]
+        self._printed = printed
         self._carry = b""
         self._skipping = False
         self.json_line: dict[str, Any] | None = None
@@ -204,6 +218,8 @@ class LineScanner:
     def _scan(self, block: bytes) -> None:
         if not block:
             return
+        if self._printed is not None:
+            self._printed.add(block)
         for pattern in self._patterns:
             pattern.scan(block)
         found = _last_json_object(block)

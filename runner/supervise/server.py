@@ -377,6 +377,7 @@ class Run:
             ranks=self._watch.result(),
             leftovers=self._leftovers,
             marked=self._capture.marked,
+            printed=self._capture.printed,
             waits_for_input=self._waits_for_input,
             inner_launcher=self._inner_launcher,
             files=self._watch.files.close(),

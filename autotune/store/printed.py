@@ -1,0 +1,100 @@
+"""The printed lines of runs: one list for a study, and for each run what differs from it.
+
+The runs of a study print nearly the same lines. So a run refers to a list that an earlier run of
+its study stored, and keeps its own changes only: the numbers of the lines that it lacks, and its
+further lines. A run that has less than half of the list stores a new one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, bindparam, select, text
+
+from autotune.store import schema as s
+from autotune.store.text import clean, damaged_row, dump, load
+from runner.types import PrintedLines, printed_from_json
+
+_LAST = (
+    select(s.printed.c.id, s.printed.c.document)
+    .join(s.run, s.run.c.printed_id == s.printed.c.id)
+    .where(s.run.c.study_id == bindparam("study"))
+    .order_by(s.run.c.number.desc())
+    .limit(1)
+)
+_ID = select(s.printed.c.id).where(s.printed.c.hash == bindparam("hash"))
+_ADD = text(
+    "INSERT INTO printed (hash, document) VALUES (:hash, :document)"
+    " ON CONFLICT (hash) DO NOTHING RETURNING id"
+)
+
+
+def clean_printed(printed: PrintedLines | None) -> PrintedLines | None:
+    """The lines as every database accepts them."""
+    if printed is None:
+        return None
+    return dataclasses.replace(printed, lines=tuple(map(clean, printed.lines)))
+
+
+def keep_printed(
+    connection: Connection, study_id: int, printed: PrintedLines | None
+) -> tuple[int | None, str | None]:
+    """The id of a stored list and the run's changes to it; (None, None) if nothing is known."""
+    if printed is None:
+        return None, None
+    last = connection.execute(_LAST, {"study": study_id}).first()
+    if last is not None:
+        base = _document(last.document)
+        own, listed = set(printed.lines), set(base.lines)
+        lacking = [at for at, line in enumerate(base.lines) if line not in own]
+        if 2 * len(lacking) <= len(base.lines):
+            further = [line for line in printed.lines if line not in listed]
+            return int(last.id), _change(base, printed, lacking, further)
+    wanted = {"document": dump(dataclasses.asdict(printed))}
+    wanted["hash"] = hashlib.sha256(wanted["document"].encode()).hexdigest()
+    known = connection.scalar(_ID, wanted) or connection.scalar(_ADD, wanted)
+    return int(known or connection.execute(_ID, wanted).scalar_one()), None
+
+
+def _change(
+    base: PrintedLines, printed: PrintedLines, lacking: Sequence[int], further: Sequence[str]
+) -> str | None:
+    change: dict[str, Any] = {"lacking": list(lacking), "further": list(further)}
+    if (base.long, base.cut) != (printed.long, printed.cut):
+        change |= {"long": printed.long, "cut": printed.cut}
+    return dump(change) if len(change) > 2 or lacking or further else None
+
+
+def printed_of(
+    connection: Connection, conditions: Sequence[ColumnElement[bool]]
+) -> dict[int, PrintedLines]:
+    """The lists of the runs that meet the conditions, by ``run.printed_id``."""
+    wanted = select(s.run.c.printed_id).where(*conditions)
+    query = select(s.printed.c.id, s.printed.c.document).where(s.printed.c.id.in_(wanted))
+    return {row.id: _document(row.document) for row in connection.execute(query)}
+
+
+def changed(base: PrintedLines, change: str | None) -> PrintedLines:
+    """The lines of a run; raises WorkError for a change that autotune did not write."""
+    if change is None:
+        return base
+    data = load(change)
+    try:
+        lacking = {int(at) for at in data["lacking"]}
+        lines = [line for at, line in enumerate(base.lines) if at not in lacking]
+        long, cut = data.get("long", base.long), data.get("cut", base.cut)
+        own = {"lines": [*lines, *data["further"]], "long": long, "cut": cut}
+        return printed_from_json(own)
+    except (LookupError, TypeError, ValueError) as problem:
+        raise damaged_row(f"printed lines: {problem!r:.80}") from None
+
+
+def _document(text_: str) -> PrintedLines:
+    data = load(text_)
+    try:
+        return printed_from_json(data)
+    except (LookupError, TypeError, ValueError) as problem:
+        raise damaged_row(f"printed lines: {problem!r:.80}") from None

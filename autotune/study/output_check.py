@@ -1,0 +1,280 @@
+"""The check of results without the user's help: the outputs of two settings are compared.
+
+A line that is the same in all runs of the reference, and in no run of the setting, is a sign that
+the setting changes the results. docs/explanation/measuring.md says what is equal, which lines may
+differ, and what is not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from autotune.notes import Note
+from autotune.space import DEFAULT, Setting
+from autotune.study.printed_lines import LineIndex, PrintedLine
+from autotune.study.run_history import RunHistory
+from autotune.wording import count
+from runner.types import RunRecord
+
+OUTPUT_DIFFERS = "result.output_differs"
+LEAST_RUNS = 3
+"""Fewer runs of a side show no lines that are the same in all of its runs."""
+SHOWN = 5
+"""Largest number of lines that are shown."""
+_LENGTH = 160
+"""Characters of a line that are shown."""
+_SMALL = 16
+"""Integers below this are in so many lines that the value of a parameter explains none alone."""
+_PLACE = re.compile(
+    r"(?<![a-z])(?:bind|binding|bindings|bound|affinity|cpuset|numa|hwthreads?|pid|pids|hostname"
+    r"|mca|pml|btl|mtl|ompi|mpich|mvapich|libfabric|ucx)(?![a-z])",
+    re.IGNORECASE,
+)
+_LAYOUT = re.compile(
+    r"(?<![a-z])(?:mpi|omp|openmp|ranks?|process(?:es|ors?)?|procs?|npes?|threads?|workers?|cores?"
+    r"|cpus?|nodes?|hosts?|sockets?|tasks?|grids?|decompos\w*|domains?|partition\w*|chunks?|tiles?"
+    r"|blocks?|layout|variant|model)(?![a-z])",
+    re.IGNORECASE,
+)
+_RESOURCES = ("ranks", "processes", "threads", "workers")
+_WORD = re.compile(r"[^\s=:,;()\[\]\"']+")
+
+
+@dataclass(frozen=True)
+class DifferingLine:
+    """A line of all runs of the reference, and the most similar one of the setting ("": none)."""
+
+    reference: str
+    setting: str
+
+    def to_json(self) -> dict[str, str]:
+        return {"reference": self.reference[:_LENGTH], "setting": self.setting[:_LENGTH]}
+
+
+@dataclass(frozen=True)
+class OutputComparison:
+    """The lines of the reference that are the same in all its runs, against those of a setting.
+
+    ``lines`` counts them. ``differing`` are in no run of the setting, though nothing explains it;
+    ``expected`` neither, but a setting with other resources may change them. ``compared``: both
+    sides have enough runs, and their output is known.
+    """
+
+    reference_runs: int
+    setting_runs: int
+    lines: int = 0
+    differing: tuple[DifferingLine, ...] = ()
+    expected: tuple[DifferingLine, ...] = ()
+
+    @property
+    def compared(self) -> bool:
+        return min(self.reference_runs, self.setting_runs) >= LEAST_RUNS
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures, in JSON types, with some of the lines."""
+        return {
+            "compared": self.compared,
+            "lines": self.lines,
+            "differing": len(self.differing),
+            "expected": len(self.expected),
+            "runs": [self.reference_runs, self.setting_runs],
+            "shown": [line.to_json() for line in (*self.differing, *self.expected)[:SHOWN]],
+        }
+
+
+@dataclass(frozen=True)
+class _Launches:
+    """What the launches of both sides differ in: values and names, and the layout."""
+
+    names: frozenset[str]
+    values: frozenset[str]
+    libraries: tuple[str, ...]
+    other_layout: bool
+
+    @classmethod
+    def of(
+        cls, one: RunRecord, other: RunRecord, reference: Setting, setting: Setting
+    ) -> _Launches:
+        changed = {
+            name: (reference.get(name), setting.get(name))
+            for name in {*reference, *setting}
+            if reference.get(name) != setting.get(name)
+        }
+        values = {str(v).lower() for pair in changed.values() for v in pair if v is not None}
+        resources = any(name in _RESOURCES for name in changed)
+        other_layout = resources or one.world_size != other.world_size
+        if other_layout:
+            values |= {str(side.world_size) for side in (one, other)}
+        libraries = {side.mpi_name: side.mpi_version for side in (one, other)}
+        both = len({(side.mpi_name, side.mpi_version) for side in (one, other)}) > 1
+        shown = [text for pair in libraries.items() for text in pair if text] if both else []
+        versions = [side.mpi_version for side in (one, other) if both and side.mpi_version]
+        return cls(
+            frozenset(name.lower() for name in changed),
+            frozenset(values),
+            tuple({text.lower() for text in (*shown, *versions)}),
+            other_layout,
+        )
+
+    def explain(self, line: PrintedLine, others: Iterable[PrintedLine]) -> bool:
+        """Whether a line shows the launch itself, so that it has to differ."""
+        text = line.text.lower()
+        if _PLACE.search(text) or any(library in text for library in self.libraries):
+            return True
+        if self.libraries and re.search(r"(?<![a-z])mpi(?![a-z])|librar", text):
+            return True
+        plain = text.replace("-", "_").replace(" ", "_")
+        if any(name in plain for name in self.names if len(name) > 3):
+            return True
+        if self.other_layout and _LAYOUT.search(text):
+            return True
+        return any(self._shows_value(line, other) for other in others)
+
+    def _shows_value(self, line: PrintedLine, other: PrintedLine) -> bool:
+        """Whether ``other`` is the line with a value of the setting in it."""
+        one, two = _WORD.findall(line.text.lower()), _WORD.findall(other.text.lower())
+        pairs = [(a, b) for a, b in zip(one, two, strict=False) if a != b]
+        if len(one) != len(two) or not pairs or not all(b in self.values for _, b in pairs):
+            return False
+        small = any(b.isdigit() and int(b) < _SMALL for _, b in pairs)
+        parts = {part for name in self.names for part in name.split("_") if len(part) > 3}
+        return not small or bool(_LAYOUT.search(line.text)) or bool(parts & set(one))
+
+
+def compare_outputs(
+    reference_runs: Sequence[RunRecord],
+    setting_runs: Sequence[RunRecord],
+    setting: Setting = DEFAULT,
+    reference: Setting = DEFAULT,
+) -> OutputComparison:
+    """Compare what valid runs of two settings printed; runs whose output is not known do not count.
+
+    The settings tell which lines may differ, because they show the launch itself.
+    """
+    known = [run for run in reference_runs if run.valid and run.printed is not None]
+    tried = [run for run in setting_runs if run.valid and run.printed is not None]
+    found = OutputComparison(len(known), len(tried))
+    if not found.compared:
+        return found
+    before, after = [LineIndex(run) for run in known], [LineIndex(run) for run in tried]
+    stable = _stable(before)
+    launches = _Launches.of(known[0], tried[0], reference, setting)
+    differing: list[DifferingLine] = []
+    expected: list[DifferingLine] = []
+    new = [line for line in _stable(after) if not any(index.holds(line) for index in before)]
+    for line in stable:
+        if not _missing(line, before, after):
+            continue
+        close = [other for other in new if _alike(line, other)]
+        if launches.explain(line, close):
+            continue
+        shown = DifferingLine(line.text, close[0].text if close else "")
+        soft = launches.other_layout and bool(line.numbers)
+        (expected if soft else differing).append(shown)
+    differing += _differing_rests(before, after)
+    return OutputComparison(len(known), len(tried), len(stable), tuple(differing), tuple(expected))
+
+
+def _stable(runs: Sequence[LineIndex]) -> list[PrintedLine]:
+    """The lines of the first run that all the others have."""
+    found = runs[0].lines
+    for index in runs[1:]:
+        found = [line for line in found if index.holds(line)]
+    return found
+
+
+def _missing(line: PrintedLine, before: Sequence[LineIndex], after: Sequence[LineIndex]) -> bool:
+    """Whether a line of the reference is certainly in none of the setting's outputs."""
+    if any(index.holds(line) for index in after):
+        return False
+    if all(index.whole(line) for index in after):
+        return True
+    # Not all lines of the kind are known, so only one that is there with other numbers counts.
+    return all(index.alone(line) for index in (*before, *after))
+
+
+def _alike(line: PrintedLine, other: PrintedLine) -> bool:
+    """Whether two lines could be the same one with other results."""
+    if line.words == other.words:
+        return True
+    one, two = _WORD.findall(line.words), _WORD.findall(other.words)
+    same = sum(a == b for a, b in zip(one, two, strict=False))
+    return len(one) == len(two) and 2 * same >= len(one)
+
+
+def _differing_rests(
+    before: Sequence[LineIndex], after: Sequence[LineIndex]
+) -> list[DifferingLine]:
+    """Kinds of lines, too many to be kept, whose sum differs: one line stands for each."""
+    found = []
+    for name, total in before[0].long.items():
+        example = next((line for line in before[0].lines if line.shape == name), None)
+        others = [index.long.get(name, "") for index in after]
+        same = all(index.long.get(name) == total for index in before)
+        if not total or not same or example is None or not example.exact:
+            continue
+        if all(others) and total not in others:
+            words = f"further lines like: {example.text}"
+            found.append(DifferingLine(words, words))
+    return found
+
+
+def runs_of(history: RunHistory, setting: Setting) -> list[RunRecord]:
+    """The valid runs of a setting in a study that count."""
+    key = setting.key
+    return [e.record for e in history.entries if e.key == key and e.counts and e.record.valid]
+
+
+def output_comparison(
+    history: RunHistory, setting: Setting, reference: Setting = DEFAULT
+) -> OutputComparison:
+    """The outputs of all runs of two settings of one study, compared."""
+    return compare_outputs(
+        runs_of(history, reference), runs_of(history, setting), setting, reference
+    )
+
+
+def output_note(found: OutputComparison, verified: bool, default: bool = True) -> Note | None:
+    """What to say of lines that differ; None if there are none.
+
+    ``verified``: each run of the setting verified its result. ``default``: the reference is the
+    default.
+    """
+    lines = (*found.differing, *found.expected)
+    if not lines:
+        return None
+    other = "the default" if default else "the other setting"
+    words = (
+        f"{count(len(lines), 'line')} of the output, the same in all {found.reference_runs} runs "
+        f"of {other}, {'is' if len(lines) == 1 else 'are'} in none of its {found.setting_runs} runs"
+    )
+    first = lines[0].to_json()
+    instead = first["setting"] or "no such line"
+    words += f": {first['reference'].strip()!r} became {instead.strip()!r}"
+    if verified:
+        words += "; the results were verified all the same"
+    elif not found.differing:
+        words += "; other ranks or threads may be the reason"
+    why = "verified" if verified else "" if found.differing else "layout"
+    return Note(
+        OUTPUT_DIFFERS,
+        words,
+        {**found.to_json(), "explained_by": why},
+    )
+
+
+def output_difference(
+    history: RunHistory, setting: Setting, reference: Setting
+) -> tuple[Note, bool] | None:
+    """What to say of a setting that changes the output, and whether that stops it.
+
+    It does not where each of its runs verified its result, or where other resources explain it.
+    """
+    found = output_comparison(history, setting, reference)
+    runs = runs_of(history, setting)
+    verified = bool(runs) and all(run.verified is True for run in runs)
+    note = output_note(found, verified, reference == DEFAULT)
+    return None if note is None else (note, bool(found.differing) and not verified)

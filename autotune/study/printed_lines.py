@@ -1,0 +1,203 @@
+"""Lines of output as they are compared: words as they are, integers exactly, others to 1e-6.
+
+Figures of cost (times, dates, rates, memory) are taken out, since a faster setting changes them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from autotune.targets.cost_words import names_cost, unit_of_cost
+from runner.supervise.line_set import shape_name
+from runner.types import RunRecord
+
+TOLERANCE = 1e-6
+"""Relative difference up to which two numbers that are no integers are equal."""
+TINY = 1e-12
+"""Absolute difference that rounding alone makes."""
+TINY_RESIDUAL = 1e-9
+"""The same for a residual or an error: it is what is left of larger numbers."""
+DIGITS = 5
+"""From so many digits on, the last printed digit may differ by one."""
+OF_ROUNDING = 10.0
+"""Factor up to which two multiples of the rounding error (eps) are equal."""
+_LEAVES = 1000
+_NUMBER = re.compile(
+    r"(?<![\w.])[+-]?(?:\d+:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?![:\d])"
+    r"|(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?)"
+)
+_INTEGER = re.compile(r"[+-]?\d+")
+_RESIDUAL = re.compile(r"resid|error|\berr\b|norm|deviation|\bdiff|toleran|converge|accura", re.I)
+_EPS = re.compile(r"(?<![a-z])eps(?:ilon)?(?![a-z])", re.I)
+_HELD = "#"
+
+
+@dataclass(frozen=True)
+class PrintedNumber:
+    """A number as it was printed."""
+
+    text: str
+    value: float
+    integer: bool
+
+    @property
+    def digits(self) -> int:
+        """The number of its significant digits."""
+        mantissa = re.split("[eEdD]", self.text)[0]
+        return len(mantissa.strip("+-").replace(".", "").lstrip("0"))
+
+    @property
+    def unit(self) -> float:
+        """The value of one unit in its last digit."""
+        mantissa, _, exponent = re.sub("[dD]", "e", self.text).lower().partition("e")
+        places = len(mantissa.partition(".")[2])
+        return float(10.0 ** (int(exponent or 0) - places))
+
+    def equals(self, other: PrintedNumber, tiny: float, factor: float) -> bool:
+        """Whether both are the same number but for rounding."""
+        if self.integer and other.integer:
+            return int(self.text) == int(other.text)
+        a, b = self.value, other.value
+        if a == b:  # Infinities, too.
+            return True
+        gap, size = abs(a - b), max(abs(a), abs(b))
+        if gap <= TOLERANCE * size + tiny:
+            return True
+        if min(self.digits, other.digits) >= DIGITS and gap <= 1.5 * max(self.unit, other.unit):
+            return True
+        return factor > 1 and a * b > 0 and size <= factor * min(abs(a), abs(b))
+
+
+@dataclass(frozen=True)
+class PrintedLine:
+    """A line: ``words`` with a mark for each of its ``numbers``.
+
+    ``shape``: the name of its shape in the run's line set.
+    """
+
+    text: str
+    words: str
+    numbers: tuple[PrintedNumber, ...]
+    shape: str
+    exact: bool
+    """Whether it has integers only, none of which is a figure of cost."""
+
+    @property
+    def place(self) -> tuple[str, tuple[str, ...]]:
+        """The line without its numbers that are no integers: which of many alike it is."""
+        return self.words, tuple(n.text if n.integer else "" for n in self.numbers)
+
+    def equals(self, other: PrintedLine) -> bool:
+        """Whether both lines say the same."""
+        if self.words != other.words or len(self.numbers) != len(other.numbers):
+            return False
+        tiny = TINY_RESIDUAL if _RESIDUAL.search(self.words) else TINY
+        factor = OF_ROUNDING if _EPS.search(self.words) else 1.0
+        pairs = zip(self.numbers, other.numbers, strict=True)
+        return all(a.equals(b, tiny, factor) for a, b in pairs)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing of the line is compared."""
+        return not self.numbers and not re.search(r"\w", self.words)
+
+
+def printed_line(text: str, figure: float | None = None) -> PrintedLine:
+    """A line of output, parsed; ``figure``: the run's own figure, which is one of cost."""
+    plain = _parsed(text, None)
+    if figure is not None and any(_is_figure(number.text, figure) for number in plain.numbers):
+        return _parsed(text, figure)
+    return plain
+
+
+@lru_cache(maxsize=16384)
+def _parsed(text: str, figure: float | None) -> PrintedLine:
+    words: list[str] = []
+    numbers: list[PrintedNumber] = []
+    at, cost, exact = 0, False, True
+    for match in _NUMBER.finditer(text):
+        if match.start() < at:
+            continue
+        label = text[at : match.start()]
+        if re.search(r"[^\W\d_]", label):
+            cost = names_cost(label)
+        words.append(label)
+        at = match.end()
+        unit = unit_of_cost(text[at:])
+        if cost or unit or ":" in match[0] or _is_figure(match[0], figure):
+            at += len(unit)
+            exact = False
+            continue
+        numbers.append(_number(match[0]))
+        exact = exact and numbers[-1].integer
+        words.append(_HELD)
+    words.append(text[at:])
+    said = " ".join("".join(words).split())
+    return PrintedLine(text, said, tuple(numbers), shape_name(text), exact)
+
+
+def _number(text: str) -> PrintedNumber:
+    value = float(re.sub("[dD]", "e", text))
+    return PrintedNumber(text, value, _INTEGER.fullmatch(text) is not None)
+
+
+def _is_figure(text: str, figure: float | None) -> bool:
+    if figure is None or ":" in text:
+        return False
+    return abs(_number(text).value - figure) <= TOLERANCE * abs(figure)
+
+
+def lines_of(record: RunRecord) -> list[PrintedLine] | None:
+    """What a run printed; a JSON line as one line for each of its values. None if not known."""
+    if record.printed is None:
+        return None
+    texts = [text for text in record.printed.lines if not text.startswith("{")]
+    texts += _leaves("", record.extra)
+    found = (printed_line(text, record.metric_s) for text in dict.fromkeys(texts))
+    return [line for line in found if not line.empty]
+
+
+def _leaves(name: str, value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        parts: Iterable[tuple[str, Any]] = ((f"{name}.{k}".strip("."), v) for k, v in value.items())
+    elif isinstance(value, list):
+        parts = ((name, v) for v in value)
+    else:
+        return [f"{name} = {value}"]
+    return [leaf for key, inner in parts for leaf in _leaves(key, inner)][:_LEAVES]
+
+
+class LineIndex:
+    """The lines of one run, to be found by what they say; ``long`` and ``cut`` as in the record."""
+
+    def __init__(self, record: RunRecord) -> None:
+        self.lines = lines_of(record) or []
+        printed = record.printed
+        self.long = {} if printed is None else printed.long
+        self.cut = printed is not None and printed.cut
+        self._by_words: dict[str, list[PrintedLine]] = {}
+        self._places: dict[tuple[str, tuple[str, ...]], int] = {}
+        self._texts = {line.text for line in self.lines}
+        for line in self.lines:
+            self._by_words.setdefault(line.words, []).append(line)
+            self._places[line.place] = self._places.get(line.place, 0) + 1
+
+    def holds(self, line: PrintedLine) -> bool:
+        """Whether a line of the run says the same."""
+        return line.text in self._texts or any(map(line.equals, self.alike(line)))
+
+    def alike(self, line: PrintedLine) -> list[PrintedLine]:
+        """The lines with the same words."""
+        return self._by_words.get(line.words, [])
+
+    def alone(self, line: PrintedLine) -> bool:
+        """Whether exactly one line has the place of ``line``."""
+        return self._places.get(line.place) == 1
+
+    def whole(self, line: PrintedLine) -> bool:
+        """Whether all lines of the shape of ``line`` are known."""
+        return not self.cut and line.shape not in self.long
