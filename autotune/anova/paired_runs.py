@@ -172,6 +172,9 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
     if outcome.failed or lost:
         said = outcome.failed or f"{lost} of {seen.n} runs with it failed or did not end"
         return replace(row, verdict="failed", words=said)
+    if outcome.contradictions:
+        said = "; ".join(note.words for note in outcome.contradictions)
+        return replace(row, verdict="failed", words=said)
     if row.lo is not None and row.lo > -margin:
         return replace(row, verdict="passed")
     if row.hi is not None and row.hi < -margin:

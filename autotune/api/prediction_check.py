@@ -84,6 +84,9 @@ def check_prediction(
     outcome = compare_settings(request, store)
     if not outcome.guarded:
         return PredictionCheck(outcome, None, f"it was {UNGUARDED}, which proves nothing")
+    if outcome.contradictions:
+        why = "; ".join(note.words for note in outcome.contradictions)
+        return PredictionCheck(outcome, None, f"an objection speaks against it: {why}")
     if outcome.verdict != "better":
         return PredictionCheck(outcome, None, "it was not proven to be faster than the default")
     if params_file is None:

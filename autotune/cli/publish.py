@@ -170,6 +170,8 @@ def _print(proposal: PublicationSource, done: list[Published], force: bool) -> N
     seen = proposal.evidence
     out.print(f"{seen.source}: {', '.join(key_parts(seen.setting))}", markup=False)
     out.print(f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}", markup=False)
+    if seen.checked:
+        out.print(seen.checked, markup=False)
     for doubt in proposal.doubts if force else ():
         out.print(note_line(doubt.code, doubt.words), markup=False)
     for one in done:

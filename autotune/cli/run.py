@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -76,7 +77,10 @@ def run(
             raise
     record = done.record
     if json_out:
-        write_json({"setting": done.setting.to_json(), "run": to_json(record)}, json_out)
+        write_json(
+            {"setting": done.setting.to_json(), "run": to_json(replace(record, printed=None))},
+            json_out,
+        )
     if json_out != "-":
         _print(record, guard)
         _print_effects(record, done.space.launched(done.setting))

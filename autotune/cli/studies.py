@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -14,12 +15,13 @@ from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.errors import UsageError
 from autotune.space import Setting
-from autotune.store import BestRuns, Store, StudyRecord
+from autotune.store import BestRuns, Store, StudyRecord, StudySummary
 from autotune.store.export import export_study
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
 from autotune.study.executables import stored_executables
 from autotune.study.result import FINISHED, Result, damaged_result
+from autotune.study.unchecked import MARK, StoredAnswer, unchecked
 from autotune.targets.executables import (
     ExecutableChange,
     ExecutableFile,
@@ -49,7 +51,7 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
         found = [as_now(opened, line) for line in opened.studies()]
         shown = opened.shown
     if json_out:
-        write_json([vars(s) | {"argv": list(s.argv)} for s in found], json_out)
+        write_json([_row(s) for s in found], json_out)
         return
     out = console()
     if not found:
@@ -64,12 +66,22 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
             f"{s.trials}",
             f"{s.runs}",
             s.status,
+            MARK if unchecked(StoredAnswer.of_summary(s)) else "",
             s.created_at[:10],
         ]
         for s in found
     ]
-    columns = ["study", "app", ">ranks", "strategy", ">trials", ">runs", "status", "begun"]
+    columns = ["study", "app", ">ranks", "strategy", ">trials", ">runs", "status", "", "begun"]
     out.print(table("", columns, rows))
+
+
+def _row(study: StudySummary) -> dict[str, Any]:
+    """A line of the list, in JSON types."""
+    reasons = unchecked(StoredAnswer.of_summary(study))
+    return vars(study) | {
+        "argv": list(study.argv),
+        "unchecked": [note.to_json() for note in reasons],
+    }
 
 
 def show(
@@ -89,6 +101,7 @@ def show(
         states = opened.run_counts(found.id, "state")
         trials = opened.trials(found.id)
         files = stored_executables(opened, found.id)
+        reasons = unchecked(StoredAnswer.of_study(found))
         carried = {key: _carried(opened, found, key) for key in _compared(found, best)}
     changes = changes_of(files)
     if json_out:
@@ -96,6 +109,7 @@ def show(
             "study": found.hash,
             "status": found.status,
             "result": found.result,
+            "unchecked": [note.to_json() for note in reasons],
             "best": [vars(b) for b in best[:limit]],
             "run_states": states,
             "executables": [file.row for file in files],
@@ -120,7 +134,7 @@ def show(
     elif found.result is not None and found.key.strategy == NOISE:
         _print_noise(found)
     elif found.result is not None and found.status in FINISHED:
-        print_result(Result.from_json(found.result))
+        print_result(replace(Result.from_json(found.result), unchecked=reasons))
     out = console()
     out.print()
     metric = Metric.from_json((found.result or {}).get("metric"))

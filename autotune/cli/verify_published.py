@@ -11,6 +11,7 @@ from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
 from autotune.cli.publish import waiting
 from autotune.errors import UsageError
 from autotune.publish.recheck import PAIRS
+from autotune.study.unchecked import MARK
 from autotune.terminal.render import console, error_console, hanging, write_json
 from autotune.wording import count, parse_duration
 
@@ -137,7 +138,7 @@ def verify_published(
         _print_renewals(renewals)
         _print_expired(bad)
         out = any(not (s.refused or s.expiry) for s in bad)
-        if out or any(c.status == "gone" for c in checks):
+        if out or any(c.status in ("gone", "contradicted") for c in checks):
             advice = "remove the file with autotune unpublish FILE, or search and publish again"
             console().print(advice, markup=False)
     if failed:
@@ -153,6 +154,8 @@ def _print_states(states: list[FileState]) -> None:
             said = "expired"
         out.print(f"{said}: {state.path}", markup=False, soft_wrap=True)
         out.print(hanging("  ", state.why))
+        for note in state.unchecked:
+            out.print(hanging("  ", f"{MARK}: {note.words}"))
 
 
 def _print_checks(checks: list[Recheck], most: int) -> None:

@@ -23,6 +23,7 @@ from autotune.study.conclusion import proof_warnings
 from autotune.study.confirmation import Blocks, confirm_figures
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
+from autotune.study.objections import output
 from autotune.study.run_history import CONFIRM, WARMUP
 from runner import files
 
@@ -118,6 +119,7 @@ def prove_table(
     except NoBlocks:
         raise BudgetSpent("the budget is spent", code="budget.spent") from None
     _check_runs(blocks, table)
+    _check_output(blocks, table)
     if found.proof.cut_short:
         raise BudgetSpent("the budget is spent", code="budget.spent")
     rows = [_row(size, at(entries, size), found.decisions[str(size)], extra) for size in every]
@@ -137,6 +139,18 @@ def _check_runs(blocks: Blocks, table: Setting) -> None:
             f"the micro-benchmark does not run with the table found: {tried[0].state}: "
             f"{tried[0].reason}",
             code="collectives.table_fails",
+        )
+
+
+def _check_output(blocks: Blocks, table: Setting) -> None:
+    """Raise WorkError if the table changes the results that the micro-benchmark prints."""
+    stops = [f.note for f in output(blocks.evaluator.history, table, DEFAULT) if f.stops]
+    if stops:
+        raise WorkError(
+            f"the table is not proven: {stops[0].words}. An algorithm of the table gives other "
+            "results than the default; leave it out of the space, and report it to the makers of "
+            "the library",
+            code=stops[0].code,
         )
 
 

@@ -137,6 +137,8 @@ class Evidence:
     ``mpi_version``, ``mpi_bin`` and ``date`` are texts, ``words`` is a list of sentences, one for
     each program.  Empty: there was none.
     """
+    checked: str = ""
+    """What was checked of the results, in one line; "": not known."""
     over: str = ""
     """The library whose default the gain is over, if it is another one than ``mpi_family``."""
 
@@ -153,6 +155,8 @@ class Evidence:
             del plain["renewed"]  # The same holds here.
         if not self.over:
             del plain["over"]
+        if not self.checked:
+            del plain["checked"]
         return plain
 
     @classmethod

@@ -90,6 +90,7 @@ class Header:
             f"for: {self.mpi}",
             f"evidence: {seen.source}, {seen.runs} runs of {', '.join(seen.programs)}, {seen.date}",
             f"{seen.gain_title}: {gain_words(seen.gain, seen.gain_ci)}",
+            *([f"checks: {seen.checked}"] if seen.checked else []),
             *renewal_lines(seen.renewed),
             f"setting: {' '.join(key_parts(seen.setting))}".replace('"', ""),
             f"probe: {self.probe}",
@@ -120,7 +121,8 @@ def _check(header: Header) -> None:
     texts = [header.format, header.cluster, header.tool, header.date, header.mpi, header.probe]
     texts += [header.fingerprint, header.backup or "", *seen.programs, seen.date, seen.machine]
     texts += [seen.source, seen.status, seen.setting, seen.mpi_family, seen.mpi_version]
-    texts += [seen.cluster, seen.mpi_bin, seen.over, *content.groups]
+    texts += [seen.cluster, seen.mpi_bin, seen.over, seen.checked]
+    texts += [*content.groups]
     for values in content.groups.values():
         texts += [word for pair in values.items() for word in pair]
     for rule in content.rules:

@@ -32,7 +32,9 @@ from autotune.study.events import Watcher, silent
 from autotune.wording import UNGUARDED, count, interval, percent
 from runner.mpi.library import Library
 
-Status = Literal["still there", "gone", "cannot be told", "not compared", "cannot be run"]
+Status = Literal[
+    "still there", "gone", "contradicted", "cannot be told", "not compared", "cannot be run"
+]
 
 PAIRS = 60
 """Largest number of pairs on a program (``--pairs``)."""
@@ -148,15 +150,17 @@ class Recheck:
 
     @property
     def failed(self) -> bool:
-        """Whether the gain is lost, or the program could not be run."""
-        return self.status in ("gone", "cannot be run")
+        """Whether the gain is lost or refused, or the program could not be run."""
+        return self.status in ("gone", "contradicted", "cannot be run")
 
     def to_json(self) -> dict[str, Any]:
         return {
             "source": self.source,
             "program": self.program,
             "status": self.status,
-            "still_better": {"still there": True, "gone": False}.get(self.status),
+            "still_better": {"still there": True, "gone": False, "contradicted": False}.get(
+                self.status
+            ),
             **self.data,
             "words": self.words,
         }
@@ -249,6 +253,9 @@ def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome)
         return Recheck(source, program, "gone", outcome.failed, data)
     answer = claim.answer(outcome.decision)
     words = answer.words(outcome.decision)
+    if outcome.contradictions:
+        why = "; ".join(note.words for note in outcome.contradictions)
+        return Recheck(source, program, "contradicted", why, data | {"status": "contradicted"})
     if not outcome.guarded:
         said = data | answer.to_json() | {"status": "cannot be told"}
         words = f"{UNGUARDED}, which shows nothing: {words}"

@@ -26,7 +26,10 @@ from autotune.space.library_choice import MPI
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, FRESH_DIR
+from autotune.study.checks_words import checks_words
 from autotune.study.executables import changed_executables
+from autotune.study.result import damaged_result
+from autotune.study.unchecked import UNCHECKED, StoredAnswer, unchecked
 from autotune.targets.executables import change_words
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED
@@ -151,6 +154,7 @@ def _from_study(
         # Nothing was proven against the default of this library.
         check=(_check_of(study) | ({"gain": None} if other else {}),),
         guarded=guarded,
+        checked=_checked(study),
         over=f"{key.mpi.family} {key.mpi.version}" if other else "",
     )
     doubts = (
@@ -160,6 +164,18 @@ def _from_study(
         + _common_doubts(evidence, cluster, library)
     )
     return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
+
+
+def _checked(study: StudyRecord) -> str:
+    """What was checked of the results, in one line, with the reasons why they were not."""
+    checks = (study.result or {}).get("checks")
+    reasons = unchecked(StoredAnswer.of_study(study))
+    try:
+        said = [] if checks is None else [checks_words(checks)]
+    except (LookupError, TypeError) as problem:
+        raise damaged_result(problem) from None
+    said += [note.words for note in reasons if checks is None or note.code != UNCHECKED]
+    return "; ".join(said)
 
 
 def _other_library(

@@ -10,6 +10,7 @@ from typing import Any
 from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.dialects import dialect
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.publish.content import Content, Evidence
 from autotune.publish.expiry import Expiry, expiry, still_installed
 from autotune.publish.formats import find
@@ -21,8 +22,11 @@ from autotune.publish.probe import Prober
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
+from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
 from runner.types import LIBRARY
+
+_PATTERNS = ("metric", "verify")
 
 
 @dataclass
@@ -42,6 +46,11 @@ class FileState:
     expiry: Expiry | None = None
 
     @property
+    def unchecked(self) -> list[Note]:
+        """Why the results behind the file were not checked, as far as its header tells."""
+        return [] if self.header is None else unchecked_evidence(self.header)
+
+    @property
     def lost(self) -> bool:
         """Whether the file is not what was proven: out of force, or expired."""
         return self.in_force is False or self.expiry is not None
@@ -55,8 +64,23 @@ class FileState:
             "why": self.why,
             "format": header.format if header else None,
             "source": header.evidence.source if header else None,
+            "unchecked": [note.to_json() for note in self.unchecked],
             "expired": None if self.expiry is None else self.expiry.to_json(),
         }
+
+
+def unchecked_evidence(header: Header) -> list[Note]:
+    """Why the results behind a file were not checked; empty if they were, or if it is not known."""
+    seen = header.evidence
+    setting = {name: v for values in header.content.groups.values() for name, v in values.items()}
+    found: dict[str, Note] = {}
+    for check in seen.check:
+        if "verify" not in check:  # An application that is known by its name.
+            continue
+        metric, verify = (None if check.get(k) is None else str(check[k]) for k in _PATTERNS)
+        answer = StoredAnswer(metric, verify, seen.mpi_family, seen.mpi_version, setting)
+        found |= {note.code: note for note in unchecked(answer)}
+    return list(found.values())
 
 
 def published_header(path: Path) -> Header:

@@ -20,6 +20,7 @@ from autotune.store import Store, StudyRecord, StudySummary
 from autotune.study.result import Result
 from autotune.study.run_history import DEFAULT_KEY
 from autotune.study.trial_store import history_of
+from autotune.study.unchecked import MARK, StoredAnswer, unchecked
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,
@@ -101,7 +102,7 @@ def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Sectio
                 result.metric.words(result.default.get("median_s")),
                 percent(result.gain),
                 interval(result.gain_ci),
-                result.status.replace("_", " "),
+                result.status.replace("_", " ") + _mark_of(study),
                 str(result.search_runs + result.confirmation_runs),
                 study.hash[:8],
             )
@@ -126,6 +127,11 @@ def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Sectio
     )
     table = PageTable("Searches for single programs", columns, tuple(rows))
     return Section("Measurements", words=(words,), tables=(table,), figures=tuple(figures))
+
+
+def _mark_of(study: StudyRecord) -> str:
+    """The mark of an answer whose results nobody checked."""
+    return f", {MARK}" if unchecked(StoredAnswer.of_study(study)) else ""
 
 
 def _label(study: StudyRecord) -> str:

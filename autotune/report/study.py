@@ -8,10 +8,12 @@ from collections.abc import Mapping
 from autotune.report.figures import boxes, steps
 from autotune.report.page import Copy, PageTable, Section
 from autotune.store import Store, StoredRun, StudyRecord, TrialRecord
+from autotune.study.checks_words import checks_words, shown_lines
 from autotune.study.library_switch import switch_words
 from autotune.study.result import Finalist, Result
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_of
 from autotune.study.screening_summary import screening_words, stored_summary
+from autotune.study.unchecked import MARK, StoredAnswer, unchecked
 from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
@@ -46,10 +48,17 @@ def study_section(store: Store, study: StudyRecord, title: str | None = None) ->
         copies=tuple(_copies(result)),
         tables=(*_tables(history, trials, result), provenance(study, runs)),
         figures=tuple(drawing for drawing in drawings if drawing),
-        notes=()
-        if result is None
-        else tuple(result.names.within(note.words) for note in result.warnings),
+        notes=() if result is None else tuple(map(result.names.within, _notes(result))),
     )
+
+
+def _notes(result: Result) -> list[str]:
+    """The objections, with the lines of output that they are about, and the warnings."""
+    objections = [
+        " ".join([f"[{note.code}] {note.words}", *(line.strip() for line in shown_lines(note))])
+        for note in result.contradictions
+    ]
+    return [*objections, *(note.words for note in result.warnings)]
 
 
 def _headline(study: StudyRecord, result: Result | None) -> str:
@@ -80,6 +89,7 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
         if result.ended_by:
             words.append(f"The search ended because of: {result.ended_by}.")
         words += map(result.names.within, result.evidence())
+        words += _checks(study, result)
         if result.switch is not None:
             words += switch_words(result.switch)
         if not result.guard:
@@ -93,6 +103,16 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
             f"{len(counted)} runs that count."
         )
     return words
+
+
+def _checks(study: StudyRecord, result: Result) -> list[str]:
+    """What was checked of the results, and why the answer is unchecked."""
+    reasons = unchecked(StoredAnswer.of_study(study))
+    marks = [f"{MARK}: {note.words}." for note in reasons]
+    if result.checks is None:
+        return marks
+    said = checks_words(result.checks)
+    return [f"{said[0].upper()}{said[1:]}.", *marks]
 
 
 def _copies(result: Result | None) -> list[Copy]:

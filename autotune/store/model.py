@@ -60,6 +60,10 @@ class StudySummary:
     created_at: str
     trials: int
     runs: int
+    metric: str | None = None
+    verify: str | None = None
+    recommended: dict[str, Any] | None = None
+    """The setting of its answer, empty for the default; None without an answer."""
 
 
 @dataclass(frozen=True)

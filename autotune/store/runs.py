@@ -134,6 +134,7 @@ def listing(
     states: Collection[str] | None,
     after: int | None = None,
     brief: bool = False,
+    lines: bool | None = None,
 ) -> list[StoredRun]:
     """Runs of a study that meet the conditions; see :meth:`autotune.store.Store.runs`."""
     conditions: list[ColumnElement[bool]] = [s.run.c.study_id == study_id]
@@ -147,7 +148,7 @@ def listing(
         conditions.append(_of_phase(phases))
     if states is not None:
         conditions.append(s.run.c.state.in_(states))
-    return _load(connection, conditions, brief)
+    return _load(connection, conditions, brief, not brief if lines is None else lines)
 
 
 def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
@@ -221,7 +222,7 @@ def page(connection: Connection, study_id: int, first: int, size: int) -> list[S
     if not numbers:
         return []
     ends = s.run.c.number.between(numbers[0], numbers[-1])
-    return _load(connection, [s.run.c.study_id == study_id, ends], brief=True)
+    return _load(connection, [s.run.c.study_id == study_id, ends], brief=True, lines=False)
 
 
 def one(connection: Connection, study_id: int, order: int) -> StoredRun:
@@ -242,15 +243,18 @@ def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
 
 
 def _load(
-    connection: Connection, conditions: list[ColumnElement[bool]], brief: bool = False
+    connection: Connection,
+    conditions: list[ColumnElement[bool]],
+    brief: bool = False,
+    lines: bool = True,
 ) -> list[StoredRun]:
     joined = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    wanted = [column for column in s.run.c if not brief or column.name not in (*WIDE, *_PRINTED)]
+    left_out = (*(WIDE if brief else ()), *(() if lines else _PRINTED))
+    wanted = [column for column in s.run.c if column.name not in left_out]
     query = select(*wanted, s.trial.c.number.label("trial")).select_from(joined)
     done = connection.execute(query.where(*conditions))
     names = list(done.keys())
     place, back = itemgetter(*map(names.index, _PLACE)), names.index("read_back_id")
-    lines = None if brief else itemgetter(*map(names.index, _PRINTED))
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
     with _all_kept():
@@ -261,10 +265,11 @@ def _load(
         # too.
         outcomes = {} if brief else read_back_of(connection, conditions)
         found = [_to_run(place(row), records(row, outcomes.get(row[back], {}))) for row in rows]
-        if lines is not None:
+        if lines:
+            own = itemgetter(*map(names.index, _PRINTED))
             lists = printed_of(connection, conditions)
             for run, row in zip(found, rows, strict=True):
-                known, change = lines(row)
+                known, change = own(row)
                 if known in lists:
                     run.record.printed = changed(lists[known], change)
         return found

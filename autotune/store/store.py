@@ -353,16 +353,18 @@ class Store(WorkerClaims):
         states: Collection[str] | None = None,
         after: int | None = None,
         brief: bool = False,
+        lines: bool | None = None,
     ) -> list[StoredRun]:
         """Runs in the order in which they were made; phase "confirm" selects "confirm:60" too.
 
         ``after``: only runs with a larger ``order``. ``brief``: the figures without output,
         command, bindings, read-back and inherited values, which are empty; this reads a large study
-        many times faster.
+        many times faster. ``lines``: the printed lines, which come without ``brief`` only unless
+        this says so.
         """
         with self._database.read() as connection:
             return runs.listing(
-                connection, study_id, trial_id, setting_key, phases, states, after, brief
+                connection, study_id, trial_id, setting_key, phases, states, after, brief, lines
             )
 
     def run_page(self, study_id: int, first: int, size: int) -> list[StoredRun]:

@@ -238,6 +238,8 @@ def summary_query() -> Select[Any]:
             s.study,
             s.app.c.name.label("app"),
             s.app.c.argv,
+            s.app.c.metric,
+            s.app.c.verify,
             s.mpi.c.family,
             s.mpi.c.version,
             count_of(s.trial).label("trials"),
@@ -265,7 +267,21 @@ def to_summary(row: Row[Any]) -> StudySummary:
         created_at=row.created_at,
         trials=row.trials,
         runs=row.runs,
+        metric=row.metric,
+        verify=row.verify,
+        recommended=_recommended(row.result),
     )
+
+
+def _recommended(text: str | None) -> dict[str, Any] | None:
+    """The setting of a stored result, as far as it is one: a list shows no error of one study."""
+    try:
+        data = {} if text is None else load_object(text)
+    except WorkError:
+        return None
+    named = data.get("recommended")
+    setting = named.get("setting") if isinstance(named, dict) else None
+    return setting if isinstance(setting, dict) else {} if "outcome" in data else None
 
 
 def find(connection: Connection, text: str) -> StudyRecord:

@@ -24,11 +24,13 @@ from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
-from autotune.study.objections import Finding, findings_on, objections, remarks
+from autotune.study.objections import Finding, findings_on, objections, output, remarks
 from autotune.study.other_library import OtherLibrary, described
+from autotune.study.result_checks import result_checks
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
+from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
 
@@ -106,6 +108,10 @@ class ComparisonOutcome:
     cut_short: bool = False
     metric: Metric = field(default_factory=Metric)
     """What the figures are."""
+    checks: dict[str, Any] | None = None
+    """What was checked of the results (:func:`autotune.study.result_checks.result_checks`)."""
+    unchecked: list[Note] = field(default_factory=list)
+    """Why they were not (:mod:`autotune.study.unchecked`); empty if they were."""
     findings: tuple[Finding, ...] = ()
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     next_step: NextStep | None = None
@@ -127,7 +133,8 @@ class ComparisonOutcome:
     def verdict(self) -> str:
         """The decision's outcome; "failed" if B never ran, "unguarded" without the guard.
 
-        "contradicted": one side is faster, and an objection speaks against it.
+        "contradicted": one side is faster, and an objection speaks against it, or B changes what
+        the program prints.
         """
         if self.failed:
             return "failed"
@@ -197,6 +204,8 @@ class ComparisonOutcome:
             "drift_repeats": self.drift_repeats,
             "budget_ended_it": self.cut_short,
             "next_step": None if self.next_step is None else self.next_step.to_json(),
+            "checks": self.checks,
+            "unchecked": [note.to_json() for note in self.unchecked],
             "contradictions": [note.to_json() for note in self.contradictions],
             "warnings": [note.to_json() for note in self.warnings],
             **({} if self.libraries is None else {"mpi": self.libraries, "faster": self.faster}),
@@ -372,6 +381,9 @@ def outcome_of(
         sides = (request.first, second)
         faster, slower = reversed(sides) if decision.comparison.lo > 0 else sides
         findings = findings_on(evaluator.history, faster, slower)
+    else:
+        # Other results make even a setting that is as fast no replacement.
+        findings = tuple(output(evaluator.history, second, request.first))
     failed = _failure([e for e in entries if e.key == second.key and e.counts], seen)
     bounds = Budget(evaluator.history, request.budget_s, request.max_runs)
     step = compare_step(
@@ -389,6 +401,8 @@ def outcome_of(
         drift_repeats=proof.repeated,
         cut_short=proof.cut_short,
         metric=evaluator.history.metric,
+        checks=result_checks(request.target.app, evaluator.history, second, request.first),
+        unchecked=unchecked(_answer(request)),
         findings=findings,
         failed=failed,
         next_step=step if request.guard and not failed else None,
@@ -396,6 +410,13 @@ def outcome_of(
         round=int(blocks.phase.split(":")[1]) + 1,
         libraries=request.libraries,
     )
+
+
+def _answer(request: ComparisonRequest) -> StoredAnswer:
+    """What the answer of a comparison rests on."""
+    app, library = request.target.app, request.target.library
+    setting = request.candidate.to_json()
+    return StoredAnswer(app.metric, app.verify, library.family, library.version, setting)
 
 
 def _same(blocks: Blocks, second: Setting) -> str:

@@ -272,9 +272,11 @@ def output_difference(
     """What to say of a setting that changes the output, and whether that stops it.
 
     It does not where each of its runs verified its result, or where other resources explain it.
+    Nothing stops the default: whatever it prints is right.
     """
     found = output_comparison(history, setting, reference)
     runs = runs_of(history, setting)
     verified = bool(runs) and all(run.verified is True for run in runs)
     note = output_note(found, verified, reference == DEFAULT)
-    return None if note is None else (note, bool(found.differing) and not verified)
+    stops = bool(found.differing) and not verified and setting != DEFAULT
+    return None if note is None else (note, stops)

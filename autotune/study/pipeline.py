@@ -51,6 +51,7 @@ from autotune.study.result import (
     SESSION,
     Result,
 )
+from autotune.study.result_checks import result_checks
 from autotune.study.rounds import Round, Rounds
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
@@ -60,6 +61,7 @@ from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import study_key
 from autotune.study.study_request import StudyRequest
 from autotune.study.trial_store import StoredTrials, TrialStore, history_of
+from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
 
@@ -182,6 +184,11 @@ class StudyRun:
         result.rounds = round_rows(answer, result.guard)
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
         result.contradictions = contradictions(answer)
+        vetoed = answer.vetoed[0].setting if answer.vetoed else DEFAULT
+        result.checks = result_checks(target.app, history, answer.chosen or vetoed)
+        result.unchecked = unchecked(
+            StoredAnswer.of_key(self.study.key, (answer.chosen or DEFAULT).to_json())
+        )
         result.warnings = [
             *sharing_warnings(target.ranks, target.cores),
             *unseen_notes(self._session.store, self.study.id, target),

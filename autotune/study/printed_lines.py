@@ -6,10 +6,8 @@ Figures of cost (times, dates, rates, memory) are taken out, since a faster sett
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from autotune.targets.cost_words import names_cost, unit_of_cost
 from runner.supervise.line_set import shape_name
@@ -25,7 +23,6 @@ DIGITS = 5
 """From so many digits on, the last printed digit may differ by one."""
 OF_ROUNDING = 10.0
 """Factor up to which two multiples of the rounding error (eps) are equal."""
-_LEAVES = 1000
 _NUMBER = re.compile(
     r"(?<![\w.])[+-]?(?:\d+:[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?![:\d])"
     r"|(?:\d+\.?\d*|\.\d+)(?:[eEdD][+-]?\d+)?)"
@@ -151,31 +148,18 @@ def _is_figure(text: str, figure: float | None) -> bool:
     return abs(_number(text).value - figure) <= TOLERANCE * abs(figure)
 
 
-def lines_of(record: RunRecord) -> list[PrintedLine] | None:
-    """What a run printed; a JSON line as one line for each of its values. None if not known."""
-    if record.printed is None:
-        return None
-    texts = [text for text in record.printed.lines if not text.startswith("{")]
-    texts += _leaves("", record.extra)
-    found = (printed_line(text, record.metric_s) for text in dict.fromkeys(texts))
+def lines_of(record: RunRecord) -> list[PrintedLine]:
+    """The lines of a run of which something is compared."""
+    texts = () if record.printed is None else record.printed.lines
+    found = (printed_line(text, record.metric_s) for text in texts)
     return [line for line in found if not line.empty]
-
-
-def _leaves(name: str, value: Any) -> list[str]:
-    if isinstance(value, Mapping):
-        parts: Iterable[tuple[str, Any]] = ((f"{name}.{k}".strip("."), v) for k, v in value.items())
-    elif isinstance(value, list):
-        parts = ((name, v) for v in value)
-    else:
-        return [f"{name} = {value}"]
-    return [leaf for key, inner in parts for leaf in _leaves(key, inner)][:_LEAVES]
 
 
 class LineIndex:
     """The lines of one run, to be found by what they say; ``long`` and ``cut`` as in the record."""
 
     def __init__(self, record: RunRecord) -> None:
-        self.lines = lines_of(record) or []
+        self.lines = lines_of(record)
         printed = record.printed
         self.long = {} if printed is None else printed.long
         self.cut = printed is not None and printed.cut

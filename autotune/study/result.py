@@ -15,6 +15,7 @@ from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
+from autotune.study.checks_words import checks_words
 from autotune.study.library_switch import switch_words
 from autotune.study.screening_summary import screening_words
 from autotune.wording import Metric, ParameterNames, interval, percent, share
@@ -138,6 +139,10 @@ class Result:
     slow_launches: dict[str, Any] | None = None
     """How often the recommended setting and the default took twice the usual time."""
     finalists: list[Finalist] = field(default_factory=list)
+    checks: dict[str, Any] | None = None
+    """What was checked of the results (:func:`autotune.study.result_checks.result_checks`)."""
+    unchecked: list[Note] = field(default_factory=list)
+    """Why they were not (:mod:`autotune.study.unchecked`); empty if they were."""
     contradictions: list[Note] = field(default_factory=list)
     """The objections to settings that won their proof (:mod:`autotune.study.objections`)."""
     warnings: list[Note] = field(default_factory=list)
@@ -199,6 +204,8 @@ class Result:
             "slow_launches": self.slow_launches,
             "fidelity": self.fidelity,
             "finalists": [f.to_json() for f in self.finalists],
+            "checks": self.checks,
+            "unchecked": [note.to_json() for note in self.unchecked],
             "contradictions": [note.to_json() for note in self.contradictions],
             "warnings": [note.to_json() for note in self.warnings],
             "inherited": self.inherited,
@@ -259,6 +266,7 @@ class Result:
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])
         plain["contradictions"] = [Note.from_json(row) for row in data["contradictions"]]
+        plain["unchecked"] = [Note.from_json(row) for row in data.get("unchecked", [])]
         plain["warnings"] = [Note.from_json(row) for row in data["warnings"]]
         plain["metric"] = Metric.from_json(data.get("metric"))
         plain["gain_ci"] = _ends(data.get("gain_ci95"))
@@ -283,6 +291,8 @@ class Result:
             switch_words(result.switch)
         if result.fidelity is not None:
             screening_words(result.fidelity)
+        if result.checks is not None:
+            checks_words(result.checks)
         result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
 

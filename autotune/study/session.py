@@ -130,7 +130,9 @@ class Session:
         ``others``: the targets of the other libraries, if not those of the session.
         """
         sides = dict(self._sides)
-        history = history_of(self.store, study.id, self.runner.place, brief=not self.whole)
+        history = history_of(
+            self.store, study.id, self.runner.place, brief=not self.whole, lines=True
+        )
         for other in others or ():
             sides[other.name] = replace(sides[other.name], target=other.target)
         return MachineEvaluator(

@@ -99,10 +99,18 @@ REUSED = "reused"
 
 
 def history_of(
-    store: Store, study_id: int, place: str | None = None, brief: bool = True
+    store: Store,
+    study_id: int,
+    place: str | None = None,
+    brief: bool = True,
+    lines: bool = False,
 ) -> RunHistory:
-    """All runs of a stored study, as seen from a place; ``brief``: without their output."""
-    history = RunHistory.of((entry_of(run) for run in store.runs(study_id, brief=brief)), place)
+    """All runs of a stored study, as seen from a place.
+
+    ``brief``: without their output; ``lines``: with their printed lines all the same.
+    """
+    found = store.runs(study_id, brief=brief, lines=lines or not brief)
+    history = RunHistory.of(map(entry_of, found), place)
     history.first_runs = list(documents(store.documents(study_id, DOCUMENT).values()))
     return history
 

@@ -12,7 +12,7 @@ _COST_WORD = re.compile(
     r"|duration|took|runtime|seconds?|secs?|msec|usec|nsec|minutes?|hours?|date"
     r"|zeit|dauer|laufzeit"
     r"|rates?|speed|speedup|performance|perf|throughput|bandwidth|latency|efficiency|utili[sz]ation"
-    r"|overhead|imbalance|[kmgtp]?flops?|[kmgtp]?flop/s|mops|gups|teps|fom|gpts"
+    r"|overhead|imbalance|[kmgtp]?flops?|[kmgtp]?flop/s|mops|gups|teps|fom|gpts|us|ms|ns|bw"
     r"|memory|mem|rss|vmhwm|vmsize|footprint)(?![a-z])|time(?![a-z])"
     r"|per[_ ]s(?:ec(?:ond)?)?(?![a-z])",
     re.IGNORECASE,

@@ -7,9 +7,11 @@ from typing import Any
 
 from autotune.notes import Note
 from autotune.space import Setting
+from autotune.study.checks_words import checks_words, shown_lines
 from autotune.study.library_switch import switch_words
 from autotune.study.result import Finalist, Result
 from autotune.study.screening_summary import screening_words
+from autotune.study.unchecked import MARK, UNCHECKED
 from autotune.terminal.command_line import command_line, given, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
 from autotune.terminal.render import console, hanging, note_line, table
@@ -25,6 +27,8 @@ from autotune.wording import (
     seconds,
     verdict_words,
 )
+
+_WIDTH = 79
 
 
 def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None:
@@ -64,8 +68,8 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
         out.print(WHY_UNGUARDED, markup=False)
     for words in result.evidence():
         out.print(names.within(words), markup=False)
-    for note in result.contradictions:
-        out.print(f"[{note.code}] {names.within(note.words)}", markup=False)
+    _print_checks(result.checks, result.unchecked)
+    _print_contradictions(result.contradictions, names)
     for note in result.warnings:
         out.print(note_line(note.code, names.within(note.words)), markup=False)
     if result.status == "recommended":
@@ -151,8 +155,28 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     if data.get("next_step") is not None:
         _print_step(data["next_step"], command)
     _print_rejections(data["rejections"], names)
+    if data["outcome"] != "failed":
+        _print_checks(data.get("checks"), list(map(Note.from_json, data.get("unchecked", ()))))
+    _print_contradictions([Note.from_json(row) for row in data["contradictions"]], names)
     for note in map(Note.from_json, data["warnings"] if data["outcome"] != "failed" else ()):
         out.print(note_line(note.code, names.within(note.words)), markup=False)
+
+
+def _print_checks(checks: Mapping[str, Any] | None, reasons: Sequence[Note]) -> None:
+    """Print what was checked of the results, in one line, and why the answer is unchecked."""
+    if checks is not None:
+        console().print(checks_words(checks), markup=False)
+    for note in reasons:
+        if checks is None or note.code != UNCHECKED:
+            console().print(f"{MARK}: {note.words}", markup=False)
+
+
+def _print_contradictions(notes: Sequence[Note], names: ParameterNames) -> None:
+    """Print objections, with the lines of output that they are about."""
+    for note in notes:
+        console().print(f"[{note.code}] {names.within(note.words)}", markup=False)
+        for line in shown_lines(note):
+            console().print(line[:_WIDTH], markup=False)
 
 
 def print_noise(data: Mapping[str, Any]) -> None:

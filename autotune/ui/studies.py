@@ -11,6 +11,7 @@ from starlette.requests import Request
 from autotune.api.status import as_now
 from autotune.store import StudyQuery
 from autotune.store.listing import FILTERS, ORDERS
+from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.ui.site import Site, View, number
 
 COLUMNS = (
@@ -32,7 +33,10 @@ def studies_page(site: Site, request: Request) -> View:
     """The studies that the query of the address selects."""
     wanted = query_of(request)
     found = site.store.study_page(wanted)
-    rows = [(row, as_now(site.store, row.study)) for row in found.rows]
+    rows = [
+        (row, as_now(site.store, row.study), bool(unchecked(StoredAnswer.of_summary(row.study))))
+        for row in found.rows
+    ]
     given = {k: v for k, v in request.query_params.items() if v and k != "page"}
     chosen = {name: getattr(wanted, name) for name in FILTERS}
     return View(

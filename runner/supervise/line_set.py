@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
+from typing import Any
 from zlib import crc32
 
 from runner.types import PrintedLines
@@ -22,6 +24,8 @@ MOST_BYTES = 128 * 1024
 """Largest number of their bytes, all together."""
 LINE_BYTES = 1024
 """A line is kept up to this number of bytes; the rest of it is not compared."""
+MOST_VALUES = 500
+"""Largest number of values of a JSON line that are kept."""
 OF_ONE_SHAPE = 64
 """Largest number of different lines of one shape that are kept from the beginning."""
 _NO_TEXT = b"0123456789+- \t\r\0"
@@ -131,13 +135,35 @@ class LineSet:
             if held is not None and held.lines is None and not self._full:
                 self._keep(kept.rstrip())
 
-    @property
-    def printed(self) -> PrintedLines:
-        """The lines as text, in the order of their first occurrence."""
-        lines = (one.replace(b"\0", b"").decode("utf-8", "replace") for one in self._kept)
+    def printed(self, last: Mapping[str, Any] | None = None) -> PrintedLines:
+        """The lines as text, in the order of their first occurrence.
+
+        Each value of the program's ``last`` JSON line is a line of its own, since such a line has
+        times and results side by side. Other JSON lines are left out.
+        """
+        texts = (one.replace(b"\0", b"").decode("utf-8", "replace") for one in self._kept)
+        lines = [text for text in texts if not text.startswith("{")]
+        lines += _values("", last or {})
         long = {
             _name(shape): f"{held.others}:{held.total:x}" if held.summed else ""
             for shape, held in self._shapes.items()
             if held.lines is None
         }
-        return PrintedLines(tuple(line for line in lines if line.strip()), long, self._cut)
+        known = dict.fromkeys(line for line in lines if line.strip())
+        return PrintedLines(tuple(known), long, self._cut)
+
+
+def _values(name: str, value: Any) -> list[str]:
+    """``NAME = VALUE`` for each value of a JSON document; an array has one name."""
+    if isinstance(value, Mapping):
+        parts = [(f"{name}.{key}".strip("."), inner) for key, inner in value.items()]
+    elif isinstance(value, list):
+        parts = [(name, inner) for inner in value]
+    else:
+        return [f"{name} = {value}"[:LINE_BYTES]]
+    found: list[str] = []
+    for key, inner in parts:
+        if len(found) >= MOST_VALUES:
+            break
+        found += _values(key, inner)
+    return found[:MOST_VALUES]

@@ -139,7 +139,7 @@ class Capture:
     @property
     def printed(self) -> PrintedLines:
         """The lines of standard output as a set."""
-        return self._printed.printed
+        return self._printed.printed(self._lines.json_line)
 
     @property
     def marked(self) -> tuple[str, ...]:

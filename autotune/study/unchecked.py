@@ -1,0 +1,85 @@
+"""Unchecked answers: why the results behind a stored answer were not checked.
+
+The one place that tells it, for new answers and for those in the results database: each reason is
+a function in :data:`REASONS`, which reads what a study's row and result have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from autotune.notes import Note
+from autotune.store import StudyKey, StudyRecord, StudySummary
+from autotune.store.keys import NOISE
+
+UNCHECKED = "result.unchecked"
+MARK = "unchecked"
+"""The word that marks such an answer in lists."""
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """What an answer rests on: the patterns of its study, the MPI library, and its setting.
+
+    ``setting`` is the recommended one by parameter names; empty: the default.
+    """
+
+    metric: str | None
+    verify: str | None
+    mpi_family: str
+    mpi_version: str
+    setting: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_study(cls, study: StudyRecord) -> StoredAnswer | None:
+        """The answer of a study; None if it has none."""
+        key = study.key
+        if study.result is None or key.strategy == NOISE:
+            return None
+        return cls.of_key(key, recommended_in(study.result))
+
+    @classmethod
+    def of_key(cls, key: StudyKey, setting: Mapping[str, Any]) -> StoredAnswer:
+        """The answer ``setting`` of the study with this key."""
+        return cls(key.app.metric, key.app.verify, key.mpi.family, key.mpi.version, setting)
+
+    @classmethod
+    def of_summary(cls, study: StudySummary) -> StoredAnswer | None:
+        """The same from a line of the list of studies."""
+        if study.recommended is None or study.strategy == NOISE:
+            return None
+        family, _, version = study.mpi.rpartition(" ")
+        return cls(study.metric, study.verify, family, version, study.recommended)
+
+
+def recommended_in(result: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The setting that a stored result recommends; empty for the default."""
+    named = result.get("recommended")
+    setting = named.get("setting") if isinstance(named, Mapping) else None
+    return setting if isinstance(setting, Mapping) else {}
+
+
+Reason = Callable[[StoredAnswer], Note | None]
+
+
+def not_verified(answer: StoredAnswer) -> Note | None:
+    """Nobody verified the results."""
+    if answer.verify is not None:
+        return None
+    return Note(UNCHECKED, "results were not checked: neither --verify nor the application does it")
+
+
+REASONS: tuple[Reason, ...] = (not_verified,)
+"""The reasons, in the order in which they are shown."""
+
+
+def unchecked(answer: StoredAnswer | None) -> list[Note]:
+    """Why the results behind an answer were not checked; empty if they were, or if there is none.
+
+    An answer may also rest on a check that is known to be wrong.
+    """
+    if answer is None:
+        return []
+    return [note for reason in REASONS if (note := reason(answer)) is not None]
