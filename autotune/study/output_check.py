@@ -28,9 +28,12 @@ _LENGTH = 160
 """Characters of a line that are shown."""
 _SMALL = 16
 """Integers below this are in so many lines that the value of a parameter explains none alone."""
-_PLACE = re.compile(
+# Where ranks are, what carries their messages, and how fast the clock and the messages are: a
+# program that adapts its number of calls to them prints that number.
+_OF_LAUNCH = re.compile(
     r"(?<![a-z])(?:bind|binding|bindings|bound|affinity|cpuset|numa|hwthreads?|pid|pids|hostname"
-    r"|mca|pml|btl|mtl|ompi|mpich|mvapich|libfabric|ucx)(?![a-z])",
+    r"|mca|pml|btl|mtl|ompi|mpich|mvapich|libfabric|ucx"
+    r"|wtick|wtime|(?:ping|pong|ping[\s-]?pong)s?)(?![a-z])",
     re.IGNORECASE,
 )
 _LAYOUT = re.compile(
@@ -122,7 +125,7 @@ class _Launches:
     def explain(self, line: PrintedLine, others: Iterable[PrintedLine]) -> bool:
         """Whether a line shows the launch itself, so that it has to differ."""
         text = line.text.lower()
-        if _PLACE.search(text) or any(library in text for library in self.libraries):
+        if _OF_LAUNCH.search(text) or any(library in text for library in self.libraries):
             return True
         if self.libraries and re.search(r"(?<![a-z])mpi(?![a-z])|librar", text):
             return True

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from autotune.targets.cost_words import names_cost, unit_of_cost
+from autotune.targets.cost_words import heads_costs, names_cost, unit_of_cost
 from runner.supervise.line_set import shape_name
 from runner.types import RunRecord
 
@@ -115,17 +115,18 @@ def printed_line(text: str, figure: float | None = None) -> PrintedLine:
 def _parsed(text: str, figure: float | None) -> PrintedLine:
     words: list[str] = []
     numbers: list[PrintedNumber] = []
-    at, cost, exact = 0, False, True
+    at, cost, whole, exact = 0, False, False, True
     for match in _NUMBER.finditer(text):
         if match.start() < at:
             continue
         label = text[at : match.start()]
+        whole = whole or (not words and heads_costs(label))
         if re.search(r"[^\W\d_]", label):
             cost = names_cost(label)
         words.append(label)
         at = match.end()
         unit = unit_of_cost(text[at:])
-        if cost or unit or ":" in match[0] or _is_figure(match[0], figure):
+        if cost or whole or unit or ":" in match[0] or _is_figure(match[0], figure):
             at += len(unit)
             exact = False
             continue

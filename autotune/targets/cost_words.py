@@ -40,6 +40,15 @@ def names_cost(label: str) -> bool:
     return _COST_WORD.search(plain) is not None or _DATE.search(plain) is not None
 
 
+def heads_costs(label: str) -> bool:
+    """Whether the words before the first figure head a list of such figures.
+
+    As in "seconds, mean over ranks: compute 0.1, mpi 0.2".
+    """
+    head, colon, rest = label.partition(":")
+    return bool(colon) and re.search(r"[^\W\d_]", rest) is not None and names_cost(head)
+
+
 def unit_of_cost(behind: str) -> str:
     """The unit of a time, rate or size at the beginning of the text behind a figure; "" if none."""
     found = _COST_UNIT.match(behind)
