@@ -10,6 +10,7 @@ from autotune.publish import NotObeyed, write_tune_file
 from autotune.publish.tune_file import file_evidence, gain_words
 from autotune.space import Setting
 from autotune.space.library_choice import MPI
+from autotune.study.checks_words import checks_words
 from autotune.study.pipeline import StudyRun
 from autotune.study.result import Result
 from autotune.wording import UNGUARDED
@@ -33,7 +34,8 @@ def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
     side, bare = study_run.evaluator.side(setting), setting.without(MPI)
     use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
-    evidence = file_evidence(setting, [*proof, use], side.target, result.machine)
+    checks = [] if result.checks is None else [f"checks: {checks_words(result.checks)}"]
+    evidence = file_evidence(setting, [*proof, *checks, use], side.target, result.machine)
     try:
         written = write_tune_file(place, side.target, side.space, bare, evidence, side.runner)
     except NotObeyed as problem:

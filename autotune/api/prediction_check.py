@@ -15,6 +15,7 @@ from autotune.publish.tune_file import file_evidence, gain_words, tune_text
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
+from autotune.study.checks_words import checks_words
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
 from autotune.targets.request import TargetRequest
@@ -102,6 +103,7 @@ def _write_proven(
     claims = [
         f"predicted, then checked: gain over the default: {gain}, {seen.n} pairs",
         f"study {outcome.study}",
+        *([] if outcome.checks is None else [f"checks: {checks_words(outcome.checks)}"]),
     ]
     evidence = file_evidence(setting, claims, target)
     with target.runner() as runner:

@@ -158,12 +158,19 @@ def _from_study(
         over=f"{key.mpi.family} {key.mpi.version}" if other else "",
     )
     doubts = (
-        _loaded(store, study)
+        _contradicted(result, values)
+        + _loaded(store, study)
         + _study_doubts(study, cluster)
         + _program_doubts(store, study)
         + _common_doubts(evidence, cluster, library)
     )
     return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
+
+
+def _contradicted(result: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+    """The objections to the setting that is published."""
+    rows = result.get("contradictions") or ()
+    return [str(row["words"]) for row in rows if row["data"].get("setting") == values]
 
 
 def _checked(study: StudyRecord) -> str:

@@ -43,8 +43,10 @@ def names_cost(label: str) -> bool:
 def heads_costs(label: str) -> bool:
     """Whether the words before the first figure head a list of such figures.
 
-    As in "seconds, mean over ranks: compute 0.1, mpi 0.2".
+    As in "seconds, mean over ranks: compute 0.1, mpi 0.2", or in a row "CPU 100 0.5 PASSED 2.5".
     """
+    if label.strip().lower() in ("cpu", "wall"):
+        return True
     head, colon, rest = label.partition(":")
     return bool(colon) and re.search(r"[^\W\d_]", rest) is not None and names_cost(head)
 

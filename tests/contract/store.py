@@ -22,7 +22,7 @@ from sqlalchemy import text
 from autotune.errors import UsageError
 from autotune.store import RUNNING, OwnerProcess, Store
 from autotune.store.runs import WIDE, storable
-from runner.types import ReadBack, RunRecord, to_json
+from runner.types import PrintedLines, ReadBack, RunRecord, to_json
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "database.md"
@@ -66,6 +66,7 @@ def full_record() -> RunRecord:
         stderr_tail="a warning\n",
         inherited={"btl": "self,sm (environment)"},
         extra={"seconds": 1.25, "steps": [1, 2], "nested": {"x": None}},
+        printed=PrintedLines(("result 1", "zeit: 1,25 s — fertig"), {"ab12": "3:4d2"}, True),
     )
 
 
@@ -319,8 +320,10 @@ class StoreContract:
         (brief,) = store.runs(study.id, brief=True)
         assert found.record == record
         assert list(found.record.read_back) == ["z", "b", "a"]
-        left_out = {name: getattr(default, name) for name in (*WIDE, "read_back")}
+        left_out = {name: getattr(default, name) for name in (*WIDE, "read_back", "printed")}
         assert brief.record == dataclasses.replace(record, **left_out)
+        (brief,) = store.runs(study.id, brief=True, lines=True)
+        assert brief.record.printed == record.printed
 
     @settings(
         max_examples=60,

@@ -260,7 +260,8 @@ def test_the_schema_of_version_7_is_what_was_published(tmp_path: Path) -> None:
         "trial_value": 4,
         "read_back": 2,
         "read_back_value": 7,
-        "run": 41,
+        "printed": 3,
+        "run": 43,
     }
 
 

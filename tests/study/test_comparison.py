@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from autotune.space import Setting
+from autotune.config.app import App
+from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.study.budget import Budget
 from autotune.study.comparison import ComparisonOutcome, library_titles, outcome_of
 from autotune.study.confirmation import Blocks, confirm_blocks
+from runner.mpi.library import Library
+from runner.types import PrintedLines, RunRecord
 from tests.study.conftest import evaluator
 
 FASTER = Setting({"eager": 8})
@@ -21,6 +25,10 @@ FASTER = Setting({"eager": 8})
 def asked() -> Any:
     return SimpleNamespace(
         candidate=FASTER,
+        first=DEFAULT,
+        target=SimpleNamespace(
+            app=App(name="x", command=("x",)), library=Library("openmpi", "5.0.11", "", "mpirun")
+        ),
         other=None,
         libraries=None,
         guard=True,
@@ -41,6 +49,39 @@ def test_every_figure_rests_on_the_pairs_that_decided() -> None:
     seen = outcome_of(request, machine, blocks, proof, "study")
     assert seen.decision.comparison.n == len(seen.first_s) == len(seen.second_s) == 8
     assert seen.runs == 2 * 13  # What the machine was used for is told whole.
+
+
+def printing(words: dict[str, str]) -> Any:
+    """An evaluator whose settings take the same time and print these words, by their keys."""
+    simulated = evaluator(lambda setting, rng: 1.0)
+    draw = simulated._record
+
+    def record(setting: Setting, timeout_s: float | None) -> RunRecord:
+        lines = PrintedLines((words[setting.key], "hello"))
+        return replace(draw(setting, timeout_s), printed=lines)
+
+    simulated._record = record  # type: ignore[method-assign]
+    return simulated
+
+
+def compared(words: dict[str, str]) -> ComparisonOutcome:
+    simulated = printing(words)
+    blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
+    proof = confirm_blocks(blocks, LookPlan.fixed(8), Budget(simulated.history))
+    request: Any = asked()
+    return outcome_of(request, simulated, blocks, proof, "study")
+
+
+def test_a_setting_that_is_as_fast_but_prints_something_else_is_contradicted() -> None:
+    other = compared({"default": "result RIGHT", FASTER.key: "result WRONG"}).to_json()
+    assert other["outcome"] == "contradicted"
+    assert [note["code"] for note in other["contradictions"]] == ["result.output_differs"]
+    assert other["checks"]["output"]["differing"] == 1
+    same = compared({"default": "result RIGHT", FASTER.key: "result RIGHT"}).to_json()
+    assert same["outcome"] != "contradicted"
+    assert same["checks"]["output"]["lines"] == 2
+    assert same["checks"]["verified"] is None
+    assert [note["code"] for note in same["unchecked"]] == ["result.unchecked"]
 
 
 def test_what_never_runs_is_said_in_its_own_words() -> None:

@@ -72,6 +72,7 @@ def test_wrong_results_are_seen_beside_times() -> None:
         ("finished Nov 26 2026", "finished Nov 27 2026"),
         ("bound to core 0", "bound to core 1"),
         ("seconds, mean: compute 0.0001, mpi 0.0", "seconds, mean: compute 0.0, mpi 0.1"),
+        ("CPU 100 0.00 PASSED 6.154", "CPU 100 0.00 PASSED 11.429"),
         ("number of ping pong pairs = 200", "number of ping pong pairs = 100"),
         ("a   b", "a b"),
     ],
