@@ -265,7 +265,7 @@ class Result:
         names = {f.name for f in dataclasses.fields(cls)}
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])
-        plain["contradictions"] = [Note.from_json(row) for row in data["contradictions"]]
+        plain["contradictions"] = [Note.from_json(row) for row in data.get("contradictions", ())]
         plain["unchecked"] = [Note.from_json(row) for row in data.get("unchecked", [])]
         plain["warnings"] = [Note.from_json(row) for row in data["warnings"]]
         plain["metric"] = Metric.from_json(data.get("metric"))

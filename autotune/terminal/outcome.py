@@ -157,7 +157,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     _print_rejections(data["rejections"], names)
     if data["outcome"] != "failed":
         _print_checks(data.get("checks"), list(map(Note.from_json, data.get("unchecked", ()))))
-    _print_contradictions([Note.from_json(row) for row in data["contradictions"]], names)
+    _print_contradictions(list(map(Note.from_json, data.get("contradictions", ()))), names)
     for note in map(Note.from_json, data["warnings"] if data["outcome"] != "failed" else ()):
         out.print(note_line(note.code, names.within(note.words)), markup=False)
 
