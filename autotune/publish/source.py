@@ -167,10 +167,10 @@ def _from_study(
     return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
 
 
-def _contradicted(result: Mapping[str, Any], values: Mapping[str, Any]) -> list[str]:
+def _contradicted(result: Mapping[str, Any], values: Mapping[str, Any]) -> list[Note]:
     """The objections to the setting that is published."""
     rows = result.get("contradictions") or ()
-    return [str(row["words"]) for row in rows if row["data"].get("setting") == values]
+    return [Note.from_json(row) for row in rows if row["data"].get("setting") == values]
 
 
 def _checked(study: StudyRecord) -> str:

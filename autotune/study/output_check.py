@@ -19,7 +19,6 @@ from autotune.study.run_history import RunHistory
 from autotune.wording import count
 from runner.types import RunRecord
 
-OUTPUT_DIFFERS = "result.output_differs"
 LEAST_RUNS = 3
 """Fewer runs of a side show no lines that are the same in all of its runs."""
 SHOWN = 5
@@ -263,7 +262,7 @@ def output_note(found: OutputComparison, verified: bool, default: bool = True) -
         words += "; other ranks or threads may be the reason"
     why = "verified" if verified else "" if found.differing else "layout"
     return Note(
-        OUTPUT_DIFFERS,
+        "result.output_differs",
         words,
         {**found.to_json(), "explained_by": why},
     )

@@ -68,7 +68,9 @@ def not_verified(answer: StoredAnswer) -> Note | None:
     """Nobody verified the results."""
     if answer.verify is not None:
         return None
-    return Note(UNCHECKED, "results were not checked: neither --verify nor the application does it")
+    return Note(
+        "result.unchecked", "results were not checked: neither --verify nor the application does it"
+    )
 
 
 REASONS: tuple[Reason, ...] = (not_verified,)

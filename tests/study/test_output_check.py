@@ -6,12 +6,13 @@ import pytest
 
 from autotune.space import DEFAULT, Setting
 from autotune.study.objections import findings_on
-from autotune.study.output_check import LEAST_RUNS, OUTPUT_DIFFERS, compare_outputs
+from autotune.study.output_check import LEAST_RUNS, compare_outputs
 from autotune.study.printed_lines import printed_line
 from autotune.study.run_history import CONFIRM, WARMUP, HistoryEntry, RunHistory
 from runner.supervise.line_set import LineSet
 from runner.types import RunRecord
 
+OUTPUT_DIFFERS = "result.output_differs"
 RING = Setting({"coll_tuned_allreduce_algorithm": "ring"})
 
 
