@@ -31,6 +31,7 @@ from benchmarks.classwide_simulation import (
     program,
     study,
 )
+from runner.types import PrintedLines, RunRecord
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "explanation" / "anova.md"
 SLIM = PROPOSED.without(IDLE)
@@ -259,6 +260,28 @@ def test_an_interrupted_proof_ends_as_it_would_have() -> None:
     assert [dataclasses.replace(row, study="") for row in first.evidence] == [
         dataclasses.replace(row, study="") for row in again.evidence
     ]
+
+
+class Printing(SimulatedEvaluator):
+    """Prints another result with any setting."""
+
+    def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
+        record = super()._record(setting, timeout_s)
+        record.printed = PrintedLines(("result WRONG" if setting else "result RIGHT",))
+        return record
+
+
+def test_a_program_with_other_results_fails_the_proof() -> None:
+    models = {"a": model(0.1), "b": model(0.1)}
+    machine = Machine(models)
+    programs = [program(name, held_out=False) for name in models]
+    terms = PairTerms(machine, prune=False)
+    assert prove_class(SLIM, programs, terms).proven
+    for key in [key for key in machine.evaluators if key.startswith("b ")]:
+        machine.evaluators[key] = Printing(models["b"], np.random.default_rng(7))
+    found = prove_class(SLIM, programs, terms)
+    assert not found.proven
+    assert verdicts(found) == {"a": "passed", "b": "failed"}
 
 
 def test_rows_without_an_interval_have_no_mean() -> None:

@@ -18,7 +18,7 @@ from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.run_history import RunHistory
 from autotune.study.simulation import SimulatedEvaluator
 from runner.mpi.openmpi_rules import FILE
-from runner.types import ReadBack, RunRecord
+from runner.types import PrintedLines, ReadBack, RunRecord
 
 ALL = (64, 1024, 16384, 262144)
 EVERY = sorted({*ALL, *between(ALL)})
@@ -71,6 +71,18 @@ def test_a_table_that_is_faster_is_proven_and_ends_early() -> None:
     assert runs < 2 * 40
     assert evaluator.history.search_runs == 1  # It warms up.
     assert [row.between for row in found.evidence] == [size not in ALL for size in EVERY]
+
+
+def test_a_table_that_changes_results_is_refused() -> None:
+    class Printing(Timed):
+        def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:
+            record = super()._record(setting, timeout_s)
+            record.printed = PrintedLines((f"sum {2 if setting else 1}",))
+            return record
+
+    with pytest.raises(WorkError) as error:
+        proven(Printing(faster(0.3), 0))
+    assert error.value.code == "result.output_differs"
 
 
 def test_false_entries_are_rare() -> None:

@@ -21,7 +21,7 @@ from autotune.publish.published_files import remember_file
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.renewal import not_renewable, renewal
 from autotune.publish.trust import difference
-from autotune.publish.verify import FileState, look
+from autotune.publish.verify import FileState, look, unchecked_evidence
 from autotune.report.cluster import published_section
 from autotune.report.page import Page, render
 from autotune.testing.format import NEW, OLD, evidence, planned, rendered_text
@@ -39,6 +39,21 @@ def header(path: Path, seen: Evidence, name: str = "tune") -> Header:
 
 def proven(version: str, **more: object) -> Evidence:
     return evidence(mpi_family="openmpi", mpi_version=version, **more)
+
+
+def test_a_file_says_what_was_checked_and_whether_nobody_verified(tmp_path: Path) -> None:
+    path = tmp_path / "f.tune"
+    study = {**CHECK, "metric": None, "verify": None}
+    old = header(path, proven("5.0.11", check=(study,)))
+    assert [note.code for note in unchecked_evidence(old)] == ["result.unchecked"]
+    assert FileState(path, True, "", old).to_json()["unchecked"][0]["code"] == "result.unchecked"
+    verified = header(path, proven("5.0.11", check=({**study, "verify": "ok"},)))
+    assert unchecked_evidence(verified) == []
+    assert unchecked_evidence(header(path, proven("5.0.11", check=(CHECK,)))) == []  # Not known.
+    said = header(path, proven("5.0.11", checked="verified by the application"))
+    assert "checks: verified by the application" in said.lines()
+    assert read_header("\n".join(said.lines())) is not None
+    assert Header.from_data(said.data()) == said
 
 
 @pytest.mark.parametrize(

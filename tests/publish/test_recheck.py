@@ -5,8 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autotune.publish.recheck import PAIRS, Claim, claim_of
+from autotune.notes import Note
+from autotune.publish.recheck import PAIRS, Claim, _judged, claim_of
 from autotune.stats import Decision, looks_up_to
+from autotune.study.comparison import ComparisonOutcome
+from autotune.study.objections import Finding
 from autotune.testing.format import evidence
 from benchmarks.published_simulation import allowed, look_again, refuses_twice_the_rate
 from benchmarks.study_simulation import NOISES
@@ -74,6 +77,18 @@ def test_a_program_of_a_class_without_a_gain_is_only_to_be_no_slower(
 ) -> None:
     claim = Claim(None, faster=False)
     assert claim.answer(decision(claim, gains)).status == status
+
+
+def test_a_gain_with_other_results_is_contradicted() -> None:
+    claim = Claim(0.1)
+    outcome = ComparisonOutcome("study", decision(claim, [0.1] * 40))
+    assert _judged("s", "p", claim, outcome).status == "still there"
+    outcome.findings = (Finding(Note("result.output_differs", "why"), stops=True),)
+    found = _judged("s", "p", claim, outcome)
+    assert found.failed
+    assert found.to_json()["status"] == "contradicted"
+    assert found.to_json()["still_better"] is False
+    assert [note["code"] for note in found.data["contradictions"]] == ["result.output_differs"]
 
 
 def test_too_few_pairs_tell_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from starlette.testclient import TestClient
 
 from autotune.errors import UsageError
 from autotune.store import Store, StudyQuery
+from tests.contract.store_samples import APP, key
 from tests.ui.conftest import Clients
 from tests.ui.stores import TOKEN, generated, hash_of, searched, statuses
 
@@ -101,3 +103,18 @@ def test_no_study_yet(clients: Clients, tmp_path: Path) -> None:
     with Store.open(path) as store:  # Another process writes while the page is open.
         searched(store)
     assert "1 of 1 study" in client.get("/").text
+
+
+def test_an_answer_that_nobody_verified_is_marked(clients: Clients, tmp_path: Path) -> None:
+    path = tmp_path / "results.db"
+    plain = replace(APP, name="plain", verify=None)
+    with Store.open(path) as store:
+        for app in (APP, plain):
+            study = store.study(key(app=app))
+            store.set_result(study.id, "recommended", {"recommended": {"setting": {"a": 1}}})
+    page = clients(path).get("/", params={"token": TOKEN}).text
+    rows = {
+        name: row for row in page.split("<tr>") for name in ("plain", "jacobi3d") if name in row
+    }
+    assert "unchecked" in rows["plain"]
+    assert "unchecked" not in rows["jacobi3d"]
