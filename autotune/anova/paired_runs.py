@@ -166,6 +166,7 @@ def _row(program: Program, outcome: ComparisonOutcome, margin: float) -> Program
         pairs=seen.n,
         words=outcome.words,
         study=outcome.study,
+        checks=outcome.checks,
     )
     # A setting with which a program fails is no default for it, even if its other runs are fast.
     lost = len(outcome.first_s) - len(outcome.second_s)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -15,6 +16,7 @@ from autotune.names import names_path
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.space.trust import check_name
+from autotune.wording import count
 from runner.types import all_finite
 
 SCHEMA = "autotune-classwide-1"
@@ -58,6 +60,24 @@ class ProgramEvidence:
     verdict: str
     words: str
     study: str
+    checks: dict[str, Any] | None = None
+    """What was checked of the results (:func:`autotune.study.result_checks.result_checks`); None if
+    it is not known.
+    """
+
+
+def evidence_checks(rows: Sequence[ProgramEvidence]) -> str:
+    """On how many programs the results were verified and compared, in words; "" if not known."""
+    known = [row.checks for row in rows if row.checks is not None]
+    if not known:
+        return ""
+    verified = sum(checks["verified"] is not None for checks in known)
+    equal = [checks["output"] for checks in known if checks["output"] is not None]
+    same = sum(output["compared"] and output["lines"] > 0 for output in equal)
+    said = "results were not checked"
+    if verified:
+        said = f"results verified on {verified} of {count(len(rows), 'program')}"
+    return f"{said}; output lines compared on {same}"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from autotune.anova.result import RESULTS, ClasswideResult
+from autotune.anova.result import RESULTS, ClasswideResult, evidence_checks
 from autotune.collective_rules import Rule
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.config.cluster import Cluster
@@ -383,6 +383,7 @@ def _from_classwide(
             for e in seen
         ),
         guarded=result.status != "unguarded",
+        checked=evidence_checks(seen),
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     launched = space.launched(result.setting)

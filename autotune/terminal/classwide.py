@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autotune.anova.classwide import Choice
 from autotune.anova.proof import ClasswideProof
-from autotune.anova.result import ClasswideResult, ProgramEvidence
+from autotune.anova.result import ClasswideResult, ProgramEvidence, evidence_checks
 from autotune.terminal.render import console, note_line, table
 from autotune.wording import FEW, percent
 
@@ -122,6 +122,8 @@ def print_proof(proof: ClasswideProof, guarded: bool) -> None:
                 out.print(f"{name}: no interval: {row.words}", markup=False)
         if guarded:
             out.print(f"passed: shown to be at most {margin} slower (--margin)", markup=False)
+    if said := evidence_checks(proof.evidence):
+        out.print(said, markup=False)
     for row in proof.evidence:
         if row.verdict == "failed":
             words = f"failed on {row.app} {row.input or ''}".strip()
