@@ -110,14 +110,12 @@ class _Launches:
         other_layout = resources or one.world_size != other.world_size
         if other_layout:
             values |= {str(side.world_size) for side in (one, other)}
-        libraries = {side.mpi_name: side.mpi_version for side in (one, other)}
-        both = len({(side.mpi_name, side.mpi_version) for side in (one, other)}) > 1
-        shown = [text for pair in libraries.items() for text in pair if text] if both else []
-        versions = [side.mpi_version for side in (one, other) if both and side.mpi_version]
+        both = {(side.mpi_name, side.mpi_version) for side in (one, other)}
+        libraries = {text.lower() for pair in both for text in pair if text and len(both) > 1}
         return cls(
             frozenset(name.lower() for name in changed),
             frozenset(values),
-            tuple({text.lower() for text in (*shown, *versions)}),
+            tuple(libraries),
             other_layout,
         )
 

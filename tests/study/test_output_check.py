@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from autotune.space import DEFAULT, Setting
@@ -141,6 +143,16 @@ def test_other_ranks_change_numbers_but_not_words() -> None:
     found = compare_outputs(before, after, Setting({"processes": 4}))
     assert [line.reference for line in found.differing] == ["result RIGHT"]
     assert [line.reference for line in found.expected] == ["local cells 100"]
+
+
+def test_another_library_prints_its_name_and_version() -> None:
+    before = [run("built for MPI 3.1", "library 5.0.11", "result RIGHT")] * 3
+    other = [run("built for MPI 4.0", "library 5.0.2", "result WRONG") for _ in range(3)]
+    after = [replace(one, mpi_name="mpich", mpi_version="5.0.2") for one in other]
+    found = compare_outputs(before, after, Setting({"mpi": "mpich-5.0.2"}))
+    assert [line.reference for line in found.differing] == ["result RIGHT"]
+    same = compare_outputs(before, other, RING)
+    assert len(same.differing) == 3
 
 
 def test_few_runs_or_an_unknown_output_compare_nothing() -> None:
