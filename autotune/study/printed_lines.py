@@ -152,7 +152,10 @@ def _is_figure(text: str, figure: float | None) -> bool:
 def lines_of(record: RunRecord) -> list[PrintedLine]:
     """The lines of a run of which something is compared."""
     texts = () if record.printed is None else record.printed.lines
-    found = (printed_line(text, record.metric_s) for text in texts)
+    figure = record.metric_s
+    if record.metric_rate and figure:
+        figure = 1 / figure  # As it was printed.
+    found = (printed_line(text, figure) for text in texts)
     return [line for line in found if not line.empty]
 
 

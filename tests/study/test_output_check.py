@@ -125,6 +125,9 @@ def test_the_figure_of_the_metric_is_no_result() -> None:
     before = [run("answer 5.2", metric_s=5.2)] * 3
     found = compare_outputs(before, [run("answer 4.1", metric_s=4.1)] * 3, RING)
     assert found.differing == ()
+    slow = replace(run("score 4", metric_s=1 / 4), metric_rate=True)
+    fast = replace(run("score 5", metric_s=1 / 5), metric_rate=True)
+    assert compare_outputs([slow] * 3, [fast] * 3, RING).differing == ()
 
 
 def test_a_line_may_show_the_setting_itself() -> None:
