@@ -211,9 +211,13 @@ def read_table(wanted: str, store: str | Path | None = None) -> RunTable:
 
 
 def dataset_table(
-    dataset: Dataset, cells: Sequence[Cell] | None = None, apps: Sequence[str] = ()
+    dataset: Dataset,
+    cells: Sequence[Cell] | None = None,
+    apps: Sequence[str] = (),
+    keep: Callable[[Setting], bool] = lambda setting: True,
 ) -> RunTable:
-    """The table of a dataset's cells, or of ``cells``; ``apps`` keeps these programs only.
+    """The table of a dataset's cells, or of ``cells``; ``apps`` keeps these programs only, and
+    ``keep`` the settings for which it is true.
 
     Raises UsageError for a program that the dataset does not have.
     """
@@ -232,10 +236,17 @@ def dataset_table(
     defaults: dict[str, Value] = {}
     for cell in chosen:
         listed = dataset.settings(cell)
-        settings |= {setting.key: setting for setting in listed}
+        kept = {setting.key: setting for setting in listed if keep(setting)}
+        settings |= kept
         defaults |= _defaults(dataset, cell)
+        runs = _runs(dataset.runs(cell), listed)
+        same = _same(dataset, cell, listed)
         measured.append(
-            Measured(_place(cell), _runs(dataset.runs(cell), listed), _same(dataset, cell, listed))
+            Measured(
+                _place(cell),
+                runs[runs["key"].isin(list(kept))].reset_index(drop=True),
+                {one: other for one, other in same.items() if {one, other} <= kept.keys()},
+            )
         )
     made = build_table(f"dataset {dataset.name}", measured, settings, defaults)
     return replace(made, unguarded=dataset.card.unguarded)

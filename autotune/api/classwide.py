@@ -17,6 +17,7 @@ from autotune.datasets import Cell, Dataset
 from autotune.datasets.plan import with_args
 from autotune.errors import UsageError
 from autotune.space import DEFAULT
+from autotune.space.commutativity import commutative_values
 from autotune.space.trust import check_config_name, check_value
 from autotune.targets.request import TargetRequest
 from runner.machine import describe_machine
@@ -44,10 +45,17 @@ def found_class(dataset: str, number: int, count: int | None, apps: str | None) 
 
 
 def class_of(
-    recorded: Dataset, apps: Sequence[str], held: Sequence[str], keys: set[str] | None = None
+    recorded: Dataset,
+    apps: Sequence[str],
+    held: Sequence[str],
+    keys: set[str] | None = None,
+    commutative_only: bool = False,
 ) -> tuple[RunTable, list[Cell]]:
     """The table of the class and its cells, without the programs that are held out; ``keys``: only
     these cells.
+
+    Settings that give wrong results with operations that do not commute are left out, unless
+    ``commutative_only`` says that no program has such operations.
 
     Raises UsageError if a program is both in the class and held out, or if no program is left.
     """
@@ -64,15 +72,20 @@ def class_of(
             f"dataset {recorded.name}: every program is held out; leave at least one in the class",
             code="classwide.held_out",
         )
-    found = dataset_table(recorded, chosen, apps)
+    found = dataset_table(
+        recorded, chosen, apps, lambda s: commutative_only or not commutative_values(s)
+    )
     return found, [cell for cell in chosen if cell.key in found.cells]
 
 
-def member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Program:
+def member(
+    cell: Cell, cluster: str, mpi: str | None, space: str | None, commutative_only: bool = False
+) -> Program:
     """A cell of a dataset as a program here; raises UsageError for an unknown application."""
     origin = f"the card of the dataset, cell {cell.key}"
     name = check_config_name("apps", cell.app, origin)
-    target = find_target(_words_of(name, cell.input or None, cell.ranks, cluster, mpi))
+    asked = _words_of(name, cell.input or None, cell.ranks, cluster, mpi, commutative_only)
+    target = find_target(asked)
     if cell.args is not None:
         for word in cell.args:
             check_value("args", word, origin)
@@ -81,7 +94,13 @@ def member(cell: Cell, cluster: str, mpi: str | None, space: str | None) -> Prog
     return Program(target, target.space(space), held_out=False)
 
 
-def outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | None) -> Program:
+def outsider(
+    words: Sequence[str],
+    cluster: str,
+    mpi: str | None,
+    space: str | None,
+    commutative_only: bool = False,
+) -> Program:
     """A held-out program, from the words APP, INPUT and RANKS; raises UsageError."""
     name, given, ranks = (*words, *[""] * (3 - len(words)))[:3]
     if len(words) > 3 or (ranks and not ranks.isdigit()):
@@ -90,16 +109,28 @@ def outsider(words: Sequence[str], cluster: str, mpi: str | None, space: str | N
             "APP:INPUT:RANKS",
             code="classwide.held_out",
         )
-    asked = _words_of(name, given or None, int(ranks) if ranks else None, cluster, mpi)
+    number = int(ranks) if ranks else None
+    asked = _words_of(name, given or None, number, cluster, mpi, commutative_only)
     target = find_target(asked)
     return Program(target, target.space(space), held_out=True)
 
 
 def _words_of(
-    app: str, given: str | None, ranks: int | None, cluster: str, mpi: str | None
+    app: str,
+    given: str | None,
+    ranks: int | None,
+    cluster: str,
+    mpi: str | None,
+    commutative_only: bool,
 ) -> TargetRequest:
     return TargetRequest(
-        app=app, input=given, ranks=ranks, cluster=cluster, mpi=mpi, command="classwide"
+        app=app,
+        input=given,
+        ranks=ranks,
+        cluster=cluster,
+        mpi=mpi,
+        command="classwide",
+        commutative_only=commutative_only,
     )
 
 

@@ -38,7 +38,8 @@ class ProgramOptions(TypedDict, total=False):
     is better) and ``verify`` are regular expressions or ``json:KEY``.  ``timeout`` is the longest
     run (seconds, or "10m").  ``stdin`` is the path of rank 0's standard input.  ``before`` are the
     words of a command that is executed before every run, and ``fresh_dir`` is a directory of which
-    every run gets a copy as its working directory.
+    every run gets a copy as its working directory. ``commutative_only`` says that all operations
+    of the program's reductions commute.
     """
 
     app: str
@@ -54,6 +55,7 @@ class ProgramOptions(TypedDict, total=False):
     stdin: str
     before: Sequence[str]
     fresh_dir: str
+    commutative_only: bool
 
 
 class TargetOptions(ProgramOptions, total=False):

@@ -13,6 +13,7 @@ from autotune.config.cluster import read_cluster
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
+from autotune.space.commutativity import commutative_values, for_any_operation
 from autotune.space.trust import check_config_name, check_values
 from autotune.targets.target import Target
 from autotune.targets.wrapped_launcher import is_launcher
@@ -156,12 +157,15 @@ def predict(
     cluster: str | None = None,
     mpi: str | None = None,
     target: Target | None = None,
+    commutative_only: bool = False,
 ) -> Prediction:
     """Predict the setting of a program from its features (an object, or the path of a file).
 
     ``model`` is a model file; without it the one trained here is used, else the shipped one.
     ``space``, ``cluster`` (by default that of the traced run) and ``mpi`` are names as on the
-    command line.  ``target`` is the program for a later check.
+    command line.  ``target`` is the program for a later check.  Algorithms that
+    give wrong results with operations that do not commute are named only with
+    ``commutative_only``, which says that the program has none.
 
     Raises UsageError for a file without features, an unknown model, space, cluster or MPI.  Source:
     Pellegrini 1.9, docs/explanation/prediction.md.
@@ -175,15 +179,20 @@ def predict(
         place: PredictionPlace | None = PredictionPlace(
             target.library, target.space(space), target.cluster.name, target
         )
+        commutative_only = commutative_only or target.commutative_only
     else:
         mpi = mpi or traced_with(known_features)
         place = _place(known_features, space, cluster or traced_on(known_features), mpi)
+    if place is not None and not commutative_only:
+        place = replace(place, space=for_any_operation(place.space))
     values = described(known_features)
     # Parameters that act on nothing in the program are not predicted, and not checked.
     offered = list(dict.fromkeys(acting(setting, values) for setting in known.settings))
     here = {setting: setting for setting in offered}
     if place is not None:
         here = meant_here(offered, place.space, known, place.library.family)
+    if not commutative_only:
+        here = {s: own for s, own in here.items() if not commutative_values({**s, **own})}
     named = known.predictor.name(values, list(here)).meaning(here)
     if place is not None and _unknown_family(place, learned_families(known)):
         named = replace(named, gain=None, interval=None)

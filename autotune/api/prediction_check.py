@@ -180,5 +180,6 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
         find_library(asked.mpi),
         timeout_s=asked.timeout_s,
         clean_env=asked.clean_env,
+        commutative_only=asked.commutative_only,
         cwd=features.cwd,
     )

@@ -123,6 +123,7 @@ def classwide(
     ] = None,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
+    commutative_only: o.CommutativeOnly = False,
     guard: o.Guard = True,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
@@ -148,12 +149,15 @@ def classwide(
     recorded = load(dataset)
     held = [word.split(":") for word in held_out or []]
     found = None if number is None else found_class(dataset, number, count, apps)
-    table_, cells = class_of(recorded, _words(apps), [words[0] for words in held], found)
+    table_, cells = class_of(
+        recorded, _words(apps), [words[0] for words in held], found, commutative_only
+    )
     choice = choose(table_, options, seed)
     programs: list[Program] = []
     if measure:
-        members = [member(cell, cluster, mpi, space) for cell in cells]
-        programs = [*members, *(outsider(words, cluster, mpi, space) for words in held)]
+        place = (cluster, mpi, space, commutative_only)
+        programs = [member(cell, *place) for cell in cells]
+        programs += [outsider(words, *place) for words in held]
         check_programs(choice.setting, programs)
     proof = None
     if measure and choice.setting != DEFAULT:

@@ -75,6 +75,7 @@ def collectives(
     ] = 0,
     cluster: o.ClusterName = "local",
     mpi: o.Mpi = None,
+    commutative_only: o.CommutativeOnly = False,
     guard: o.Guard = True,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
@@ -109,6 +110,7 @@ def collectives(
             say=lambda note: error_console().print(note.words, markup=False),
             budget_s=None if budget is None else parse_duration(budget),
             multi_object=multi_object,
+            commutative_only=commutative_only,
         )
         try:
             result = find_tables(targets, chosen, terms)

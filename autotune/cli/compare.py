@@ -88,6 +88,7 @@ def compare(
     fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
+    commutative_only: o.CommutativeOnly = False,
     guard: o.Guard = True,
     remeasure: Annotated[
         bool,
@@ -131,6 +132,7 @@ def compare(
         metric_rate,
         o.command_words(before),
         fresh_dir,
+        commutative_only,
     )
     other = None
     if len(libraries) > 1:

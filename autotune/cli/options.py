@@ -191,6 +191,16 @@ CleanEnv = Annotated[
         TARGET,
     ),
 ]
+CommutativeOnly = Annotated[
+    bool,
+    opt(
+        "--commutative-only",
+        "All operations of the programs' reductions commute (MPI_SUM and all others that MPI has "
+        "do). Allows algorithms that give wrong results otherwise. Default: only if a run shows "
+        "it.",
+        TARGET,
+    ),
+]
 StoreUrl = Annotated[
     str | None,
     opt(

@@ -111,6 +111,7 @@ def predict(
     fresh_dir: o.FreshDir = None,
     timeout: o.Timeout = None,
     clean_env: o.CleanEnv = False,
+    commutative_only: o.CommutativeOnly = False,
     guard: o.Guard = True,
     store: o.StoreUrl = None,
     json_out: o.JsonOut = None,
@@ -169,13 +170,20 @@ def predict(
         metric_rate,
         o.command_words(before),
         fresh_dir,
+        commutative_only,
     )
     target = None
     if check:
         target = recorded_target(features, words) if run_recorded else find_target(words)
     quiet = json_out == "-"
     found = predicted(
-        features, model=model, space=space, cluster=words.cluster, mpi=mpi, target=target
+        features,
+        model=model,
+        space=space,
+        cluster=words.cluster,
+        mpi=mpi,
+        target=target,
+        commutative_only=commutative_only,
     )
     if not quiet:
         print_prediction(found)

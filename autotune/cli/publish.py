@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from autotune.cli import completion
-from autotune.cli.options import ClusterName, JsonOut, Mpi, StoreUrl, opt
+from autotune.cli.options import ClusterName, CommutativeOnly, JsonOut, Mpi, StoreUrl, opt
 from autotune.files import check_writable
 from autotune.notes import Note, Say, waiting_note
 from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
@@ -82,6 +82,7 @@ def publish(
         ),
     ] = None,
     mpi: Mpi = None,
+    commutative_only: CommutativeOnly = False,
     store: StoreUrl = None,
     json_out: JsonOut = None,
 ) -> None:
@@ -109,7 +110,14 @@ def publish(
     place = load_cluster(cluster)
     with Store.open(store) as opened:
         proposal = read_source(
-            source, place, library, opened, force, spaces or (), named=mpi is not None
+            source,
+            place,
+            library,
+            opened,
+            force,
+            spaces or (),
+            named=mpi is not None,
+            commutative_only=commutative_only,
         )
     asked = len(chosen)
     chosen = formats.complete(chosen, proposal.content, library)

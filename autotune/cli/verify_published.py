@@ -73,8 +73,9 @@ def verify_published(
     """Check published files: unchanged, obeyed by MPI, and still faster than the default.
 
     The exit code is 1 if a file is not in force, has expired (it was proven with another version
-    of the library) or its gain is gone.  A comparison that was not made, or is not decided by the
-    pairs that were measured, is no failure.
+    of the library), is unsafe (it gives wrong results with operations that do not commute), or its
+    gain is gone.  A comparison that was not made, or is not decided by the pairs that were
+    measured, is no failure.
     """
     from autotune.api.verify import compare_again, existing_publications, look_at, renew
     from autotune.publish.published_files import published
@@ -156,6 +157,8 @@ def _print_states(states: list[FileState]) -> None:
         out.print(hanging("  ", state.why))
         for note in state.unchecked:
             out.print(hanging("  ", f"{MARK}: {note.words}"))
+        if state.unsafe is not None:
+            out.print(hanging("  ", f"UNSAFE: {state.unsafe.words}"))
 
 
 def _print_checks(checks: list[Recheck], most: int) -> None:

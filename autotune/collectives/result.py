@@ -49,6 +49,8 @@ class CollectiveResult:
     ``left_out`` names the tables that the budget did not allow.
 
     Without the guard (``guarded`` False) the rules only looked better: nothing is proven.
+    ``commutative_only``: the user said that all operations of the cluster's programs commute, so
+    the rules may be wrong for others.
     """
 
     cluster: str
@@ -59,6 +61,7 @@ class CollectiveResult:
     algorithms: dict[str, dict[str, str]]
     left_out: tuple[str, ...] = ()
     guarded: bool = True
+    commutative_only: bool = False
 
     @property
     def id(self) -> str:
@@ -109,6 +112,8 @@ class CollectiveResult:
             del plain["left_out"]
         if self.guarded:
             del plain["guarded"]
+        if not self.commutative_only:
+            del plain["commutative_only"]
         for part in plain["parts"]:
             if part["multi_object"] is None:
                 del part["multi_object"]

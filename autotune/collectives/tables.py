@@ -41,6 +41,7 @@ from autotune.dialects import dialect
 from autotune.errors import UsageError
 from autotune.notes import Note, Say, waiting_note
 from autotune.space import DEFAULT, Space
+from autotune.space.commutativity import for_any_operation
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.evaluator import Evaluator
@@ -74,6 +75,9 @@ class TableTerms:
     say: Say = lambda note: None
     budget_s: float | None = None
     """Machine seconds for all tables together."""
+    commutative_only: bool = False
+    """Whether the tables may name algorithms that give wrong results with operations that do not
+    commute, because no program of the cluster has such operations."""
     multi_object: bool = False
     """Whether the collectives with several objects on each node are compared, too."""
 
@@ -114,6 +118,7 @@ def find_tables(
         left_out=tuple(left_out),
         algorithms={operation: words.names(library, operation) for operation in operations},
         guarded=terms.guard,
+        commutative_only=terms.commutative_only,
     )
 
 
@@ -144,7 +149,7 @@ def _part(
 ) -> tuple[TablePart, float | None]:
     """One table within ``left_s`` machine seconds, and the seconds that are left of them."""
     words = dialect(target.library.family)
-    space = words.space(target.library, operation, {**target.facts, "nodes": 1})
+    space = _space(operation, target, terms)
     every = table_candidates(space)
     words_of_start = f"{operation} on {target.ranks} ranks: {len(every)} candidates"
     data = {"operation": operation, "ranks": target.ranks, "candidates": len(every)}
@@ -206,6 +211,13 @@ def _part(
     return part, left_s
 
 
+def _space(operation: str, target: Target, terms: TableTerms) -> Space:
+    """The algorithms of one collective that a table may name."""
+    words = dialect(target.library.family)
+    space = words.space(target.library, operation, {**target.facts, "nodes": 1})
+    return space if terms.commutative_only else for_any_operation(space)
+
+
 def _rivals(
     operation: str,
     target: Target,
@@ -216,7 +228,7 @@ def _rivals(
 ) -> tuple[Rivalry | None, float | None, int]:
     """The comparison with several objects, the seconds that are left, and its launches."""
     words = dialect(target.library.family)
-    space = words.space(target.library, operation, {**target.facts, "nodes": 1})
+    space = _space(operation, target, terms)
     table, loads = DEFAULT, Space(STRATEGY, ())
     if any(entry.setting != DEFAULT for entry in entries):
         rules = as_rules(words, space, operation, target.ranks, entries)

@@ -11,6 +11,7 @@ from typing import ClassVar
 from autotune.collective_rules import Rule
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value
+from autotune.space.commutativity import needs_commutative
 from runner.mpi.library import Library
 
 LIBRARY_DECIDES = "0"
@@ -27,6 +28,14 @@ class RuleDialect(ABC):
     sums: ClassVar[frozenset[str]]
     """Collectives whose rules count the bytes of all ranks together, while the size of the
     micro-benchmark is that of one rank."""
+
+    @abstractmethod
+    def parameter(self, operation: str) -> str:
+        """The parameter of the library that chooses the algorithm of one collective."""
+
+    def commutative_rules(self, rules: Sequence[Rule]) -> list[Rule]:
+        """The rules that give wrong results with operations that do not commute."""
+        return [r for r in rules if needs_commutative(self.parameter(r.collective), r.algorithm)]
 
     @abstractmethod
     def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:

@@ -26,6 +26,9 @@ class IntelDialect(RuleDialect):
     leaves_sizes = False
     sums = frozenset()  # As seen: allgather and alltoall count the bytes of one rank.
 
+    def parameter(self, operation: str) -> str:
+        return _main(operation)
+
     def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
         return Space(
             f"{operation} algorithms",

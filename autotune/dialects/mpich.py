@@ -40,6 +40,12 @@ class MpichDialect(RuleDialect):
     family = "mpich"
     sums = SUMS
 
+    def parameter(self, operation: str) -> str:
+        """As the others.  No rule of a tree is wrong for operations that do not commute: the tree
+        gives an algorithm the calls for which it works (:mod:`autotune.dialects.mpich_trees`).
+        """
+        return _main(operation)
+
     def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
         words = tuple(self._words(library, operation))
         stem = _stem(operation)

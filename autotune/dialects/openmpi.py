@@ -22,6 +22,9 @@ class OpenMpiDialect(RuleDialect):
     # coll_tuned_dynamic_file.c of Open MPI.
     sums = frozenset({"allgather", "alltoall", "gather"})
 
+    def parameter(self, operation: str) -> str:
+        return _main(operation)
+
     def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
         return restricted(load_space("openmpi", library, facts), operation)
 

@@ -17,7 +17,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.collective_rules import Rule, says_rule
+from autotune.dialects import dialect
 from autotune.errors import UsageError
+from autotune.space.commutativity import commutative_values
 from autotune.space.trust import runs_programs
 
 TABLES = (
@@ -139,6 +141,8 @@ class Evidence:
     """
     checked: str = ""
     """What was checked of the results, in one line; "": not known."""
+    commutative_only: bool = False
+    """Whether the user said that all operations of the programs that load the file commute."""
     over: str = ""
     """The library whose default the gain is over, if it is another one than ``mpi_family``."""
 
@@ -153,6 +157,8 @@ class Evidence:
             del plain["guarded"]  # Earlier versions write and read no such key.
         if not self.renewed:
             del plain["renewed"]  # The same holds here.
+        if not self.commutative_only:
+            del plain["commutative_only"]
         if not self.over:
             del plain["over"]
         if not self.checked:
@@ -214,6 +220,18 @@ class Content:
     def from_json(cls, data: dict[str, Any]) -> Content:
         """Inverse of :meth:`to_json`."""
         return cls(data["groups"], tuple(Rule(**r) for r in data["rules"]))
+
+
+def commutative_part(content: Content, family: str) -> list[str]:
+    """The values and rules that give wrong results with operations that do not commute, in words.
+
+    ``family`` is that of the library that loads the content.
+    """
+    values = {n: v for group in content.groups.values() for n, v in group.items()}
+    found = [f"{name}={value}" for name, value in sorted(commutative_values(values).items())]
+    rules = dialect(family).commutative_rules(content.rules) if content.rules else []
+    algorithms = dict.fromkeys((rule.collective, rule.algorithm) for rule in rules)
+    return found + [f"rules for {name}: algorithm {number}" for name, number in algorithms]
 
 
 def without_rules(content: Content) -> Content:

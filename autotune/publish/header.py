@@ -19,7 +19,7 @@ from typing import Any
 
 from autotune.errors import WorkError
 from autotune.names import is_file_name, names_path
-from autotune.publish.content import Content, Evidence, comment_text
+from autotune.publish.content import Content, Evidence, comment_text, commutative_part
 from autotune.publish.tune_file import gain_words
 from autotune.wording import UNGUARDED, key_parts
 
@@ -46,6 +46,11 @@ class Header:
     evidence: Evidence
     guards: bool = False
     """Whether the file checks the library's version when it is loaded."""
+
+    @property
+    def family(self) -> str:
+        """The family of the library that loads the file."""
+        return self.mpi.partition(" ")[0]
 
     def data(self) -> dict[str, Any]:
         return {
@@ -98,6 +103,12 @@ class Header:
         ]
         if not seen.proven:
             said.insert(0, "NOT PROVEN TO BE FASTER, published on demand")
+        if seen.commutative_only and (unsafe := commutative_part(self.content, self.family)):
+            said.insert(
+                0,
+                "ONLY FOR PROGRAMS WHOSE OPERATIONS ALL COMMUTE (commutative-only), others get "
+                f"wrong results: {', '.join(unsafe)}",
+            )
         if not seen.guarded:
             said.insert(0, f"{UNGUARDED.upper()}: other programs may have made the difference")
         if not self.proven:
@@ -142,9 +153,10 @@ def _check(header: Header) -> None:
     if not all(isinstance(one, dict) for one in seen.check):
         raise TypeError("a check is not a table")
     _check_renewed(seen.renewed)
-    for flag in (header.proven, header.guards, seen.proven, seen.guarded):
+    flags = (header.proven, header.guards, seen.proven, seen.guarded, seen.commutative_only)
+    for flag in flags:
         if not isinstance(flag, bool):
-            raise TypeError("proven, guards or guarded is neither true nor false")
+            raise TypeError("proven, guards, guarded or commutative_only is neither true nor false")
 
 
 def renewal_lines(renewed: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 
 from autotune.config.cluster import Cluster
@@ -206,7 +206,7 @@ def recheck(
             status: Status = "cannot be run" if again.broken else "not compared"
             found.append(Recheck(evidence.source, again.name, status, again.words, data))
             continue
-        target = again.target
+        target = replace(again.target, commutative_only=evidence.commutative_only)
         program = f"{target.app.name} on {count(target.ranks, 'rank')}"
         claim = claim_of(evidence, check)
         request = ComparisonRequest(

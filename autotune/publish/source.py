@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.anova.result import RESULTS, ClasswideResult, evidence_checks
@@ -20,7 +20,7 @@ from autotune.dialects import dialect
 from autotune.dialects.translation import translated
 from autotune.errors import UsageError
 from autotune.notes import Note
-from autotune.publish.content import GROUPS, Content, Evidence
+from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
 from autotune.space import Setting, load_space
 from autotune.space.library_choice import MPI
 from autotune.space.trust import check_config_name, check_groups, known_names
@@ -59,6 +59,7 @@ def read_source(
     spaces: Sequence[str] = (),
     *,
     named: bool = True,
+    commutative_only: bool = False,
 ) -> PublicationSource:
     """The source ``study:ID``, ``classwide:ID`` or ``collectives:ID``; None: the latest class-wide
     one for ``cluster``.
@@ -67,13 +68,27 @@ def read_source(
     names or files of spaces whose parameters the source may have, in addition to those known here.
     ``named``: whether the user has named ``library``; without that, a setting that was proven under
     another library than the default's is not published.
+    ``commutative_only``: all operations of all programs that will load the files commute; without
+    it, values that give wrong results with others are refused (``published.unsafe``), unless the
+    source itself was made with that option for the whole cluster.
     Raises UsageError if there is no such result, if a file can hold nothing of it, or for a
     parameter that is not accepted from a database or a file.
     """
     found = _read(wanted, cluster, library, store, insist, named)
     groups = found.content.groups
     check_groups(groups, known_names(library, spaces), found.evidence.source)
-    return found
+    stated = commutative_only or found.evidence.commutative_only
+    unsafe = commutative_part(found.content, library.family)
+    if unsafe and not stated:
+        raise UsageError(
+            f"{found.evidence.source} is not published: a file is for every program that loads it, "
+            "and programs whose operations do not commute (MPI_Op_create) would get wrong results "
+            f"by {', '.join(unsafe)}.\n--commutative-only says that there is no such program; the "
+            "file then says so, too",
+            code="published.unsafe",
+        )
+    evidence = replace(found.evidence, commutative_only=bool(unsafe))
+    return replace(found, evidence=evidence)
 
 
 def _read(
@@ -432,6 +447,7 @@ def _from_collectives(
             for part in parts
         ),
         guarded=result.guarded,
+        commutative_only=result.commutative_only,
     )
     doubts = _common_doubts(evidence, cluster, library) + _other_machine(result.machine)
     if family != library.family:

@@ -11,7 +11,7 @@ from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.dialects import dialect
 from autotune.errors import UsageError
 from autotune.notes import Note
-from autotune.publish.content import Content, Evidence
+from autotune.publish.content import Content, Evidence, commutative_part
 from autotune.publish.expiry import Expiry, expiry, still_installed
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
@@ -51,9 +51,25 @@ class FileState:
         return [] if self.header is None else unchecked_evidence(self.header)
 
     @property
+    def unsafe(self) -> Note | None:
+        """A note if the file gives wrong results with operations that do not commute, although its
+        header does not say that all do; else None."""
+        header = self.header
+        if header is None or self.refused or header.evidence.commutative_only:
+            return None
+        found = commutative_part(header.content, header.family)
+        if not found:
+            return None
+        words = (
+            "programs whose operations do not commute (MPI_Op_create) get wrong results by "
+            f"{', '.join(found)}: remove it with autotune unpublish, and measure again"
+        )
+        return Note("published.unsafe", words, {"values": found})
+
+    @property
     def lost(self) -> bool:
-        """Whether the file is not what was proven: out of force, or expired."""
-        return self.in_force is False or self.expiry is not None
+        """Whether the file is not what was proven: out of force, or expired; or unsafe."""
+        return self.in_force is False or self.expiry is not None or self.unsafe is not None
 
     def to_json(self) -> dict[str, Any]:
         header = self.header
@@ -66,6 +82,7 @@ class FileState:
             "source": header.evidence.source if header else None,
             "unchecked": [note.to_json() for note in self.unchecked],
             "expired": None if self.expiry is None else self.expiry.to_json(),
+            "unsafe": None if self.unsafe is None else self.unsafe.to_json(),
         }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice
@@ -85,6 +85,11 @@ class LibraryChoice(Space):
     def without(self, reasons: Mapping[str, str]) -> Space:
         """As :meth:`Space.without`; the choice of the library itself stays."""
         left = {name: space.without(reasons) for name, space in self.members.items()}
+        return LibraryChoice.of(left.pop(FIRST), left)
+
+    def without_levels(self, levels: Mapping[str, Collection[Value]], reason: str) -> Space:
+        """As :meth:`Space.without_levels`, for every library."""
+        left = {n: space.without_levels(levels, reason) for n, space in self.members.items()}
         return LibraryChoice.of(left.pop(FIRST), left)
 
     def with_default(self, name: str, value: Value) -> Space:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -145,6 +145,27 @@ class Space:
         starts = tuple(start for start in self.starts if gone.keys().isdisjoint(start))
         absent = {**self.absent, **gone}
         return replace(self, parameters=kept, absent=absent, starts=starts) if gone else self
+
+    def without_levels(self, levels: Mapping[str, Collection[Value]], reason: str) -> Space:
+        """The space without some levels of parameters; ``reason`` is given where none is left.
+
+        Parameters whose condition then holds at no level are left out, and so are settings to try
+        first that name a level that is gone.
+        """
+        left = {
+            p.name: tuple(level for level in p.levels if level not in levels.get(p.name, ()))
+            for p in self
+        }
+        gone = {name: reason for name in levels if name in self and not left[name]}
+        kept = (replace(p, levels=left[p.name]) if left[p.name] else p for p in self)
+        found = replace(self, parameters=tuple(kept)).without(gone)
+        found = replace(found, starts=tuple(s for s in found.starts if found.is_valid(s)))
+        idle = {
+            p.name: f"its condition {p.when} holds at none of the levels here: {reason}"
+            for p in found
+            if p.when is not None and _never(found, p.when, levels)
+        }
+        return found.without(idle)
 
     @property
     def of_default(self) -> tuple[str, ...]:
@@ -322,6 +343,16 @@ class Space:
         near = difflib.get_close_matches(name, self.names, n=2, cutoff=0.6)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"{name} is not a parameter of space {self.name}{hint}"
+
+
+def _never(space: Space, condition: Expr, changed: Collection[str]) -> bool:
+    """Whether a condition on one parameter, whose levels are fewer, is false at all of them."""
+    if len(condition.names) != 1 or condition.names.isdisjoint(changed):
+        return False
+    (name,) = condition.names
+    choices = space[name].choices if name in space else (None,)
+    settings = ({} if choice is None else {name: choice} for choice in choices)
+    return all(space.truth(condition, setting) is False for setting in settings)
 
 
 def valid_settings(space: Space) -> Iterator[Setting]:

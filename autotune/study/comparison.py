@@ -14,6 +14,7 @@ from typing import Any, Literal
 from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting, Space
+from autotune.space.commutativity import commutative_values
 from autotune.stats import Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store, StudyKey
 from autotune.store.keys import COMPARE
@@ -267,6 +268,8 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
 def _compare_in(session: Session, request: ComparisonRequest) -> ComparisonOutcome:
     """Compare in a session, under both libraries if there are two."""
     study = session.study.hash[:12]
+    settings = (request.first, request.candidate)
+    session.evaluator.sees_operations = any(map(commutative_values, settings))
     try:
         return compare_on(session.evaluator, request, study)
     except (MachineBusy, BudgetTooSmall):

@@ -26,6 +26,7 @@ from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.executables import ExecutableWatch, program_changed
 from autotune.study.first_run_watch import FirstRunWatch
 from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
+from autotune.study.operations import OPERATIONS, known_of
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_KEY,
@@ -138,6 +139,9 @@ class MachineEvaluator:
     """Whether the warm-up counts the program's calls.
 
     A search can then leave out parameters of collectives that the program never calls.
+    """
+    sees_operations: bool = False
+    """Whether every warm-up looks at the operations that the program creates, whatever the space.
     """
     others: Mapping[str, Side] = field(default_factory=dict)
     """The further libraries of the study, by the names that settings have for them."""
@@ -297,14 +301,20 @@ class MachineEvaluator:
         return entry
 
     def _run(self, spec: LaunchSpec, setting: Setting, phase: str) -> RunRecord:
-        """Make one launch; a warm-up, whose time is not used, counts the program's calls."""
-        warming_up = phase == WARMUP and setting == DEFAULT
-        if not (self.counts_calls and warming_up and needs_call_counts(self.space)):
-            return self.side(setting).runner.run(spec)
-        record, calls = run_counted(self.runner, dataclasses.replace(spec, watch_windows=True))
-        if calls:
-            record.extra = {**record.extra, CALLS: calls}
-            if note := untuned_calls(self.space, calls):
+        """Make one launch; a warm-up, whose time is not used, shows the program's calls."""
+        side = self.side(setting)
+        counts = self.counts_calls and setting == DEFAULT and needs_call_counts(self.space)
+        if phase != WARMUP or not (counts or self.sees_operations):
+            return side.runner.run(spec)
+        if counts:
+            spec = dataclasses.replace(spec, watch_windows=True)
+        counted = run_counted(side.runner, spec)
+        word = known_of(counted.commutes, side.target.commutative_only)
+        record = counted.record
+        record.extra = {**record.extra, OPERATIONS: word}
+        if counts and counted.calls:
+            record.extra[CALLS] = counted.calls
+            if note := untuned_calls(self.space, counted.calls):
                 self.watch(note)
         return record
 
@@ -376,11 +386,14 @@ class Defaults:
     so the second run gets its share of the remaining budget and not more.
     """
 
-    def __init__(self, evaluator: Evaluator, plan: SearchPlan, budget: Budget) -> None:
+    def __init__(
+        self, evaluator: Evaluator, plan: SearchPlan, budget: Budget, warm: bool = False
+    ) -> None:
+        """``warm``: this process has warmed up already."""
         self.evaluator = evaluator
         self.plan = plan
         self.budget = budget
-        self._warm = False
+        self._warm = warm
 
     def start(self, enough: int | None = None) -> None:
         """Warm up once per process, and make sure that ``enough`` runs of the default exist.

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.study.first_run import files_note, longer_note, resumed_note
+from autotune.study.operations import objection
 from autotune.study.output_check import output_difference
 from autotune.study.run_history import RunHistory
 from autotune.study.wall_contradiction import wall_contradiction
@@ -61,7 +62,13 @@ def output(history: RunHistory, setting: Setting, reference: Setting) -> Iterabl
     return () if found is None else (Finding(found[0], stops=found[1]),)
 
 
-CHECKS: tuple[Check, ...] = (wall_time, output, resumed_work)
+def operations(history: RunHistory, setting: Setting, reference: Setting) -> Iterable[Finding]:
+    """Stops a setting that is wrong for an operation that the program may have."""
+    note = objection(history, setting)
+    return () if note is None else (Finding(note, stops=True),)
+
+
+CHECKS: tuple[Check, ...] = (operations, wall_time, output, resumed_work)
 """The checks, in the order in which their findings are shown."""
 
 

@@ -41,6 +41,7 @@ from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Watcher, silent
 from autotune.study.executables import stored_executables, unseen_notes
 from autotune.study.next_step import search_step
+from autotune.study.operations import remarks_on
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
 from autotune.study.result import (
     BUDGET_GONE,
@@ -56,6 +57,7 @@ from autotune.study.rounds import Round, Rounds
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
 from autotune.study.search import SearchPhase
+from autotune.study.searched_space import allowed_starts, searched_space
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import study_key
@@ -90,23 +92,26 @@ class StudyRun:
     def run(self) -> Result:
         """Run or continue the study and return its result; raises as :func:`run_procedure`."""
         request = self.request
-        priors = (*self._suggested(), *request.priors)
-        strategy = request.strategy(
-            request.space, seed=request.seed, priors=priors, options=request.options
-        )
         self.evaluator.trial_ids = self.trial_store.ids
         self.evaluator.counts_calls = True
         launched_before = self._launched_s
+        cheap = None if self.screening is None else self.screening.evaluator.history
+        space, warm = searched_space(request, self.evaluator, cheap)
+        priors = allowed_starts((*self._suggested(), *request.priors), request, space)
+        strategy = request.strategy(
+            space, seed=request.seed, priors=priors, options=request.options
+        )
         answer = run_procedure(
             self.evaluator,
             self.trial_store,
             strategy,
-            request.space,
+            space,
             request.plan,
             request.seed,
             request.watch,
             may_finish=self._may_finish,
             screening=self.screening,
+            warm=warm,
         )
         result = self.result(answer.search.ended_by)
         self._conclude(result, answer)
@@ -192,6 +197,7 @@ class StudyRun:
         result.warnings = [
             *sharing_warnings(target.ranks, target.cores),
             *unseen_notes(self._session.store, self.study.id, target),
+            *remarks_on(self.request.space, history),
             *study_warnings(history, self.trial_store.trials, answer),
         ]
         if answer.recommendation is None:
@@ -353,16 +359,18 @@ def run_procedure(
     watch: Watcher = silent,
     may_finish: Callable[[], bool] = lambda: True,
     screening: Screening | None = None,
+    warm: bool = False,
 ) -> StudyOutcome:
     """Run a study to its end, or continue it from its run history and trials.
 
     If other workers take part in the study, ``may_finish`` says whether this one makes the proofs.
-    With ``screening``, cheap runs keep settings that show no gain from full runs.
+    With ``screening``, cheap runs keep settings that show no gain from full runs. ``warm``: this
+    process has warmed up already.
 
     Raises WorkError if the default does not run, MachineBusy if the guard rejects all runs,
     FinishedElsewhere if another worker makes the proofs.
     """
-    search = SearchPhase(evaluator, trial_store, strategy, space, plan, watch, screening)
+    search = SearchPhase(evaluator, trial_store, strategy, space, plan, watch, screening, warm)
     search.run()
     if not may_finish():
         raise FinishedElsewhere

@@ -139,6 +139,7 @@ class SearchRequest(BaseModel):
             line += ["-O", f"{option}={chosen}"]
         for flag, said in (
             ("--clean-env", target.clean_env),
+            ("--commutative-only", target.commutative_only),
             ("--remeasure", self.remeasure),
             ("--no-guard", not self.guard),
             ("--fidelity", self.fidelity),

@@ -68,6 +68,7 @@ class SearchPhase:
         plan: SearchPlan,
         watch: Watcher = silent,
         screening: Screening | None = None,
+        warm: bool = False,
     ) -> None:
         self.evaluator = evaluator
         self.trial_store = trial_store
@@ -81,7 +82,7 @@ class SearchPhase:
         if screening is not None:
             screening.start(self.budget)
         evaluator.budget = self.budget
-        self.defaults = Defaults(evaluator, plan, self.budget)
+        self.defaults = Defaults(evaluator, plan, self.budget, warm)
         self.ended_by = ""
         self.idle = InactiveParameters(space)
         self._asked_at = 0.0

@@ -16,7 +16,8 @@ import numpy as np
 
 from autotune.space import Setting
 from autotune.study.budget import Budget
-from autotune.study.run_history import HistoryEntry, RunHistory
+from autotune.study.operations import OPERATIONS
+from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial
 from runner.types import ReadBack, RunRecord
 
@@ -50,6 +51,8 @@ class SimulatedEvaluator:
         if self.budget is not None:
             self.budget.require()
         record = self._record(setting, timeout_s)
+        if phase == WARMUP:  # A simulated program has no operations of its own.
+            record.extra = {**record.extra, OPERATIONS: "commute"}
         entry = HistoryEntry(
             self.history.next_order, setting.key, phase, record, trial, block, position
         )

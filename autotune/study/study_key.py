@@ -130,6 +130,8 @@ def _added_conditions(target: Target) -> dict[str, Any]:
         added["hosts"] = dict(sorted(target.room.hosts.items()))
     if target.library_folders:
         added["library_folders"] = list(target.library_folders)
+    if target.commutative_only:
+        added["commutative_only"] = True
     if target.stdin is not None:
         added["stdin"] = file_hash(target.stdin)
     if target.before:

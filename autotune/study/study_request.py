@@ -8,6 +8,7 @@ from typing import Any
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
+from autotune.space.commutativity import commutative_levels
 from autotune.space.library_choice import MPI
 from autotune.store.keys import OTHERS
 from autotune.strategies import Strategy, code_of, stored_options
@@ -72,7 +73,10 @@ class StudyRequest:
             for o in self.others
         ]
         several = {OTHERS: added} if added else {}
-        return stored_options(self.strategy, self.options) | first | code | cheap | several
+        # Answers of studies that did not look at the operations are not answers of these.
+        seen = {"operations": "seen"} if commutative_levels(self.space) else {}
+        own_options = stored_options(self.strategy, self.options)
+        return own_options | first | code | cheap | several | seen
 
     def launch_line(self, setting: Setting, params_file: str | None = None) -> str:
         """The launch of a setting under its library, as a user would type it."""

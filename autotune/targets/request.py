@@ -45,8 +45,8 @@ class TargetRequest:
     regular expressions or ``json:KEY``. ``timeout`` is the longest run, in seconds or a text
     such as "10m". ``stdin`` is the path of rank 0's standard input. ``before`` are the words of a
     command that is executed before every run, and ``fresh_dir`` is a directory of which every run
-    gets a copy. ``command`` is the command that makes the request, for its messages; it is empty
-    for Python.
+    gets a copy. ``commutative_only`` says that all operations of the program's reductions commute.
+    ``command`` is the command that makes the request, for its messages; it is empty for Python.
     """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
@@ -67,6 +67,7 @@ class TargetRequest:
     metric_rate: str | None = None
     before: Sequence[str] | None = None
     fresh_dir: str | None = None
+    commutative_only: bool = False
 
     def resolve(self, apart: Apart, say: Say) -> Target:
         """Look everything up; raises UsageError for the first mistake.
@@ -100,6 +101,7 @@ class TargetRequest:
             options=line.options,
             placement=line.placement,
             clean_env=self.clean_env,
+            commutative_only=self.commutative_only,
             surroundings=surroundings,
             before=self._before(),
             fresh_copy=self.fresh_dir is not None,

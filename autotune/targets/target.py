@@ -19,6 +19,7 @@ from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
+from autotune.space.commutativity import for_any_operation
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launcher_line import (
     fixed_parameters,
@@ -97,6 +98,8 @@ class Target:
     target's library (:func:`autotune.targets.build.library_folders`)."""
     room: Room | None = None
     """Where the user's line or the batch job puts the ranks; None: where the cluster says."""
+    commutative_only: bool = False
+    """Whether the user says that all operations of the program's reductions commute."""
     tells_python: bool = False
     """Whether a command line names the library for mpi4py wherever it lies."""
     before: tuple[str, ...] = ()
@@ -160,6 +163,12 @@ class Target:
         require_room(space, self.ranks)
         # A setting cannot name these parameters either, whether the space has them or not.
         return dataclasses.replace(space, absent={**space.absent, **self._said})
+
+    def safe_space(self, name: str | None = None) -> Space:
+        """As :meth:`space`, without the levels that give wrong results with operations that do not
+        commute, unless the user says that there are none."""
+        space = self.space(name)
+        return space if self.commutative_only else for_any_operation(space)
 
     def cheap(self) -> Target:
         """The target in the cheap form that the application declares for its input.

@@ -14,7 +14,7 @@ OPERATIONS = (
     *("send", "recv", "wait", "barrier", "bcast", "scatter", "reduce", "gather", "allgather"),
     *("allreduce", "alltoall", "reduce_scatter", "scan", "neighbor", "rma", "other"),
 )
-_LINES = {"rank", "size", "host", "wall_ns", "outside", "p2p_sizes", "coll_sizes"}
+_LINES = {"rank", "size", "host", "wall_ns", "outside", "commutes", "p2p_sizes", "coll_sizes"}
 
 
 @dataclass
@@ -65,7 +65,9 @@ class RankCounts:
     ``to`` maps a receiver (world rank) to (messages, bytes). ``outside`` counts messages to
     processes outside MPI_COMM_WORLD. ``timed`` maps operations to the calls between
     ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)``; it is empty if the program marks no timed part.
-    The ``ns`` of the ``rows`` of an operation add up to those in ``ops``.
+    The ``ns`` of the ``rows`` of an operation add up to those in ``ops``. ``commutes`` is False if
+    the rank created an operation that does not commute, None if that is not known: other processes
+    were started, or the calls were counted in mpi4py.
     """
 
     rank: int
@@ -79,6 +81,7 @@ class RankCounts:
     to: dict[int, tuple[int, int]] = field(default_factory=dict)
     timed: dict[str, int] = field(default_factory=dict)
     rows: dict[RowKind, RowSums] = field(default_factory=dict)
+    commutes: bool | None = None
 
     @property
     def messages(self) -> int:
@@ -171,6 +174,7 @@ def _counts(lines: list[str]) -> RankCounts:
         to=to,
         timed=timed,
         rows=rows,
+        commutes={"0": False, "1": True, None: None}[single.get("commutes")],
     )
 
 

@@ -6,7 +6,7 @@ import dataclasses
 import os
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -75,33 +75,51 @@ def trace(
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
-def run_counted(runner: Runner, spec: LaunchSpec) -> tuple[RunRecord, dict[str, int] | None]:
-    """One run, and how often all ranks together called each operation in what is timed.
+@dataclass(frozen=True)
+class Counted:
+    """A run, and what all ranks together called.
 
-    That is the part between ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)`` if the program marks it and
-    prints its own figure, else the whole run. The calls are None if the program cannot be counted;
-    then it was run without counting.
+    ``calls`` maps operations to their number in what is timed: the part between
+    ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)`` if the program marks it and prints its own figure,
+    else the whole run. It is None if the program cannot be counted; then it was run without
+    counting. ``commutes``: whether all operations of the whole run commute; None if not known.
     """
+
+    record: RunRecord
+    calls: dict[str, int] | None = None
+    commutes: bool | None = None
+
+
+def run_counted(runner: Runner, spec: LaunchSpec) -> Counted:
+    """One run with the profiling library, or without it where that is not possible."""
     program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
     try:
         if statically_linked(Path(program)):
-            return runner.run(spec), None
+            return Counted(runner.run(spec))
         _, variables = _means(runner.adapter.library, "pmpi", lambda words: None)
         with tempfile.TemporaryDirectory(dir=make_cache(), prefix="run-") as place:
             told = {**variables, DIRECTORY: place}
             record = runner.run(with_variables(spec, runner.adapter.library, told))
             ranks = read_ranks(Path(place), spec.ranks) if record.valid else []
     except RunnerError:
-        return runner.run(spec), None
+        return Counted(runner.run(spec))
     if not record.valid and record.state not in GUARD_STATES:
         # Whatever the problem is, the user should see it without the profiling library.
-        return runner.run(spec), None
+        return Counted(runner.run(spec))
     calls: dict[str, int] = {}
     for rank in ranks:
         whole = {name: counts.calls + counts.nonblocking for name, counts in rank.ops.items()}
         for name, count in (rank.timed if rank.timed and spec.metric else whole).items():
             calls[name] = calls.get(name, 0) + count
-    return record, calls or None
+    return Counted(record, calls or None, _commutes(ranks))
+
+
+def _commutes(ranks: Sequence[RankCounts]) -> bool | None:
+    """Whether the operations of all ranks commute; None if it is not known of one of them."""
+    seen = {rank.commutes for rank in ranks}
+    if False in seen:
+        return False
+    return True if seen == {True} else None
 
 
 def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]) -> LaunchSpec:

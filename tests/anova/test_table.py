@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from autotune.anova.table import dataset_table, read_table, study_table
+from autotune.api.classwide import class_of
 from autotune.datasets import load
 from autotune.errors import UsageError
 from autotune.space import Setting
+from autotune.space.commutativity import commutative_values
 from autotune.store import Store
 from runner.types import RunRecord
 from tests.contract.store_samples import key, ok
@@ -47,3 +49,21 @@ def test_a_dataset_has_a_row_per_setting_and_cell(recorded: Path) -> None:
     assert {place.app for place in one.cells.values()} == {"second"}
     with pytest.raises(UsageError, match="first, second, third"):
         dataset_table(load(recorded), apps=["sekond"])
+
+
+def test_only_settings_that_are_right_for_every_operation() -> None:
+    """What a class-wide setting is chosen from without --commutative-only."""
+    recorded = load("explore-node-xeon")
+    every, _ = class_of(recorded, [], [], commutative_only=True)
+    assert any(map(commutative_values, every.settings.values()))
+    left, cells = class_of(recorded, [], [])
+    assert not any(map(commutative_values, left.settings.values()))
+    assert set(left.rows["key"]) <= set(left.settings)
+    assert set(every.rows["key"]) - set(left.rows["key"])
+    assert len(cells) == len(recorded.cells)
+    assert not any(
+        commutative_values({name: value})
+        for name, levels in left.levels.items()
+        for value in levels.values()
+        if value is not None
+    )

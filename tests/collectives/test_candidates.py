@@ -10,6 +10,7 @@ from autotune.dialects import dialect
 from autotune.dialects.openmpi import restricted
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Space, load_space
+from autotune.space.commutativity import RIGHT, for_any_operation
 from runner.mpi.library import Library
 from tests.space.libraries import NEW, OLD
 
@@ -59,3 +60,17 @@ def test_what_has_no_table() -> None:
         restricted(load_space("null"), "bcast")
     with pytest.raises(UsageError, match="there are no tables of collectives for other"):
         dialect("other")
+
+
+@pytest.mark.parametrize("library", [OLD, NEW], ids=["4.1", "5.0"])
+@pytest.mark.parametrize("operation", ["allreduce", "reduce"])
+def test_a_table_names_what_is_right_for_every_operation(library: Library, operation: str) -> None:
+    whole = space(library, operation)
+    left = table_candidates(for_any_operation(whole))
+    main = OPEN_MPI.parameter(operation)
+    assert {s[main] for s in left} == set(RIGHT[main])
+    gone = [s for s in table_candidates(whole) if s not in left]
+    assert gone
+    for setting in gone:
+        rules = as_rules(OPEN_MPI, whole, operation, 4, [TableEntry(8, setting)])
+        assert OPEN_MPI.commutative_rules(rules) == rules

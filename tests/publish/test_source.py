@@ -247,3 +247,28 @@ def test_an_unproven_class_or_another_machine_is_a_doubt(store: Path) -> None:
     RESULTS.save(result)
     doubts = proposal(f"classwide:{result.id}", store).doubts
     assert len(doubts) == 2
+
+
+UNSAFE = {"coll_tuned_use_dynamic_rules": "1", "coll_tuned_allreduce_algorithm": "4"}
+
+
+def test_what_is_wrong_for_some_operations_needs_the_users_word(
+    store: Path, make_study: MakeStudy
+) -> None:
+    source = make_study({"mca": UNSAFE})
+    with Store.open(store) as opened:
+        with pytest.raises(UsageError) as refused:
+            read_source(source, load_cluster("local"), NEW, opened, insist=True)
+        assert refused.value.code == "published.unsafe"
+        found = read_source(source, load_cluster("local"), NEW, opened, commutative_only=True)
+    assert found.evidence.commutative_only
+    (one,) = plan_files(found, [find("tune")], load_cluster("local"), NEW)
+    text = one.text(one.content, NEW, "")
+    header = text.header
+    assert header is not None
+    assert header.evidence.commutative_only
+    assert "commutative-only" in text.main
+    safe = make_study({"mca": UNSAFE | {"coll_tuned_allreduce_algorithm": "3"}}, seed=2)
+    with Store.open(store) as opened:
+        found = read_source(safe, load_cluster("local"), NEW, opened, commutative_only=True)
+    assert not found.evidence.commutative_only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -126,3 +127,31 @@ def test_what_would_decide_it_is_said(
     _print_checks([check], most=60)
     said = " ".join(capsys.readouterr().out.split())
     assert f"with {pairs} pairs (open); {more} allows more" in said
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        Content({"mca": {"coll_tuned_reduce_algorithm": "5"}}),
+        Content(rules=(Rule("allreduce", 4, 0, "3"), Rule("allreduce", 4, 1024, "4"))),
+    ],
+)
+def test_an_older_file_with_a_wrong_algorithm_is_unsafe(tmp_path: Path, content: Content) -> None:
+    found = state(tmp_path / "f", content, "study:a")
+    assert found.lost
+    assert found.unsafe is not None
+    assert found.unsafe.code == "published.unsafe"
+    written = found.to_json()["unsafe"]
+    assert written["code"] == "published.unsafe"
+    assert len(written["data"]["values"]) == 1
+    assert found.header is not None
+    stated = dataclasses.replace(found.header.evidence, commutative_only=True)
+    said = dataclasses.replace(found, header=dataclasses.replace(found.header, evidence=stated))
+    assert (said.unsafe, said.lost) == (None, False)
+
+
+def test_rules_that_are_right_in_any_case_are_not_unsafe(tmp_path: Path) -> None:
+    content = Content(rules=(Rule("allreduce", 4, 0, "3"), Rule("bcast", 4, 0, "4")))
+    found = state(tmp_path / "f", content, "study:a")
+    assert (found.unsafe, found.lost) == (None, False)
+    assert found.to_json()["unsafe"] is None

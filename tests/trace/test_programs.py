@@ -70,10 +70,11 @@ def test_the_solvers_call_these_collectives_in_their_timed_part(
             (sys.executable, "-m", *program), 2, oversubscribe=True, timeout_s=60, metric=metric,
             placement={"bind_to": "none"},
         )  # fmt: skip
-        record, calls = run_counted(runner, launch)
-        assert record.valid
-        assert calls
-        return {name for name, count in calls.items() if count} & {*COLLECTIVES, "barrier"}
+        counted = run_counted(runner, launch)
+        assert counted.record.valid
+        assert counted.calls
+        assert counted.commutes
+        return {n for n, count in counted.calls.items() if count} & {*COLLECTIVES, "barrier"}
 
     jacobi = ("runner.apps.jacobi3d", "--input", "tiny")
     # Its results are collected by allgather, after a barrier that begins the timed part.

@@ -23,6 +23,8 @@ static struct {
 
 static struct counts *all;
 static int marked; /* whether the program called MPI_Pcontrol */
+static volatile int ordered; /* whether an operation was created that does not commute */
+static volatile int spawned; /* whether other processes were started */
 int trace_timed = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct counts *ours __attribute__((tls_model("initial-exec")));
@@ -31,6 +33,17 @@ void trace_fail(const char *what, const char *name)
 {
     fprintf(stderr, "autotune features: %s %s\n", what, name);
     _exit(86);
+}
+
+void trace_operation(int commute)
+{
+    if (!commute)
+        ordered = 1;
+}
+
+void trace_spawn(void)
+{
+    spawned = 1;
 }
 
 void *trace_real(const char *name)
@@ -298,6 +311,8 @@ static void write_counts(FILE *out, const struct counts *total, uint64_t wall)
     fprintf(out, "%s\nrank %d\nsize %d\nhost %s\nwall_ns %llu\noutside %llu\n", TRACE_FORMAT,
         self.rank, self.size, self.host, (unsigned long long)wall,
         (unsigned long long)total->outside);
+    if (ordered || !spawned)
+        fprintf(out, "commutes %d\n", !ordered);
     for (int op = 0; op < OPS; op++)
         fprintf(out, "op %s %llu %llu %llu %llu %llu\n", names[op],
             (unsigned long long)total->op[op].calls, (unsigned long long)total->op[op].nonblocking,

@@ -41,6 +41,73 @@ int MPI_Pcontrol(const int level, ...)
 }
 int PMPI_Pcontrol(const int level, ...) __attribute__((alias("MPI_Pcontrol")));
 
+/* Operations of the user: whether their order matters.  Open MPI's and MPICH's Fortran bindings call
+   PMPI_Op_create; other bindings may not, so their names stand here, too. */
+int MPI_Op_create(MPI_User_function *function, int commute, MPI_Op *made)
+{
+    static int (*real)(MPI_User_function *, int, MPI_Op *);
+    real = (int (*)(MPI_User_function *, int, MPI_Op *))trace_real("PMPI_Op_create");
+    trace_operation(commute);
+    return real(function, commute, made);
+}
+int PMPI_Op_create(MPI_User_function *function, int commute, MPI_Op *made)
+    __attribute__((alias("MPI_Op_create")));
+
+#if MPI_VERSION >= 4
+int MPI_Op_create_c(MPI_User_function_c *function, int commute, MPI_Op *made)
+{
+    static int (*real)(MPI_User_function_c *, int, MPI_Op *);
+    real = (int (*)(MPI_User_function_c *, int, MPI_Op *))trace_real("PMPI_Op_create_c");
+    trace_operation(commute);
+    return real(function, commute, made);
+}
+int PMPI_Op_create_c(MPI_User_function_c *function, int commute, MPI_Op *made)
+    __attribute__((alias("MPI_Op_create_c")));
+#endif
+
+#define OF_FORTRAN(name) \
+    void name(void *function, int *commute, void *made, int *error); \
+    void name(void *function, int *commute, void *made, int *error) \
+    { \
+        static void (*real)(void *, int *, void *, int *); \
+        real = (void (*)(void *, int *, void *, int *))trace_real(#name); \
+        trace_operation(*commute); \
+        real(function, commute, made, error); \
+    }
+OF_FORTRAN(mpi_op_create_)
+OF_FORTRAN(pmpi_op_create_)
+OF_FORTRAN(mpi_op_create_f08_)
+OF_FORTRAN(mpi_op_create)
+OF_FORTRAN(mpi_op_create__)
+
+/* What other processes do with operations of their own is not seen. */
+int MPI_Comm_spawn(const char *command, char *argv[], int most, MPI_Info info, int root,
+    MPI_Comm comm, MPI_Comm *made, int codes[])
+{
+    static int (*real)(
+        const char *, char *[], int, MPI_Info, int, MPI_Comm, MPI_Comm *, int[]);
+    real = (int (*)(const char *, char *[], int, MPI_Info, int, MPI_Comm, MPI_Comm *,
+        int[]))trace_real("PMPI_Comm_spawn");
+    trace_spawn();
+    return real(command, argv, most, info, root, comm, made, codes);
+}
+int PMPI_Comm_spawn(const char *command, char *argv[], int most, MPI_Info info, int root,
+    MPI_Comm comm, MPI_Comm *made, int codes[]) __attribute__((alias("MPI_Comm_spawn")));
+
+int MPI_Comm_spawn_multiple(int count, char *commands[], char **argvs[], const int most[],
+    const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made, int codes[])
+{
+    static int (*real)(int, char *[], char **[], const int[], const MPI_Info[], int, MPI_Comm,
+        MPI_Comm *, int[]);
+    real = (int (*)(int, char *[], char **[], const int[], const MPI_Info[], int, MPI_Comm,
+        MPI_Comm *, int[]))trace_real("PMPI_Comm_spawn_multiple");
+    trace_spawn();
+    return real(count, commands, argvs, most, infos, root, comm, made, codes);
+}
+int PMPI_Comm_spawn_multiple(int count, char *commands[], char **argvs[], const int most[],
+    const MPI_Info infos[], int root, MPI_Comm comm, MPI_Comm *made, int codes[])
+    __attribute__((alias("MPI_Comm_spawn_multiple")));
+
 OTHER(Comm_dup, (MPI_Comm comm, MPI_Comm *made), (comm, made))
 OTHER(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *made), (comm, info, made))
 OTHER(Comm_idup, (MPI_Comm comm, MPI_Comm *made, MPI_Request *request), (comm, made, request))

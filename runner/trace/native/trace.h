@@ -77,6 +77,12 @@ void *trace_real(const char *name);
 /* Ends the process with a message. */
 void trace_fail(const char *what, const char *name);
 
+/* An operation was created; commute as the program declares it. */
+void trace_operation(int commute);
+
+/* Other processes were started, of which nothing is seen. */
+void trace_spawn(void);
+
 /* Whether a rank of MPI_COMM_WORLD, or a process outside of it (-1), is on another node. */
 int trace_far(int world_rank);
 

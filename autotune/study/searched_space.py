@@ -1,0 +1,64 @@
+"""The part of a study's space that is searched, once it is known whether its operations commute."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from autotune.errors import UsageError
+from autotune.notes import Note
+from autotune.space import Setting, Space
+from autotune.space.commutativity import (
+    commutative_levels,
+    commutative_values,
+    for_any_operation,
+)
+from autotune.study.budget import Budget
+from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.operations import allows, first_known, remarks_on
+from autotune.study.run_history import WARMUP, RunHistory
+from autotune.study.study_request import StudyRequest
+
+
+def searched_space(
+    request: StudyRequest, evaluator: Evaluator, cheap: RunHistory | None = None
+) -> tuple[Space, bool]:
+    """The space that is searched, and whether a warm-up was made to know it.
+
+    Levels that need operations which commute are in it only if the program has no others; the
+    first warm-up of the study shows it. ``cheap`` is the history of cheap runs, which have a part
+    of the budget. Raises UsageError if no parameter is left, and as
+    :class:`~autotune.study.evaluator.Defaults` if the default does not run.
+    """
+    space, plan, history = request.space, request.plan, evaluator.history
+    if not commutative_levels(space):
+        return space, False
+    warm = first_known(history) is None
+    if warm:
+        evaluator.budget = Budget(history, plan.budget_s, plan.max_runs, cheap)
+        Defaults(evaluator, plan, evaluator.budget).run(WARMUP)
+    notes = remarks_on(space, history)
+    for note in notes:
+        request.watch(note)
+    if allows(first_known(history)):
+        return space, warm
+    left = for_any_operation(space)
+    if len(left) == 0:
+        raise UsageError(
+            "; ".join(note.words for note in notes)
+            + f".\nSpace {space.name} has nothing else; choose another (--space)",
+            code="space.commutative",
+        )
+    return left, warm
+
+
+def allowed_starts(starts: Iterable[Setting], request: StudyRequest, space: Space) -> list[Setting]:
+    """Those of the settings to try first that the searched ``space`` allows; the watcher is told
+    of the others."""
+    allowed = []
+    for start in starts:
+        if space is request.space or not commutative_values(start):
+            allowed.append(start)
+            continue
+        words = f"not tried first, because it may give wrong results: {start.key}"
+        request.watch(Note("operations.start", words, {"setting": start.to_json()}))
+    return allowed

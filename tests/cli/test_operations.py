@@ -1,0 +1,89 @@
+"""Searches and comparisons of programs whose operations commute, or do not."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Cli
+
+pytestmark = pytest.mark.mpi
+PROGRAM = """
+import os, sys
+from mpi4py import MPI
+if sys.argv[1] == "ordered":
+    op = MPI.Op.Create(lambda a, b, t: None, commute=False)
+MPI.COMM_WORLD.Allreduce(bytearray(8), bytearray(8), MPI.SUM)
+ranks = MPI.COMM_WORLD.size
+if MPI.COMM_WORLD.rank == 0:
+    fast = os.environ.get("OMPI_MCA_coll_tuned_allreduce_algorithm") == "4"
+    print(f"took {(0.5 if fast else 1.0) + os.getpid() % 7 / 10000:.4f} s of {ranks}")
+"""
+ONLY = """
+library = "openmpi>=4.1"
+[parameters.coll_tuned_allreduce_algorithm]
+levels = ["ring", "segmented_ring"]
+implies = { coll_tuned_use_dynamic_rules = 1 }
+"""
+FIGURE = ("--metric", "took ([0-9.]+) s", "--ranks", "2", "--no-guard", "--store", "r.db")
+
+
+@pytest.fixture
+def line(work: Path, open_mpi: object) -> tuple[str, str]:
+    (work / "program.py").write_text(PROGRAM)
+    (work / "only.toml").write_text(ONLY)
+    return sys.executable, str(work / "program.py")
+
+
+def searched(cli: Cli, *words: str) -> tuple[int, str]:
+    found = cli("search", *FIGURE, "--space", "only.toml", "--trials", "2", *words)
+    return found.code, found.err
+
+
+def test_no_level_is_left_for_operations_that_do_not_commute(
+    cli: Cli, line: tuple[str, str]
+) -> None:
+    code, said = searched(cli, "--", *line, "ordered")
+    assert code == 2
+    assert "[space.commutative]" in said
+    # What is seen comes before what is said.
+    code, said = searched(cli, "--commutative-only", "--", *line, "ordered")
+    assert code == 2
+    assert "[space.commutative]" in said
+
+
+def test_operations_of_mpi_commute(cli: Cli, line: tuple[str, str], work: Path) -> None:
+    code, said = searched(cli, "--json", "s.json", "--", *line, "sum")
+    assert code == 0, said
+    result = json.loads((work / "s.json").read_text())
+    assert result["best"]["setting"] == {"coll_tuned_allreduce_algorithm": 4}
+
+
+@pytest.mark.parametrize(("word", "contradicted"), [("ordered", True), ("sum", False)])
+def test_a_comparison(
+    cli: Cli, line: tuple[str, str], work: Path, word: str, contradicted: bool
+) -> None:
+    setting = "coll_tuned_allreduce_algorithm=ring"
+    words = ("compare", "default", setting, *FIGURE, "--space", "only.toml", "--pairs", "6")
+    found = cli(*words, "--json", "c.json", "--", *line, word)
+    assert found.code in (0, 1), found.err
+    result = json.loads((work / "c.json").read_text())
+    codes = [note["code"] for note in result["contradictions"]]
+    assert ("operations.ordered" in codes) is contradicted
+
+
+def test_what_the_search_leaves_out_is_in_its_answer(
+    cli: Cli, line: tuple[str, str], work: Path
+) -> None:
+    (work / "both.toml").write_text(ONLY.replace('["ring"', '["recursive_doubling", "ring"'))
+    words = ("--trials", "3", "--json", "s.json", "--start", "coll_tuned_allreduce_algorithm=ring")
+    found = cli("search", *FIGURE, "--space", "both.toml", *words, "--", *line, "ordered")
+    assert found.code == 0, found.err
+    result = json.loads((work / "s.json").read_text())
+    assert result["trials"] == 1
+    assert result["best"]["setting"] == {"coll_tuned_allreduce_algorithm": 3}
+    (note,) = (one for one in result["warnings"] if one["code"] == "operations.ordered")
+    assert note["data"]["levels"] == {"coll_tuned_allreduce_algorithm": [4, 5]}
