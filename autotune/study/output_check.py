@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from autotune.notes import Note
@@ -160,13 +161,15 @@ def compare_outputs(
     if not found.compared:
         return found
     before, after = [LineIndex(run) for run in known], [LineIndex(run) for run in tried]
+    unsteady = _unsteady(before)
     stable = _stable(before)
     launches = _Launches.of(known[0], tried[0], reference, setting)
     differing: list[DifferingLine] = []
     expected: list[DifferingLine] = []
     new = [line for line in _stable(after) if not any(index.holds(line) for index in before)]
     for line in stable:
-        if not _missing(line, before, after):
+        columns = unsteady.get(line.words, frozenset())
+        if not _missing(line, before, after, columns):
             continue
         close = [other for other in new if _alike(line, other)]
         if launches.explain(line, close):
@@ -186,9 +189,30 @@ def _stable(runs: Sequence[LineIndex]) -> list[PrintedLine]:
     return found
 
 
-def _missing(line: PrintedLine, before: Sequence[LineIndex], after: Sequence[LineIndex]) -> bool:
-    """Whether a line of the reference is certainly in none of the setting's outputs."""
-    if any(index.holds(line) for index in after):
+def _unsteady(runs: Sequence[LineIndex]) -> dict[str, frozenset[int]]:
+    """The places of numbers that change from run to run, by the words of their lines.
+
+    A table has one figure of time in each row: where it changes in one row, it says nothing of the
+    results in the others.
+    """
+    found: dict[str, set[int]] = {}
+    for one, other in pairwise(runs):
+        for words, place in one.changes(other):
+            found.setdefault(words, set()).add(place)
+    return {words: frozenset(places) for words, places in found.items()}
+
+
+def _missing(
+    line: PrintedLine,
+    before: Sequence[LineIndex],
+    after: Sequence[LineIndex],
+    unsteady: frozenset[int],
+) -> bool:
+    """Whether a line of the reference is certainly in none of the setting's outputs.
+
+    ``unsteady``: places of its numbers that do not count.
+    """
+    if any(index.holds(line, unsteady) for index in after):
         return False
     if all(index.whole(line) for index in after):
         return True

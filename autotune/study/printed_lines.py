@@ -6,6 +6,7 @@ Figures of cost (times, dates, rates, memory) are taken out, since a faster sett
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -21,6 +22,10 @@ TINY_RESIDUAL = 1e-9
 """The same for a residual or an error: it is what is left of larger numbers."""
 DIGITS = 5
 """From so many digits on, the last printed digit may differ by one."""
+COARSE = 2
+"""A number of a table with at most so many digits is too coarse to be a result."""
+COLUMNS = 3
+"""From so many numbers on, a line counts as the row of a table."""
 OF_ROUNDING = 10.0
 """Factor up to which two multiples of the rounding error (eps) are equal."""
 _NUMBER = re.compile(
@@ -46,6 +51,11 @@ class PrintedNumber:
         """The number of its significant digits."""
         mantissa = re.split("[eEdD]", self.text)[0]
         return len(mantissa.strip("+-").replace(".", "").lstrip("0"))
+
+    @property
+    def coarse(self) -> bool:
+        """Whether it is no integer and has few digits, as the times in a table often have."""
+        return not self.integer and self.digits <= COARSE
 
     @property
     def unit(self) -> float:
@@ -88,14 +98,18 @@ class PrintedLine:
         """The line without its numbers that are no integers: which of many alike it is."""
         return self.words, tuple(n.text if n.integer else "" for n in self.numbers)
 
-    def equals(self, other: PrintedLine) -> bool:
-        """Whether both lines say the same."""
+    def equals(self, other: PrintedLine, unsteady: frozenset[int] = frozenset()) -> bool:
+        """Whether both lines say the same; ``unsteady``: places of numbers that do not count."""
         if self.words != other.words or len(self.numbers) != len(other.numbers):
             return False
         tiny = TINY_RESIDUAL if _RESIDUAL.search(self.words) else TINY
         factor = OF_ROUNDING if _EPS.search(self.words) else 1.0
         pairs = zip(self.numbers, other.numbers, strict=True)
-        return all(a.equals(b, tiny, factor) for a, b in pairs)
+        row = len(self.numbers) >= COLUMNS
+        return all(
+            at in unsteady or (row and a.coarse and b.coarse) or a.equals(b, tiny, factor)
+            for at, (a, b) in enumerate(pairs)
+        )
 
     @property
     def empty(self) -> bool:
@@ -174,13 +188,28 @@ class LineIndex:
             self._by_words.setdefault(line.words, []).append(line)
             self._places[line.place] = self._places.get(line.place, 0) + 1
 
-    def holds(self, line: PrintedLine) -> bool:
-        """Whether a line of the run says the same."""
-        return line.text in self._texts or any(map(line.equals, self.alike(line)))
+    def holds(self, line: PrintedLine, unsteady: frozenset[int] = frozenset()) -> bool:
+        """Whether a line of the run says the same but for the numbers at ``unsteady`` places."""
+        if line.text in self._texts:
+            return True
+        return any(line.equals(other, unsteady) for other in self.alike(line))
 
     def alike(self, line: PrintedLine) -> list[PrintedLine]:
         """The lines with the same words."""
         return self._by_words.get(line.words, [])
+
+    def changes(self, other: LineIndex) -> Iterator[tuple[str, int]]:
+        """Words of lines, and the places of numbers in them, that differ in another run.
+
+        A line of each run is compared with that of the other one with the same integers.
+        """
+        for line in self.lines:
+            if not self.alone(line) or not other.alone(line) or line.text in other._texts:
+                continue
+            twin = next(one for one in other.alike(line) if one.place == line.place)
+            for at, (a, b) in enumerate(zip(line.numbers, twin.numbers, strict=True)):
+                if not a.equals(b, TINY, 1.0):
+                    yield line.words, at
 
     def alone(self, line: PrintedLine) -> bool:
         """Whether exactly one line has the place of ``line``."""
