@@ -187,7 +187,7 @@ def history(before: RunRecord, after: RunRecord) -> RunHistory:
     found = RunHistory()
     found.add(HistoryEntry(0, "default", WARMUP, run("compiling")))
     for n in range(4):
-        for key, record in (("default", before), (RING.key, after)):
+        for key, record in (("default", before), (EAGER.key, after)):
             found.add(HistoryEntry(found.next_order, key, CONFIRM, record, block=n))
     return found
 
