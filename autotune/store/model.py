@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import os
 import socket
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -64,6 +65,8 @@ class StudySummary:
     verify: str | None = None
     recommended: dict[str, Any] | None = None
     """The setting of its answer, empty for the default; None without an answer."""
+    terms: Mapping[str, Any] = field(default_factory=dict)
+    """Options of the strategy and conditions of its key together."""
 
 
 @dataclass(frozen=True)

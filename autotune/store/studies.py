@@ -6,6 +6,7 @@ import dataclasses
 import importlib.metadata
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -270,7 +271,17 @@ def to_summary(row: Row[Any]) -> StudySummary:
         metric=row.metric,
         verify=row.verify,
         recommended=_recommended(row.result),
+        terms=_terms(row.strategy_options, row.conditions),
     )
+
+
+def _terms(*texts: str) -> dict[str, Any]:
+    """Stored objects together, as far as they are some: a list shows no error of one study."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        with suppress(WorkError):
+            found |= load_object(text)
+    return found
 
 
 def _recommended(text: str | None) -> dict[str, Any] | None:

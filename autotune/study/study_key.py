@@ -32,6 +32,7 @@ from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR
 from autotune.study.events import Watcher, silent
 from autotune.study.executables import current_key
 from autotune.study.result import MOVED, follow_moved_study
+from autotune.study.unchecked import WHOLE
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import (
     file_hash,
@@ -120,7 +121,7 @@ def _added_conditions(target: Target) -> dict[str, Any]:
     figure = target.app.figure
     if figure is not None:
         # Another reading of numbers makes another study, so that no figures of two readings mix.
-        added["numbers"] = "whole"
+        added["numbers"] = WHOLE
         if not figure.startswith("json:"):
             added["metric_choice"] = target.metric_choice
     if target.app.metric_rate is not None:

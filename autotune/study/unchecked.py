@@ -11,10 +11,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.notes import Note
+from autotune.space.commutativity import commutative_values
 from autotune.store import StudyKey, StudyRecord, StudySummary
 from autotune.store.keys import NOISE
+from autotune.study.operations import OPERATIONS
 
 UNCHECKED = "result.unchecked"
+WHOLE = "whole"
+"""The condition ``numbers`` of studies whose numbers were read whole."""
 MARK = "unchecked"
 """The word that marks such an answer in lists."""
 
@@ -23,7 +27,8 @@ MARK = "unchecked"
 class StoredAnswer:
     """What an answer rests on: the patterns of its study, the MPI library, and its setting.
 
-    ``setting`` is the recommended one by parameter names; empty: the default.
+    ``setting`` is the recommended one by parameter names; empty: the default. ``terms`` are the
+    options of the strategy and the conditions of the study's key; None: they are not known.
     """
 
     metric: str | None
@@ -31,6 +36,7 @@ class StoredAnswer:
     mpi_family: str
     mpi_version: str
     setting: Mapping[str, Any] = field(default_factory=dict)
+    terms: Mapping[str, Any] | None = None
 
     @classmethod
     def of_study(cls, study: StudyRecord) -> StoredAnswer | None:
@@ -43,7 +49,8 @@ class StoredAnswer:
     @classmethod
     def of_key(cls, key: StudyKey, setting: Mapping[str, Any]) -> StoredAnswer:
         """The answer ``setting`` of the study with this key."""
-        return cls(key.app.metric, key.app.verify, key.mpi.family, key.mpi.version, setting)
+        app, mpi, terms = key.app, key.mpi, {**key.strategy_options, **key.conditions}
+        return cls(app.metric, app.verify, mpi.family, mpi.version, setting, terms)
 
     @classmethod
     def of_summary(cls, study: StudySummary) -> StoredAnswer | None:
@@ -51,7 +58,7 @@ class StoredAnswer:
         if study.recommended is None or study.strategy == NOISE:
             return None
         family, _, version = study.mpi.rpartition(" ")
-        return cls(study.metric, study.verify, family, version, study.recommended)
+        return cls(study.metric, study.verify, family, version, study.recommended, study.terms)
 
 
 def recommended_in(result: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -73,7 +80,37 @@ def not_verified(answer: StoredAnswer) -> Note | None:
     )
 
 
-REASONS: tuple[Reason, ...] = (not_verified,)
+def not_whole(answer: StoredAnswer) -> Note | None:
+    """Its metric is a pattern, and numbers were not read whole when it was measured."""
+    pattern, terms = answer.metric, answer.terms
+    if pattern is None or terms is None or terms.get("numbers") == WHOLE:
+        return None
+    if pattern.startswith(("json:", "python:")):
+        return None
+    return Note(
+        "metric.not_whole",
+        f"the metric {pattern!r} was read before numbers were read whole: it may have cut them, "
+        "or minimised a rate; search again",
+        {"pattern": pattern},
+    )
+
+
+def unknown_operations(answer: StoredAnswer) -> Note | None:
+    """Its setting is wrong for operations that do not commute, and nobody looked for one."""
+    terms = answer.terms
+    values = commutative_values(answer.setting)
+    if not values or terms is None or OPERATIONS in terms or terms.get("commutative_only"):
+        return None
+    return Note(
+        "operations.not_seen",
+        "operations that do not commute get wrong results by "
+        f"{', '.join(f'{name}={value}' for name, value in sorted(values.items()))}, and the study "
+        "did not look for one; search again",
+        {"values": dict(values)},
+    )
+
+
+REASONS: tuple[Reason, ...] = (not_verified, not_whole, unknown_operations)
 """The reasons, in the order in which they are shown."""
 
 
