@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 
-class RunnerError(Exception):
-    """Work failed: the message says what was wrong, where, what was expected and what to do.
+class CodedError(Exception):
+    """An error with a stable code beside its message.
 
     ``code`` is ``AREA.FAULT``, in lower case; it stays the same when the message changes.
     """
@@ -20,12 +20,16 @@ class RunnerError(Exception):
 
 
 def _rebuilt(
-    kind: type[RunnerError], arguments: tuple[Any, ...], state: dict[str, Any]
-) -> RunnerError:
+    kind: type[CodedError], arguments: tuple[Any, ...], state: dict[str, Any]
+) -> CodedError:
     """An error from its pickle: ``__init__`` of a subclass may need more than the message."""
     error = kind.__new__(kind, *arguments)
     error.__dict__.update(state)
     return error
+
+
+class RunnerError(CodedError):
+    """Work failed: the message says what was wrong, where, what was expected and what to do."""
 
 
 class RunnerUsageError(RunnerError):
