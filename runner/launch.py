@@ -321,6 +321,7 @@ class Runner:
             started_at=result.started_at,
             cpu_s=result.cpu_s,
             foreign_cpu_s=foreign.cpu_s,
+            init_s=result.init_s,
             irq_s=foreign.irq_s,
             foreign_limit_s=foreign.limit_s,
             load1=result.load1,

@@ -199,6 +199,8 @@ class RunRecord:
     cpu_s: float = 0.0
     """CPU time (user + system) of the launcher and everything below it."""
     foreign_cpu_s: float = 0.0
+    init_s: float | None = None
+    """Seconds from the launch to the end of MPI_Init; None if it was not seen."""
     irq_s: float = 0.0
     """Interrupt time of the machine during the run: reported, not judged."""
     foreign_limit_s: float = 0.0

@@ -98,12 +98,14 @@ def _to_6(connection: Connection, dialect: Dialect) -> None:
 
 
 def _to_7(connection: Connection, dialect: Dialect) -> None:
-    """Add the code of a run's reason, the kind and unit of its figure, and the lines it printed."""
+    """Add the code of a run's reason, kind and unit of its figure, its start, and its lines."""
     for name in ("code", "metric_unit"):
         connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
     connection.exec_driver_sql(
         "ALTER TABLE run ADD COLUMN metric_rate BOOLEAN NOT NULL DEFAULT FALSE"
     )
+    double = Double().compile(dialect=connection.dialect)
+    connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN init_s {double}")
     printed.create(connection)
     connection.exec_driver_sql(
         "ALTER TABLE run ADD COLUMN printed_id INTEGER REFERENCES printed (id)"

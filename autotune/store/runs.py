@@ -407,6 +407,7 @@ _AS_THEY_ARE = (
     "exit_code",
     "signal",
     "verified",
+    "init_s",
     "world_size",
     "output_bytes",
 )

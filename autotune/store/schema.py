@@ -234,6 +234,7 @@ run = Table(
     Column("cpu_s", Double),
     Column("foreign_cpu_s", Double),
     Column("foreign_limit_s", Double),
+    Column("init_s", Double),
     Column("irq_s", Double),
     Column("load1", Double),
     Column("world_size", Integer),

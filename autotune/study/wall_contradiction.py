@@ -2,9 +2,10 @@
 
 A rate that is read as a time gets smaller when the program gets slower. Then the wall time of the
 "faster" setting is longer. A longer start can also be the reason: a setting may save time in the
-part that the program measures, and cost more outside of it. So the start is excluded in one of two
-ways: it cannot have grown so much, or the metric falls with the wall time also among runs of one
-setting, whose starts are the same (docs/explanation/measuring.md).
+part that the program measures, and cost more outside of it. So the time from the end of MPI_Init on
+is compared where it was seen. Where it was not, the start is excluded in one of two ways: it cannot
+have grown so much, or the metric falls with the wall time also among runs of one setting, whose
+starts are the same (docs/explanation/measuring.md).
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ CERTAIN = 3.09
 """Normal deviate of a one-sided error probability of 0.1 %."""
 FEWEST = 4
 """Smallest number of runs of the setting, and of its reference."""
+LONGER = 0.05
+"""Share by which the time after MPI_Init must grow: the end of a launch takes its time, too."""
 ADDED_STARTS = 1.0
 """Starts of the reference that a setting may add to its wall time before its start is no reason."""
 
@@ -38,13 +41,18 @@ def wall_contradiction(
     walls = [r.wall_s for r in slower], [r.wall_s for r in faster]
     if rank_sum_z(*walls) < CERTAIN:
         return None
-    every = [r for records in runs.values() for r in records]
-    over_all = spearman_z([r.value_s for r in every], [r.wall_s for r in every])
-    within = _within(runs)
     before, behind = map(statistics.median, walls)
     added = behind - before
     start = None if slower[0].metric_rate else _start(slower)
-    beyond = start is not None and added > ADDED_STARTS * start
+    if all(r.init_s is not None for records in runs.values() for r in records):
+        own = [[_own_s(r) for r in side] for side in (slower, faster)]
+        longer = statistics.median(own[1]) / statistics.median(own[0]) - 1
+        beyond = longer > LONGER and rank_sum_z(*own) >= CERTAIN
+    else:
+        beyond = start is not None and added > ADDED_STARTS * start
+    every = [r for records in runs.values() for r in records]
+    over_all = spearman_z([r.value_s for r in every], [_own_s(r) for r in every])
+    within = _within(runs)
     stops = over_all < -CERTAIN and (within < -CERTAIN or beyond)
     metric = Metric.of(faster[-1])
     figures = [statistics.median(r.value_s for r in records) for records in (slower, faster)]
@@ -81,6 +89,11 @@ def _runs_by_setting(history: RunHistory) -> dict[str, list[RunRecord]]:
     return max(found.values(), key=lambda runs: sum(map(len, runs.values())), default={})
 
 
+def _own_s(record: RunRecord) -> float:
+    """Seconds of the run from the end of MPI_Init on; all of it where that was not seen."""
+    return record.wall_s - (record.init_s or 0.0)
+
+
 def _start(records: list[RunRecord]) -> float | None:
     """The median time outside the metric; None if the metric is longer than its run."""
     outside = statistics.median(r.wall_s - r.value_s for r in records)
@@ -94,7 +107,7 @@ def _within(runs: dict[str, list[RunRecord]]) -> float:
     for records in runs.values():
         if len(records) >= FEWEST:
             metric += _centred([r.value_s for r in records])
-            wall += _centred([r.wall_s for r in records])
+            wall += _centred([_own_s(r) for r in records])
     return spearman_z(metric, wall)
 
 

@@ -234,6 +234,8 @@ class ExecResult:
     """Processes that outlived the launcher of a run that was not stopped."""
     marked: tuple[str, ...] = ()
     """The different lines of standard error with the request's ``marks``; not in its text."""
+    init_s: float | None = None
+    """From just before exec to the end of MPI_Init, in seconds; None if it was not seen."""
     printed: PrintedLines = field(default_factory=PrintedLines)
     """The lines of standard output as a set."""
     waits_for_input: bool = False

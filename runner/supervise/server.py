@@ -228,6 +228,7 @@ class Run:
             self.streams.add(self._ready.fd)
         self._status: int | None = None
         self._wall_s = 0.0
+        self._init_s: float | None = None
         self._linger_until: float | None = None
         self._stop: process_tree.TreeStop | None = None
         self._timed_out = False
@@ -282,6 +283,7 @@ class Run:
         """Look at the ranks when the library has written its file; False if nothing is awaited."""
         if not ready.written():
             return True
+        self._init_s = time.monotonic() - self._start
         if self._stop is None and self._watch.next_s is not None:
             self._watch.look(os.getpid())
             self._look_for_launchers(time.monotonic())
@@ -366,6 +368,7 @@ class Run:
             declared_cpu_s=window.declared_s,
             max_rss_bytes=self._account.rss_kib * 1024,
             load1=self._account.load1,
+            init_s=self._init_s,
             window_s=window.seconds,
             before=window.before,
             after=window.after,

@@ -261,7 +261,7 @@ def test_the_schema_of_version_7_is_what_was_published(tmp_path: Path) -> None:
         "read_back": 2,
         "read_back_value": 7,
         "printed": 3,
-        "run": 43,
+        "run": 44,
     }
 
 

@@ -24,11 +24,13 @@ def history(
     start_noise: float = 0.02,
     kind: str = "time",
     size: float = 1.0,
+    seen: bool = False,
 ) -> RunHistory:
     """Interleaved runs of the default and of one setting.
 
     ``work`` and ``start`` in seconds, of each; ``kind``: what the program prints of its work
-    ("time", "rate", or "declared": a rate that was given as one); ``size``: the rate's numerator.
+    ("time", "rate", or "declared": a rate that was given as one); ``size``: the rate's numerator;
+    ``seen``: the end of MPI_Init is known.
     """
     draw = random.Random(seed)
     entries = []
@@ -41,6 +43,7 @@ def history(
             wall_s=spent + begun,
             metric_s=spent if kind in ("time", "declared time") else size / spent,
             metric_rate=kind == "declared time",
+            init_s=0.9 * begun if seen else None,
         )
         if kind == "declared time":
             record.metric_s = 1 / spent
@@ -103,3 +106,18 @@ def test_few_runs_say_nothing() -> None:
 def test_equal_settings_are_never_stopped() -> None:
     for seed in range(200):
         assert stops(history(seed, (0.01, 0.01), (0.5, 0.5), start_noise=0.3)) == []
+
+
+def test_a_rate_of_a_short_program_stops_where_the_start_was_seen() -> None:
+    """0.2 s of work after a start of 0.4 s that varies by a fifth."""
+    words = {"start_noise": 0.2, "kind": "rate", "size": 3.0}
+    for seed in range(50):
+        assert stops(history(seed, (0.2, 0.3), (0.4, 0.4), seen=True, **words)) in ([True], [])
+    seen = [stops(history(s, (0.2, 0.58), (0.4, 0.4), seen=True, **words)) for s in range(50)]
+    assert seen == [[True]] * 50
+
+
+def test_a_longer_start_that_was_seen_is_a_note() -> None:
+    for seed in range(50):
+        found = history(seed, (0.3, 0.28), (0.5, 0.8), start_noise=0.1, seen=True)
+        assert stops(found) == [False]
