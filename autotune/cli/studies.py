@@ -78,7 +78,8 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
 def _row(study: StudySummary) -> dict[str, Any]:
     """A line of the list, in JSON types."""
     reasons = unchecked(StoredAnswer.of_summary(study))
-    return vars(study) | {
+    columns = {name: value for name, value in vars(study).items() if name != "terms"}
+    return columns | {
         "argv": list(study.argv),
         "unchecked": [note.to_json() for note in reasons],
     }
