@@ -40,3 +40,7 @@ def waiting_note(holder: str) -> Note:
 
 Say = Callable[[Note], None]
 """Gets the notes of a piece of work, each when it is known."""
+
+
+def unheard(note: Note) -> None:
+    """Nobody listens."""

@@ -56,10 +56,7 @@ def compiled_for(
     if wrapper is not None:
         return _compile([wrapper, *flags], source, program, *more)
     if not (header / "mpi.h").is_file():
-        raise NoCompiler(
-            f"{library.family} {library.version} has neither mpicc nor mpi.h",
-            code="compiler.refuses",
-        )
+        raise NoCompiler(f"{library.family} {library.version} has neither mpicc nor mpi.h")
     linked = [f"-I{header}", f"-L{libraries}", f"-Wl,-rpath,{libraries}"]
     return _compile([_cc(), *flags, *linked], source, program, *more, "-lmpi")
 
@@ -72,21 +69,18 @@ def compiled_library(source: Path, place: Path) -> Path:
 def _cc() -> str:
     found = shutil.which("cc") or shutil.which("gcc")
     if found is None:
-        raise NoCompiler("no compiler", code="compiler.refuses")
+        raise NoCompiler("no compiler")
     return found
 
 
 def _compile(words: list[str], source: Path, result: Path, *more: str) -> Path:
     if shutil.which("cc") is None and shutil.which("gcc") is None:
-        raise NoCompiler("no compiler", code="compiler.refuses")
+        raise NoCompiler("no compiler")
     line = [*words, "-o", str(result), str(source), *more]
     done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
     if done.returncode:
         said = (done.stderr or done.stdout).strip().splitlines()
-        raise NoCompiler(
-            f"{words[0]} cannot compile {source.name}: {said[-1] if said else ''}",
-            code="compiler.refuses",
-        )
+        raise NoCompiler(f"{words[0]} cannot compile {source.name}: {said[-1] if said else ''}")
     return result
 
 

@@ -30,6 +30,8 @@ of. They are shown, and never carried out from a study.
 GUARD = "guard"
 """The condition that is False if runs were measured without the guard."""
 
+OPERATIONS = "operations"
+"""Key of what is known of a program's operations: of a study's options, and of a warm-up."""
 EXECUTABLES = "executables"
 """The condition of a study that began because the executables of an earlier one had changed.
 

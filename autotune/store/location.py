@@ -127,7 +127,8 @@ def prepare_file(path: Path) -> None:
         if not path.is_file():
             raise UsageError(f"{where} is no regular file; {_ELSEWHERE}", code="store.path")
         if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+            fault = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
+            raise OSError(fault, os.strerror(fault), str(path))
     except (FileExistsError, NotADirectoryError) as error:
         raise UsageError(
             f"{where}: {error.filename} is not a directory; {_ELSEWHERE}", code="store.path"

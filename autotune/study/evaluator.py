@@ -21,12 +21,13 @@ from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import FIRST, MPI
 from autotune.store import Store
+from autotune.store.keys import OPERATIONS
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.executables import ExecutableWatch, program_changed
 from autotune.study.first_run_watch import FirstRunWatch
 from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
-from autotune.study.operations import OPERATIONS, known_of
+from autotune.study.operations import known_of
 from autotune.study.run_history import (
     ALWAYS_REJECTED,
     DEFAULT_KEY,

@@ -12,10 +12,9 @@ import hashlib
 from collections.abc import Sequence
 
 from autotune.errors import WorkError
-from autotune.notes import Note
+from autotune.notes import Note, Say, unheard
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.keys import EXECUTABLES, digest
-from autotune.study.events import Watcher, silent
 from autotune.targets.executables import (
     HERE,
     PROGRAM,
@@ -112,12 +111,12 @@ def program_changed(changes: Sequence[ExecutableChange]) -> WorkError:
     )
 
 
-def current_key(store: Store, key: StudyKey, watch: Watcher = silent) -> StudyKey:
+def current_key(store: Store, key: StudyKey, say: Say = unheard) -> StudyKey:
     """The key of the study of the executables as they are now.
 
     It is ``key`` if there is no such study yet, or if its executables are unchanged. Otherwise it
-    is the key of the next study of the same command, and ``watch`` is told if that is a new one.
-    ``watch`` is also told of executables that cannot be compared without a run.
+    is the key of the next study of the same command, and ``say`` is told if that is a new one.
+    ``say`` is also told of executables that cannot be compared without a run.
     """
     study, changes = _first(store, key)
     while study is not None and changes:
@@ -125,10 +124,10 @@ def current_key(store: Store, key: StudyKey, watch: Watcher = silent) -> StudyKe
         former, before = study, changes
         study, changes = _first(store, key)
         if study is None:
-            watch(changed_note(former, before))
+            say(changed_note(former, before))
     files = () if study is None else stored_executables(store, study.id)
     if unchecked := [file.path for file in files if file.place != HERE]:
-        watch(_unchecked_note(unchecked))
+        say(_unchecked_note(unchecked))
     return key
 
 

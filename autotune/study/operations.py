@@ -17,10 +17,9 @@ from typing import Any, Literal
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.space.commutativity import commutative_levels, commutative_values
+from autotune.store.keys import OPERATIONS
 from autotune.study.run_history import WARMUP, RunHistory
 
-OPERATIONS = "operations"
-"""Key of a warm-up's ``extra``: a word of :data:`Known`."""
 Known = Literal["commute", "stated", "ordered", "unknown"]
 """All operations of the run commute; the user says so; one does not commute; it is not known."""
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from autotune.space import Setting
+from autotune.store.keys import OPERATIONS
 from autotune.study.budget import Budget
-from autotune.study.operations import OPERATIONS
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial
 from runner.types import ReadBack, RunRecord

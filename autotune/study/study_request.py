@@ -10,7 +10,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.commutativity import commutative_levels
 from autotune.space.library_choice import MPI
-from autotune.store.keys import OTHERS
+from autotune.store.keys import OPERATIONS, OTHERS
 from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Watcher, silent
@@ -74,7 +74,7 @@ class StudyRequest:
         ]
         several = {OTHERS: added} if added else {}
         # Answers of studies that did not look at the operations are not answers of these.
-        seen = {"operations": "seen"} if commutative_levels(self.space) else {}
+        seen = {OPERATIONS: "seen"} if commutative_levels(self.space) else {}
         own_options = stored_options(self.strategy, self.options)
         return own_options | first | code | cheap | several | seen
 

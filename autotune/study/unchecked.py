@@ -13,8 +13,7 @@ from typing import Any
 from autotune.notes import Note
 from autotune.space.commutativity import commutative_values
 from autotune.store import StudyKey, StudyRecord, StudySummary
-from autotune.store.keys import NOISE
-from autotune.study.operations import OPERATIONS
+from autotune.store.keys import NOISE, OPERATIONS
 
 UNCHECKED = "result.unchecked"
 WHOLE = "whole"

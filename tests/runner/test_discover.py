@@ -197,10 +197,13 @@ def test_a_broken_scheduler_is_named(install: Install) -> None:
     ("environment", "expected"),
     [
         ({}, Allocation()),
-        ({"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2"}, Allocation("n[1-2]", True)),
-        ({"SLURM_JOB_NODELIST": "n7", "SLURM_JOB_NUM_NODES": "1"}, Allocation("n7", False)),
+        (
+            {"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_JOB_NUM_NODES": "2"},
+            Allocation("n[1-2]", True, 2),
+        ),
+        ({"SLURM_JOB_NODELIST": "n7", "SLURM_JOB_NUM_NODES": "1"}, Allocation("n7", False, 1)),
         ({"PBS_NODEFILE": "/var/spool/1"}, Allocation("", True)),
-        ({"LSB_MCPU_HOSTS": "a 2 b 2"}, Allocation("", True)),
+        ({"LSB_MCPU_HOSTS": "a 2 b 2"}, Allocation("", True, 2, 4)),
         ({"PE_HOSTFILE": "1"}, Allocation("", False)),
     ],
 )

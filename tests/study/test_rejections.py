@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -34,6 +35,7 @@ class Launches:
 
     def __init__(self, rejected: Callable[[LaunchSpec], bool]) -> None:
         self.objective = None
+        self.cwd, self.program, self.before, self.fresh_copy = os.curdir, ("true",), (), False
         self.compiles_s = 0.0
         """Seconds in which the program of FAST compiles what is not stored yet."""
         self.keeps = True
@@ -56,6 +58,12 @@ class Launches:
 
     def add_run(self, *args: Any, record: RunRecord, **more: Any) -> None:
         self.stored.append(record.state)
+
+    def store_document(self, study_id: int, name: str, document: Any) -> None:
+        pass
+
+    def of_same_command(self, study_id: int) -> list[int]:
+        return []
 
     def spec(self, space: Space, setting: Setting, timeout_s: float | None = None) -> LaunchSpec:
         return LaunchSpec(program=(setting.key,), ranks=1, timeout_s=timeout_s)

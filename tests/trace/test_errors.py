@@ -35,7 +35,7 @@ def test_features_are_written_and_printed(
     assert done.code == 0, done.err
     # Features need no figure; that it was not found is said, with what would read one.
     assert "no positive number for 'took ([0-9.]+)'" in done.err
-    assert "--metric 'time *([0-9.]+)'" in done.err
+    assert r"--metric 'time *(\S+)'" in done.err
     found = load_features(work / "f.json")
     assert json.loads(done.out) == found.to_json()
     assert found.values["barriers"] == 1
