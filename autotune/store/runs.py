@@ -436,7 +436,10 @@ def storable(record: RunRecord) -> RunRecord:
     }
     changes["printed"] = clean_printed(record.printed)
     # A database file does not store a negative zero.
-    changes |= {name: 0.0 for name in (*_TIMES, "metric_s") if getattr(record, name) == 0}
+    zeros = (*_TIMES, "metric_s", "init_s")
+    changes |= {name: 0.0 for name in zeros if getattr(record, name) == 0}
+    if record.init_s is not None and not math.isfinite(record.init_s):
+        changes["init_s"] = None
     if record.metric_s is not None and not math.isfinite(record.metric_s):
         changes["metric_s"] = None
         if record.valid:
