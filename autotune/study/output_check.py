@@ -171,6 +171,8 @@ def compare_outputs(
         columns = unsteady.get(line.words, frozenset())
         if not _missing(line, before, after, columns):
             continue
+        if line.coarse and not any(index.alike(line) for index in after):
+            continue
         close = [other for other in new if _alike(line, other)]
         if launches.explain(line, close):
             continue

@@ -112,6 +112,16 @@ class PrintedLine:
         )
 
     @property
+    def coarse(self) -> bool:
+        """Whether it is the row of a table whose figures with a decimal point are all coarse.
+
+        Profiles have such rows, and leave out those that took too little time.
+        """
+        figures = [number for number in self.numbers if not number.integer]
+        row = len(self.numbers) >= COLUMNS
+        return row and bool(figures) and all(figure.coarse for figure in figures)
+
+    @property
     def empty(self) -> bool:
         """Whether nothing of the line is compared."""
         return not self.numbers and not re.search(r"\w", self.words)

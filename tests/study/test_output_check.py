@@ -240,3 +240,12 @@ def test_coarse_figures_of_a_table_do_not_count_and_others_do() -> None:
     assert differing(["2 Diag. 0.40E+00 0.1 0.40019852"], ["2 Diag. 0.40E+00 0.2 0.40019852"]) == []
     assert differing(["2 Diag. 0.40E+00 0.1 0.40019852"], ["2 Diag. 0.40E+00 0.1 0.40119852"])
     assert differing(["sum 0.1"], ["sum 0.2"]) == ["sum 0.1"]
+
+
+def test_a_row_of_a_profile_may_be_missing() -> None:
+    row = " calculate_rho_core                   1  5.0    0.000    0.000    0.007    0.007"
+    other = " eigensolver                         11  6.0    0.000    0.000    0.012    0.012"
+    assert differing([row], [other]) == []
+    assert differing([row], [row.replace("  1  5.0", "  2  5.0")]) == [row]
+    exact = row.replace("0.000    0.007", "0.1234    0.007")
+    assert differing([exact], [other]) == [exact]
