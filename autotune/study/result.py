@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from autotune.errors import WorkError
 from autotune.notes import Note
@@ -35,14 +35,7 @@ Status = Literal[
 ``contradicted``: a setting won its proof, and an objection speaks against it, so nothing is
 recommended.
 """
-FINISHED = (
-    "recommended",
-    "keep_default",
-    "contradicted",
-    "inconclusive",
-    "too_noisy",
-    "unguarded",
-)
+FINISHED: tuple[str, ...] = tuple(one for one in get_args(Status) if one != "interrupted")
 """The statuses of a study that has ended with a result."""
 NOTHING_LEFT = "the strategy has nothing left to try"
 NOTHING_NEW = "the strategy looked for a new setting for long and met none"
