@@ -20,7 +20,7 @@ from types import TracebackType
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import NoBlocks
-from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
+from autotune.store import OwnerProcess, Store, StudyKey
 from autotune.store.keys import SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy
@@ -44,11 +44,7 @@ from autotune.study.next_step import search_step
 from autotune.study.operations import remarks_on
 from autotune.study.recommendation import REFUTED, Recommender, StudyOutcome, ranked_winners
 from autotune.study.result import (
-    BUDGET_GONE,
-    BUDGET_SPENT,
     FINISH,
-    FINISHED,
-    NOTHING_LEFT,
     SESSION,
     Result,
 )
@@ -61,7 +57,7 @@ from autotune.study.searched_space import allowed_starts, searched_space
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import study_key
-from autotune.study.study_request import StudyRequest
+from autotune.study.study_request import StudyRequest, answer_of
 from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.provenance import provenance_of
@@ -327,22 +323,6 @@ class StudyContext:
         trace: TracebackType | None,
     ) -> None:
         self._session.__exit__(kind, error, trace)
-
-
-def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:
-    """The stored result of a study, if it answers what ``plan`` requests; else None."""
-    if study.result is None or study.status not in FINISHED:
-        return None
-    done = Result.from_json(study.result)
-    more_trials = plan.trials is not None and plan.trials > done.trials
-    more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
-    more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
-    # With the same budget, more trials would find it spent again.
-    bounded = plan.budget_s is not None or plan.max_runs is not None
-    more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
-    if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
-        return None
-    return done
 
 
 class FinishedElsewhere(Exception):

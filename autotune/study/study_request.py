@@ -1,4 +1,7 @@
-"""The request of a search study, with its names looked up: target, space, strategy, bounds."""
+"""The request of a search study, with its names looked up: target, space, strategy, bounds.
+
+The last part says whether a stored result answers it.
+"""
 
 from __future__ import annotations
 
@@ -10,12 +13,14 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
 from autotune.space.commutativity import commutative_levels
 from autotune.space.library_choice import MPI
+from autotune.store import StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS
 from autotune.strategies import Strategy, code_of, stored_options
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Watcher, silent
 from autotune.study.launched_libraries import library_rows, switch_to
 from autotune.study.other_library import OtherLibrary
+from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, FINISHED, NOTHING_LEFT, Result
 from autotune.study.run_history import RunHistory
 from autotune.targets.target import Target
 from runner.mpi.discover import adapter
@@ -105,3 +110,19 @@ class StudyRequest:
     def _other(self, setting: Setting) -> OtherLibrary | None:
         """The library that a setting names; None for that of the default."""
         return next((o for o in self.others if o.name == setting.get(MPI)), None)
+
+
+def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:
+    """The stored result of a study, if it answers what ``plan`` requests; else None."""
+    if study.result is None or study.status not in FINISHED:
+        return None
+    done = Result.from_json(study.result)
+    more_trials = plan.trials is not None and plan.trials > done.trials
+    more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
+    more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
+    # With the same budget, more trials would find it spent again.
+    bounded = plan.budget_s is not None or plan.max_runs is not None
+    more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
+    if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
+        return None
+    return done
