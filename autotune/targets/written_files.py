@@ -69,7 +69,7 @@ def look(cwd: str, words: Sequence[str] = ()) -> FileLook:
     began = time.monotonic()
     folders: dict[str, dict[str, Stamp]] = {}
     named = {str(path): _stamp(path) for path in _paths(cwd, words)}
-    roots = [cwd, *(path for path in named if Path(path).is_dir())]
+    roots = [cwd, *(path for path in named if os.path.isdir(path))]
     todo = deque((root, 0) for root in dict.fromkeys(roots))
     entries, cut = 0, False
     while todo and not cut:
@@ -131,7 +131,7 @@ def _paths(cwd: str, words: Sequence[str]) -> list[Path]:
     for word in words:
         for text in {word, word.partition("=")[2]}:
             path = Path(cwd, text)
-            if text and "\0" not in text and len(text) < 4096 and path.parent.is_dir():
+            if text and "\0" not in text and len(text) < 4096 and os.path.isdir(path.parent):
                 found.append(path)
     return found
 

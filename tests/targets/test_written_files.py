@@ -82,3 +82,9 @@ def test_a_look_is_bounded_and_says_so(tmp_path: Path, monkeypatch: pytest.Monke
     found = difference(tmp_path, (), {"top": "1", "many/0/x": "1"})
     assert found.created == ("top",)
     assert found.cut
+
+
+@pytest.mark.parametrize("word", ["x" * 300, f"{'x' * 300}/y", "a\n" * 400, f"--text={'z' * 999}"])
+def test_a_text_that_cannot_be_a_path_names_no_file(tmp_path: Path, word: str) -> None:
+    before = look(str(tmp_path), [word])
+    assert not written(str(tmp_path), before, look(str(tmp_path), [word]))
