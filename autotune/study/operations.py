@@ -94,7 +94,7 @@ def _note(word: Known, words: str, data: dict[str, Any]) -> Note:
 
 def _why(word: Known) -> str:
     if word == "ordered":
-        return "the program creates such an operation (MPI_Op_create)"
+        return "the program creates such an operation (MPI_Op_create), whatever an option says"
     return "it is not known whether the program has one (--commutative-only says that it has none)"
 
 
