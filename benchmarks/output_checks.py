@@ -55,6 +55,8 @@ APPS = (
     *("needleman-wunsch", "pattern", "ring", "sparse-lu"),
 )
 """The shipped applications; each with its smallest input, the one of SMALL that it has."""
+SQUARES = {"nas-bt": 4, "nas-sp": 4}
+"""Ranks of those that need a square number; the others run on two."""
 SMALL = ("tiny", "S", "small")
 MELT = """units lj
 atom_style atomic
@@ -193,7 +195,9 @@ def smallest(app: str) -> str | None:
 
 def cases(product: Path | None) -> list[Case]:
     """All of them; ``product``: the compiled program of case D02, None without a compiler."""
-    found = [Case(name, app=name, input=smallest(name)) for name in APPS]
+    found = [
+        Case(name, app=name, input=smallest(name), ranks=SQUARES.get(name, 2)) for name in APPS
+    ]
     found += [
         Case("lammps", LAMMPS, files={"in.melt": MELT}, needs="lmp"),
         Case("cp2k", CP2K, files={"water.inp": WATER}, environment=CP2K_DATA, needs="cp2k.psmp"),
