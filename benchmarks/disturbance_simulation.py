@@ -6,9 +6,8 @@ finalists; "ga" and "auto" are whole studies. A row is one procedure under one t
 95 % bounds of the share of studies that named a winner. A file given by ``--json`` is continued:
 its rows stay if the code and the number of studies are the same.
 
-Usage: python -m benchmarks.disturbance_simulation [--studies 600] [--whole-studies 200]
-           [--power-studies 1000] [--procedure compare proof-1 ...] [--null WORDS ...]
-           [--processes 2] [--json FILE]
+Usage: python -m benchmarks.disturbance_simulation [--studies N] [--power-studies 1000]
+           [--procedure compare proof-1 ...] [--null WORDS ...] [--processes 2] [--json FILE]
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -153,9 +152,9 @@ PROCEDURES: dict[str, Procedure] = {
     "ga": whole_study("ga"),
     "auto": whole_study("auto"),
 }
-SHORT = ("compare", "proof-1", "proof-3")
-WITH_POWER = ("compare", "proof-1")
-"""Procedures of one setting against the default, whose power is measured too."""
+WHOLE = ("ga", "auto")
+STUDIES = {"proof-1": 600, "proof-3": 600, "compare": 200, "ga": 200, "auto": 200}
+"""Studies of each row of nulls, in the order of the rows."""
 
 
 def study(procedure: str, truth: str, number: int) -> Outcome:
@@ -233,13 +232,13 @@ def _text(rows_and_marks: dict[str, Any]) -> str:
     return f"{head}[\n{rows}\n ]\n}}\n"
 
 
-def rows_to_measure(procedures: Iterable[str], words: Sequence[str]) -> list[tuple[str, str]]:
+def rows_to_measure(procedures: Collection[str], words: Sequence[str]) -> list[tuple[str, str]]:
     """Procedures and truths of the rows to measure: power after the nulls, then whole studies."""
-    quick = [name for name in procedures if name in SHORT]
-    whole = [name for name in procedures if name not in quick]
-    pairs = [(name, truth) for name in quick for truth in NULLS]
-    pairs += [(name, truth) for name in quick if name in WITH_POWER for truth in GAINS]
-    pairs += [(name, truth) for truth in NULLS for name in whole]
+    chosen = [name for name in STUDIES if name in procedures]
+    short = [name for name in chosen if name not in WHOLE]
+    pairs = [(name, truth) for name in short for truth in NULLS]
+    pairs += [("proof-1", truth) for truth in GAINS if "proof-1" in short]
+    pairs += [(name, truth) for truth in NULLS for name in chosen if name in WHOLE]
     return [pair for pair in pairs if not words or any(word in pair[1] for word in words)]
 
 
@@ -247,10 +246,9 @@ def main() -> int:
     arguments = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    arguments.add_argument("--studies", type=int, default=600, help="of a comparison or proof")
-    arguments.add_argument("--whole-studies", type=int, default=200, help="of ga and auto")
+    arguments.add_argument("--studies", type=int, help="of each row of nulls")
     arguments.add_argument("--power-studies", type=int, default=1000)
-    arguments.add_argument("--procedure", choices=PROCEDURES, nargs="+", default=list(PROCEDURES))
+    arguments.add_argument("--procedure", choices=PROCEDURES, nargs="+", default=list(STUDIES))
     arguments.add_argument("--null", nargs="+", default=[], help="truths with any of these words")
     arguments.add_argument("--processes", type=int, default=2)
     arguments.add_argument("--json", type=Path)
@@ -263,7 +261,7 @@ def main() -> int:
     context = get_context("spawn")
     with ProcessPoolExecutor(given.processes, mp_context=context) as pool:
         for procedure, truth in rows_to_measure(given.procedure, given.null):
-            studies = given.studies if procedure in SHORT else given.whole_studies
+            studies = given.studies or STUDIES[procedure]
             studies = studies if truth in NULLS else given.power_studies
             row, began = table.row(procedure, truth, studies), time.perf_counter()
             if row is None:
