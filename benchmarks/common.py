@@ -57,10 +57,10 @@ def request(
     )
 
 
-def report(name: str, figures: dict[str, Any], out: str | None) -> None:
-    """Print the figures with date, machine, commit and command; write them as JSON to ``out``."""
+def document(name: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """The figures with date, machine, commit and command."""
     machine = describe_machine()
-    data = {
+    return {
         "benchmark": name,
         "date": f"{datetime.date.today()}",
         "machine": f"{machine.cpu_model}, {machine.cores} cores",
@@ -68,6 +68,11 @@ def report(name: str, figures: dict[str, Any], out: str | None) -> None:
         "command": " ".join(["python -m", _module(), *sys.argv[1:]]),
         **figures,
     }
+
+
+def report(name: str, figures: dict[str, Any], out: str | None) -> None:
+    """Print the figures with date, machine, commit and command; write them as JSON to ``out``."""
+    data = document(name, figures)
     width = max(len(key) for key in data)
     for key, value in data.items():
         # Whole tables and nested values were printed already; here they would be unreadable.
