@@ -1,7 +1,8 @@
 """Reading, writing and trusting files: regular, complete, private, and where they belong.
 
 Reading: a file from outside is read only if it is regular and not too large. A fifo would block the
-reader, a device may give bytes for ever, and a sparse file can be larger than the memory.
+reader, a device may give bytes for ever, and a sparse file can be larger than the memory. What a
+user names may be a pipe or a device; it is read up to a bound.
 
 Writing: a file is written completely or not at all, so that a reader never sees half of one.
 
@@ -17,11 +18,13 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
 from runner.errors import RunnerError
+from runner.paths import resolved
 
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 _KINDS = {
@@ -73,6 +76,25 @@ def read_text(path: Path, most: int) -> str:
     """
     text = read_bytes(path, most).decode("utf-8")
     return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_named(path: Path | str, most: int) -> str:
+    """The UTF-8 text of what a user has named (a file, a pipe, a device): at most ``most`` bytes.
+
+    Raises OSError, with EFBIG if there is more, and UnicodeDecodeError if it is no text.
+    """
+    with Path(path).open("rb") as file:
+        content = file.read(most + 1)
+    if len(content) > most:
+        raise _too_large(path, most)
+    return content.decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+
+
+def read_tail(path: Path, most: int) -> str:
+    """The last ``most`` bytes of a regular file of any size as text; raises OSError."""
+    with open_regular(path, sys.maxsize) as file:
+        file.seek(max(0, os.fstat(file.fileno()).st_size - most))
+        return file.read(most).decode("utf-8", "replace")
 
 
 def _refuse(found: os.stat_result, path: Path | str, most: int) -> None:
@@ -173,13 +195,18 @@ def cache_about(source: Path, folder: str, version: int) -> Path | None:
     import hashlib  # Only here: it takes 2 ms, and most processes store nothing.
 
     try:
-        whole = source.resolve()
+        whole = resolved(source)
         state = whole.stat()
     except OSError:
         return None
     words = (str(whole), state.st_size, state.st_mtime_ns, version)
     name = hashlib.sha256("\0".join(map(str, words)).encode()).hexdigest()[:16]
     return cache(folder, f"{name}.json")
+
+
+def config(*parts: str) -> Path:
+    """``$XDG_CONFIG_HOME/autotune/PARTS``, or below ``~/.config``: what the user has decided."""
+    return _below("XDG_CONFIG_HOME", ".config", parts)
 
 
 def data(*parts: str) -> Path:

@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
+from runner.paths import exists, is_folder, resolved
 
 PREFIX = ".autotune-fresh-"
 """Begins the name of every copy."""
@@ -107,21 +108,26 @@ def _locked(folder: Path) -> tuple[Path, int]:
                 f"{folder} lie beside it; copy the directory to a place where you may write",
                 code="fresh_dir.unwritable",
             ) from None
-        with contextlib.suppress(OSError):  # A file system without locks: nothing is cleaned up.
+        try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if path.exists():
+            taken = not exists(path)
+        except BlockingIOError:
+            taken = True
+        except OSError:
+            taken = False  # A file system without locks: nothing is cleaned up.
+        if not taken:
             return path, fd
         os.close(fd)  # Another process took it for a leftover before it was locked.
 
 
 def _size(folder: Path) -> int:
     """Bytes of all files; raises RunnerUsageError for a folder that cannot be copied."""
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise RunnerUsageError(
             f"{folder} is no directory; expected the directory in which the program runs",
             code="fresh_dir.missing",
         )
-    if folder.resolve().parent == folder.resolve():
+    if resolved(folder).parent == resolved(folder):
         raise RunnerUsageError(
             "/ cannot be copied for each run; name the directory with the program's input",
             code="fresh_dir.root",
@@ -165,7 +171,7 @@ def _too_large(folder: Path) -> RunnerUsageError:
 
 
 def _remove(place: Path) -> None:
-    if not place.exists():
+    if not exists(place):
         return
     try:
         shutil.rmtree(place)
