@@ -58,7 +58,8 @@ class RunTable:
     ``factors``: shape (rows, parameters), the position of the row's level in ``levels`` of the
     parameter.  The keys of ``levels`` are the levels as text, ``UNSET`` (no value) first.
     ``defaults``: the value of an unset parameter, where that is known.  ``best``: OPUB of each
-    cell.  ``unguarded``: a note on runs without the guard, None if there are none.
+    cell.  ``unguarded``: a note on runs without the guard, None if there are none.  ``damaged``:
+    notes on rows of the database that were left out.
     """
 
     origin: str
@@ -71,6 +72,7 @@ class RunTable:
     best: Mapping[str, BestKnown]
     same: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unguarded: Note | None = None
+    damaged: tuple[Note, ...] = ()
 
     @cached_property
     def names(self) -> list[str]:
@@ -301,4 +303,5 @@ def study_table(store: Store, study: StudyRecord) -> RunTable:
     frame = pd.DataFrame(rows, columns=["key", "ratio", "ok"])
     made = build_table(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
     off = Note("guard.off", f"{UNGUARDED}: {MAY_BE_OTHERS}")
-    return replace(made, unguarded=None if key.guarded else off)
+    guarded = None if key.guarded else off
+    return replace(made, unguarded=guarded, damaged=tuple(store.damage.notes))

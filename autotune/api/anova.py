@@ -120,7 +120,7 @@ def analyse(
         crossed=interactions(values, found.names, level=options.level) if pairs else [],
         fitted=fit(values, strong) if joint and strong else None,
         parts=[] if way is None else stability(found, way, kind, options),
-        notes=[*diagnose(values, options.model), *filter(None, [found.unguarded])],
+        notes=[*diagnose(values, options.model), *filter(None, [found.unguarded, *found.damaged])],
     )
 
 

@@ -83,7 +83,7 @@ def dataset_of_traced(
         )
     traced = {_launch_of(found): found for found in map(read_features, files)}
     with Store.open_to_read(store) as opened:
-        listed = [opened.get_study(line.id) for line in opened.studies()]
+        listed = opened.study_records([line.id for line in opened.studies()])
         # A name is that of a known application only if the features have it; a program of the
         # command line is recognised by its words.
         of_study = {s.hash: next((k for k in _launches_of(s) if k in traced), None) for s in listed}
@@ -108,6 +108,8 @@ def dataset_of_traced(
         for said in problems:
             say(Note("study.left_out", f"left out: {said}"))
         made = export_cells(sources, opened, folder)
+        for note in opened.damage.notes:
+            say(note)
     for cell, source in zip(made.cells, sources, strict=True):
         launch = of_study[source.study.hash]
         assert launch is not None

@@ -26,6 +26,7 @@ from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
 from autotune.store import Store
 from autotune.wording import percent
+from runner.paths import is_folder
 from runner.types import finite
 
 LANDSCAPES = 3
@@ -46,7 +47,8 @@ class Explained:
     @property
     def notes(self) -> list[Note]:
         """Further notes for the reader."""
-        return [note for note in (*self.result.notes, self.table.unguarded) if note]
+        table = self.table
+        return [note for note in (*self.result.notes, table.unguarded, *table.damaged) if note]
 
     def to_json(self) -> dict[str, Any]:
         """The published form (``autotune-importance-1``), in JSON types."""
@@ -113,7 +115,7 @@ def _source(given: str) -> str:
         return given
     if is_known(given):
         return given
-    return given if Path(given).is_dir() else f"{STUDY}{given}"
+    return given if is_folder(given) else f"{STUDY}{given}"
 
 
 def _evidence(wanted: str, store: str | None) -> ParameterEvidence:

@@ -6,12 +6,14 @@ import dataclasses
 from collections import Counter
 from typing import Any
 
-from autotune.errors import AutotuneError
+from autotune.errors import AutotuneError, WorkError
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
 from autotune.store.workers import LEASE_S
 from autotune.study.result import FINISH, FINISHED, Result
 from autotune.study.screening_summary import stored_summary
+
+DAMAGED = "damaged"
 
 
 def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
@@ -71,10 +73,16 @@ def expired_publications() -> list[dict[str, Any]]:
 
 
 def as_now(store: Store, line: StudySummary) -> StudySummary:
-    """A line of the list of studies; the status "new" is replaced by what its workers do now."""
+    """A line of the list of studies; the status "new" is replaced by what its workers do now.
+
+    A study of which a row is damaged has the status "damaged"; another command on it says why.
+    """
     if line.status != NEW:
         return line
-    found = state_of(store, store.get_study(line.id))
+    try:
+        found = state_of(store, store.get_study(line.id))
+    except WorkError:
+        return dataclasses.replace(line, status=DAMAGED)
     return dataclasses.replace(line, status=str(found["status"]))
 
 

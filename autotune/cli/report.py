@@ -13,6 +13,7 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console, write_json
 from autotune.wording import count
+from runner.paths import exists
 
 
 def report(
@@ -41,9 +42,9 @@ def report(
     The page has gains with confidence intervals, figures, settings to copy, and the origin of all
     data.  It loads nothing from the network.
     """
+    from autotune.cli.reading import reading
     from autotune.report.build import cluster_page, study_page
     from autotune.report.page import render
-    from autotune.store import Store
 
     if (study is None) == (cluster is None):
         raise UsageError(
@@ -56,12 +57,12 @@ def report(
             "--dataset needs --cluster NAME; a page about a study has no dataset",
             code="page.not_applicable",
         )
-    if out.exists() and not force:
+    if exists(out) and not force:
         raise UsageError(
             f"{out} exists already; --force replaces it, -o FILE.html names another",
             code="file.exists",
         )
-    with Store.open_to_read(store) as opened:
+    with reading(store) as opened:
         if study is not None:
             page = study_page(opened, opened.find_study(study))
         else:

@@ -10,7 +10,7 @@ import typer
 from autotune.api.status import expired_publications, state_of
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
-from autotune.store import Store
+from autotune.cli.reading import reading
 from autotune.store.keys import SCREENING
 from autotune.study.result import FINISHED, follow_moved_study
 from autotune.study.screening_summary import screening_words
@@ -40,7 +40,7 @@ def status(
     Published files that have expired are named, with the commands for them.
     """
     expired = expired_publications()
-    with (Store.open_existing if live else Store.open_to_read)(store) as opened:
+    with reading(store, live) as opened:
         newest = [line for line in opened.studies() if line.strategy != SCREENING][:1]
         if study is None and not newest:
             if json_out:

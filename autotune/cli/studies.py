@@ -13,6 +13,7 @@ import typer
 from autotune.api.status import as_now
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.cli.reading import reading
 from autotune.errors import UsageError
 from autotune.space import Setting
 from autotune.store import BestRuns, Store, StudyRecord, StudySummary
@@ -47,7 +48,7 @@ StudyName = Annotated[
 
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """List the studies in the results database, newest first."""
-    with Store.open_to_read(store) as opened:
+    with reading(store) as opened:
         found = [as_now(opened, line) for line in opened.studies()]
         shown = opened.shown
     if json_out:
@@ -96,7 +97,7 @@ def show(
 ) -> None:
     """Show one study: its result, the best settings seen, what carried the messages, and how its
     runs ended."""
-    with Store.open_to_read(store) as opened:
+    with reading(store) as opened:
         found = opened.find_study(study)
         best = opened.best(found.id, sys.maxsize)
         states = opened.run_counts(found.id, "state")
@@ -244,7 +245,7 @@ def export(
             f"--to {to!r} is not a known format; expected one of {', '.join(endings)}",
             code="study.unknown",
         )
-    with Store.open_to_read(store) as opened:
+    with reading(store) as opened:
         found = opened.find_study(study)
         path = out or Path(f"autotune-{found.hash[:8]}.{endings[to]}")
         written = export_study(opened, found.id, to, path, force, output)

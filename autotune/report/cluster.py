@@ -79,13 +79,16 @@ def answered(
 
     Without a list: all searches, the newest first.
     """
-    found = []
-    for summary in store.studies() if listed is None else listed:
-        if summary.cluster == cluster and summary.status in HEADLINES:
-            study = store.get_study(summary.id)
-            if study.result is not None and "recommended" in study.result:
-                found.append((study, Result.from_json(study.result)))
-    return found
+    chosen = [
+        summary.id
+        for summary in (store.studies() if listed is None else listed)
+        if summary.cluster == cluster and summary.status in HEADLINES
+    ]
+    return [
+        (study, Result.from_json(study.result))
+        for study in store.study_records(chosen)
+        if study.result is not None and "recommended" in study.result
+    ]
 
 
 def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Section:

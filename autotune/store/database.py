@@ -31,16 +31,25 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlc
 
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.store.location import Location, mask_password, prepare_file
+from autotune.store.rows import TOLERATES, Damage
 from runner.supervise import DeferredInterrupts
 
 BUSY_TIMEOUT_S = 30.0
+LONGEST_S = 120.0
+"""Seconds after which a transaction of SQLite is ended: a stranger's file may hold one without end.
+"""
+_PATIENCE_WITH_WRITES = 30
+"""A migration writes every row."""
+_STEPS = 100_000
+"""Instructions of SQLite between two looks at the clock, and at signals."""
 
 
 class Database:
     """An opened database; ``shown`` names it in messages, without a password.
 
     ``read`` and ``write`` are one transaction each; a Ctrl-C meanwhile is raised at its end. With
-    ``read_only`` the database itself refuses every write, and no file is created. Raises UsageError
+    ``read_only`` the database itself refuses every write, and no file is created. With ``tolerant``
+    damaged rows are left out of what is read (:mod:`autotune.store.rows`). Raises UsageError
     for inconsistent data, and the dialect's error or WorkError if the database fails.
     """
 
@@ -49,6 +58,7 @@ class Database:
         location: Location,
         busy_timeout_s: float = BUSY_TIMEOUT_S,
         read_only: bool = False,
+        tolerant: bool = False,
     ) -> None:
         self.location = location
         self.shown = location.shown
@@ -58,6 +68,11 @@ class Database:
                 prepare_file(location.path)
             self.dialect = Sqlite(location.path, busy_timeout_s, read_only)
         self._engine = self.dialect.engine(location.url)
+        self._reader = self._engine
+        self.damage = Damage()
+        """Rows that were left out; always empty in a database that does not tolerate any."""
+        if tolerant:
+            self._reader = self._engine.execution_options(**{TOLERATES: self.damage})
         self._writer = self._engine.execution_options(**{WRITES: True})
         self._replaced: WorkError | None = None
         self._checking = threading.Lock()
@@ -70,7 +85,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database from beginning to end."""
-        with _held_back(), self._explained(), self._engine.begin() as connection:
+        with _held_back(), self._explained(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -227,6 +242,8 @@ class Sqlite:
             engine = create_engine(url, creator=self._connect_to_read)
         event.listen(engine, "connect", self._same_file)
         event.listen(engine, "connect", _configure)
+        event.listen(engine, "begin", self._limited)
+        event.listen(engine, "checkin", _unlimited)
         event.listen(engine, "begin", _begin)
         return engine
 
@@ -236,6 +253,15 @@ class Sqlite:
             self._opened = _inode(self.path)
         elif self.replaced():
             raise sqlite3.OperationalError(_REPLACED)
+
+    def _limited(self, connection: Connection) -> None:
+        """End a statement that runs when the time of its transaction is over."""
+        longest_s = LONGEST_S
+        if connection.get_execution_options().get(WRITES, False):
+            longest_s *= _PATIENCE_WITH_WRITES
+        end = time.monotonic() + self.busy_timeout_s + longest_s
+        driver: Any = connection.connection.dbapi_connection
+        driver.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
 
     def replaced(self) -> bool:
         return self._opened is not None and _inode(self.path) != self._opened
@@ -335,6 +361,13 @@ class Sqlite:
                 "or choose another one with --store PATH or $AUTOTUNE_STORE",
                 code="store.unwritable",
             )
+        if "interrupted" in message:
+            return WorkError(
+                f"{where} did not answer within {LONGEST_S:g} s, and the query was ended; if the "
+                "file is not your own, do not use it, else look at it with sqlite3 and `PRAGMA "
+                "integrity_check`",
+                code="store.slow",
+            )
         if "disk is full" in message:
             return WorkError(
                 f"{where} cannot grow because its disk is full; free some space and give the "
@@ -391,7 +424,14 @@ def _configure(connection: Any, _record: Any) -> None:
     cursor = connection.cursor()
     cursor.execute("PRAGMA foreign_keys=ON")
     cursor.execute("PRAGMA synchronous=NORMAL")
+    # The schema may be a stranger's: it calls no function that has an effect.
+    cursor.execute("PRAGMA trusted_schema=OFF")
     cursor.close()
+
+
+def _unlimited(connection: Any, _record: Any) -> None:
+    if connection is not None:
+        connection.set_progress_handler(None, 0)
 
 
 def _begin(connection: Connection) -> None:

@@ -17,6 +17,7 @@ from autotune.store.runs import INTEGERS
 from autotune.store.store import Store
 from autotune.store.text import clean, dump
 from runner.files import atomic_file
+from runner.paths import exists, is_folder
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,12 +48,12 @@ def export_study(
             f"cannot export to {to!r}; expected one of {', '.join(WRITERS)}",
             code="export.format_unknown",
         )
-    if path.is_dir() or not path.parent.is_dir():
+    if is_folder(path) or not is_folder(path.parent):
         raise UsageError(
             f"cannot export to {path}: expected a file name in an existing directory",
             code="file.unwritable",
         )
-    if path.exists() and not force:
+    if exists(path) and not force:
         raise UsageError(
             f"{path} exists; choose another name or overwrite it with --force", code="file.exists"
         )
@@ -111,7 +112,9 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
         raise UsageError(
             f"study {study_id} has no runs yet, so there is nothing to export", code="study.no_runs"
         )
-    of_runs = [{} if trial is None else settings[trial] for trial in columns.pop("trial_id")]
+    of_runs = [
+        {} if trial is None else settings.get(trial, {}) for trial in columns.pop("trial_id")
+    ]
     data: dict[str, Any] = {name: [value] * count for name, value in described.items()} | columns
     for name in ("trial", "block", "position", *INTEGERS):
         data[name] = pd.array(data[name], dtype="Int64")

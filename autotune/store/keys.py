@@ -12,10 +12,10 @@ import dataclasses
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from autotune.errors import UsageError
-from autotune.store.text import canonical, load
+from autotune.store.text import canonical, load_object
 
 _SEED_LIMIT = 2**63
 _GIB = 2**30
@@ -197,9 +197,35 @@ class StudyKey:
 
     @classmethod
     def from_json(cls, text: str) -> StudyKey:
-        """Inverse of :meth:`to_json`."""
-        plain = load(text)
+        """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for others."""
+        plain = load_object(text)
         app = plain.pop("app")
         app["argv"] = tuple(app["argv"])
-        machine, mpi = MachineInfo(**plain.pop("machine")), MpiInfo(**plain.pop("mpi"))
-        return cls(app=AppInfo(**app), machine=machine, mpi=mpi, **plain)
+        if not all(isinstance(word, str) for word in app["argv"]):
+            raise TypeError("an argument of its program is no text")
+        parts = {
+            "app": _typed(AppInfo, app),
+            "machine": _typed(MachineInfo, plain.pop("machine")),
+            "mpi": _typed(MpiInfo, plain.pop("mpi")),
+        }
+        return _typed(cls, plain | parts)
+
+
+_TYPES: dict[str, type | tuple[type, ...]] = {
+    "int": int,
+    "str": str,
+    "str | None": (str, type(None)),
+    "Mapping[str, Any]": dict,
+    "Mapping[str, str]": dict,
+}
+T = TypeVar("T")
+
+
+def _typed(kind: type[T], values: Mapping[str, Any]) -> T:
+    """An object of a dataclass; raises TypeError for a value that is not of its field's type."""
+    for one in dataclasses.fields(kind):  # type: ignore[arg-type]
+        expected = _TYPES.get(str(one.type))
+        value = values.get(one.name)
+        if one.name in values and expected is not None and not isinstance(value, expected):
+            raise TypeError(f"{one.name} of its key is {value!r:.40}")
+    return kind(**values)

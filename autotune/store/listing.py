@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select
 from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.model import StudySummary
+from autotune.store.rows import read_all
 from autotune.store.studies import count_of, summary_query, to_summary
 from autotune.store.text import clean, load_object
 
@@ -133,8 +134,8 @@ def page(connection: Connection, wanted: StudyQuery) -> StudyPage:
         .add_columns(s.machine.c.cpu_model, s.app.c.input)
         .where(s.study.c.id.in_(ids))
     )
-    found = {row.id: _to_row(row) for row in connection.execute(query)}
-    rows = tuple(found[one] for one in ids)
+    found = {row.study.id: row for row in read_all(connection, query, _to_row)}
+    rows = tuple(found[one] for one in ids if one in found)
     return StudyPage(rows, total, every, number, pages)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -32,6 +31,8 @@ from sqlalchemy.exc import ArgumentError
 from autotune.errors import UsageError, WorkError
 from autotune.store.text import clean
 from runner import files
+from runner.paths import exists, is_file, is_folder
+from runner.scratch import Scratch
 
 VARIABLE = "AUTOTUNE_STORE"
 _ELSEWHERE = f"choose another place with --store PATH or ${VARIABLE}"
@@ -118,13 +119,13 @@ def prepare_file(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         refuse_network(path, network_filesystem(path, _mounts()))
-        if path.is_dir():
+        if is_folder(path):
             raise UsageError(
                 f"{where} is a directory; give a file in it, such as {path}/results.db",
                 code="store.path",
             )
         _create(path)
-        if not path.is_file():
+        if not is_file(path):
             raise UsageError(f"{where} is no regular file; {_ELSEWHERE}", code="store.path")
         if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
             fault = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
@@ -152,7 +153,7 @@ def _create(path: Path) -> None:
 
     It gets its name after its descriptor is closed: from then on somebody may hold locks on it.
     """
-    if path.exists():
+    if exists(path):
         return
     try:
         descriptor, name = tempfile.mkstemp(prefix=".autotune-", dir=path.parent)  # mode 0600
@@ -210,23 +211,24 @@ def refuse_network(path: Path, kind: str | None) -> None:
 
 def only_readable(path: Path) -> bool:
     """Whether the file exists and can be read, but it or its directory cannot be written."""
-    if not path.is_file() or not os.access(path, os.R_OK, effective_ids=True):
+    if not is_file(path) or not os.access(path, os.R_OK, effective_ids=True):
         return False
     places = (path, path.parent)
     return not all(os.access(place, os.W_OK, effective_ids=True) for place in places)
 
 
-def snapshot(path: Path) -> Path:
-    """A copy of the database in a private temporary directory, which the caller must remove.
+def snapshot(path: Path) -> tuple[Scratch, Path]:
+    """A private temporary directory, which the caller must close, and a copy of the database in it.
 
     Raises UsageError for a file that is no such database, WorkError if there is no space for the
     copy.
     """
-    folder = Path(tempfile.mkdtemp(prefix="autotune-store-"))
+    scratch = Scratch("store")
+    folder = scratch.path
     copy = folder / path.name
     log = path.with_name(f"{path.name}-wal")
     try:
-        if log.exists() and log.stat().st_size:
+        if exists(log) and log.stat().st_size:
             # The last commits are in the log; nobody can write here, so the two copies fit
             # together.
             _copy(path, copy)
@@ -239,12 +241,12 @@ def snapshot(path: Path) -> Path:
             ):
                 old.backup(new)
     except sqlite3.DatabaseError as problem:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.close()
         raise UsageError(
             f"the results database {path} cannot be read: {problem}", code="store.unreadable"
         ) from None
     except OSError as problem:
-        shutil.rmtree(folder, ignore_errors=True)
+        scratch.close()
         raise WorkError(
             f"the results database {path} is read-only, and no copy of it can be made to "
             f"read: {problem.strerror}: {folder}; free some space there, or set TMPDIR to "
@@ -252,7 +254,7 @@ def snapshot(path: Path) -> Path:
             code="store.unreadable",
         ) from None
     copy.chmod(0o600)
-    return copy
+    return scratch, copy
 
 
 def _copy(path: Path, copy: Path) -> None:
@@ -261,7 +263,9 @@ def _copy(path: Path, copy: Path) -> None:
     Raises OSError.
     """
     command = [sys.executable, "-I", "-S", "-c", _COPY, str(path), str(copy)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, capture_output=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode != 0:
         number = int(done.stdout.strip() or errno.EIO)
         raise OSError(number, os.strerror(number), str(path))

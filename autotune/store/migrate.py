@@ -7,6 +7,7 @@ database stays as it was.
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
@@ -25,6 +26,7 @@ from autotune.store.schema import (
     PRODUCT,
     READABLE,
     SCHEMA_VERSION,
+    VIEWS,
     create_views,
     frozen_plan,
     meta,
@@ -187,11 +189,13 @@ def _version(connection: Connection, database: Database, schema: Schema) -> int 
     :func:`prepare_schema`."""
     inspector = inspect(connection)
     tables = set(inspector.get_table_names())
-    known: dict[str, str] = {}
+    known: dict[str, object] = {}
     if "meta" in tables and {"name", "value"} <= {c["name"] for c in inspector.get_columns("meta")}:
-        known = {row.name: row.value for row in connection.execute(select(meta))}
+        wanted = select(meta).where(meta.c.name.in_(("product", "schema_version")))
+        known = {row.name: row.value for row in connection.execute(wanted)}
     if known.get("product") == PRODUCT:
-        return _checked(int(known["schema_version"]), database, schema)
+        _refuse_foreign_schema(connection, database)
+        return _checked(_number(known.get("schema_version"), database), database, schema)
     foreign = tables & set(metadata.tables) if database.dialect.shares_database else tables
     if foreign:
         raise UsageError(
@@ -201,6 +205,45 @@ def _version(connection: Connection, database: Database, schema: Schema) -> int 
             code="store.foreign",
         )
     return None
+
+
+def _number(text: object, database: Database) -> int:
+    """The schema version of the table meta; raises UsageError if it is none."""
+    if isinstance(text, str) and _VERSION.fullmatch(text):
+        return int(text)
+    raise UsageError(
+        f"{database.shown} is damaged: the schema version in its table meta is {text!r:.40}, "
+        "expected a number; nothing was changed.  Restore a copy from before, or choose "
+        "another database with --store",
+        code="store.damaged",
+    )
+
+
+def _refuse_foreign_schema(connection: Connection, database: Database) -> None:
+    """Raise UsageError for a file with views, triggers or virtual tables of somebody else.
+
+    They are programs of whoever made the file: a query of them may never end.
+    """
+    if database.location.path is None:
+        return  # The roles of a server decide who may make them.
+    rows = connection.exec_driver_sql(
+        "SELECT type, name, lower(substr(ltrim(sql), 1, 14)) FROM sqlite_master"
+    )
+    foreign = [
+        f"the {kind} {name}"
+        for kind, name, begin in rows
+        if kind == "trigger" or (kind == "view" and name not in VIEWS) or begin == "create virtual"
+    ]
+    if foreign:
+        raise UsageError(
+            f"{database.shown} has {', '.join(foreign)[:200]}, which autotune did not make; a "
+            "view or a trigger of somebody else may never end, so nothing was read.  Remove it "
+            "(DROP VIEW, DROP TRIGGER) if it is your own, or choose another database with --store",
+            code="store.foreign_schema",
+        )
+
+
+_VERSION = re.compile(r"\d{1,9}", re.ASCII)
 
 
 def _checked(version: int, database: Database, schema: Schema) -> int:

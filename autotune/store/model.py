@@ -175,14 +175,14 @@ def _host() -> str:
 
 
 def _scope() -> str:
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     return f"{boot}/{Path('/proc/self/ns/pid').readlink()}"
 
 
 def _start(pid: int) -> int | None:
     """Start of a living process (field 22 of proc(5) stat); None if there is none."""
     try:
-        line = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
     fields = line.rpartition(")")[2].split()  # the name may hold blanks and ()

@@ -15,6 +15,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, bindparam, select, text
 
 from autotune.store import schema as s
+from autotune.store.rows import read_all
 from autotune.store.text import clean, damaged_row, dump, load
 from runner.types import PrintedLines, printed_from_json
 
@@ -74,7 +75,7 @@ def printed_of(
     """The lists of the runs that meet the conditions, by ``run.printed_id``."""
     wanted = select(s.run.c.printed_id).where(*conditions)
     query = select(s.printed.c.id, s.printed.c.document).where(s.printed.c.id.in_(wanted))
-    return {row.id: _document(row.document) for row in connection.execute(query)}
+    return dict(read_all(connection, query, lambda row: (row.id, _document(row.document))))
 
 
 def changed(base: PrintedLines, change: str | None) -> PrintedLines:

@@ -7,8 +7,8 @@ a study of 100,000 runs would have a million rows of them. So each different out
 and a run refers to its outcome.
 
 The third part writes a :class:`runner.types.RunRecord` as columns and reads it back. Times that are
-not a number are stored as NULL and come back as NaN. A valid run whose own figure is not finite
-would be valued at its wall time, so its state becomes ``no_metric``.
+not a number are stored as NULL and come back as NaN. A valid run whose figure is no time (not
+finite, or not above zero) gets the state ``no_metric``.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
 from autotune.store.printed import changed, clean_printed, keep_printed, printed_of
+from autotune.store.rows import all_rows, refuse
 from autotune.store.text import (
+    DamagedRow,
     canonical,
     clean,
     clean_or_none,
@@ -170,6 +172,7 @@ def table(connection: Connection, study_id: int, output: bool) -> dict[str, list
     of_study = s.run.c.study_id == study_id
     kept = [name for name in COLUMNS if output or name not in OUTPUT]
     wanted = {
+        "id": s.run.c.id,
         "run": s.run.c.number,
         "trial": s.trial.c.number,
         "setting": s.run.c.setting_key,
@@ -183,9 +186,9 @@ def table(connection: Connection, study_id: int, output: bool) -> dict[str, list
         .where(of_study)
     )
     with _all_kept():
-        rows = sorted(connection.execute(query).all(), key=itemgetter(0))
+        rows = sorted(all_rows(connection, query, optional=("trial",)), key=itemgetter(1))
         columns = dict(zip(wanted, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
-        columns = {name: columns.get(name, []) for name in wanted}
+        columns = {name: columns.get(name, []) for name in wanted if name != "id"}
         texts = read_back_texts(connection, [of_study])
         columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
     return columns
@@ -252,33 +255,39 @@ def _load(
     left_out = (*(WIDE if brief else ()), *(() if lines else _PRINTED))
     wanted = [column for column in s.run.c if column.name not in left_out]
     query = select(*wanted, s.trial.c.number.label("trial")).select_from(joined)
-    done = connection.execute(query.where(*conditions))
-    names = list(done.keys())
+    query = query.where(*conditions)
+    names = list(query.selected_columns.keys())
     place, back = itemgetter(*map(names.index, _PLACE)), names.index("read_back_id")
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
     with _all_kept():
         # All rows are fetched at once, since row by row costs a call of the driver each. They are
         # sorted here: if SQLite sorts, it reads a whole study in order to find one setting.
-        rows = sorted(done.all(), key=order)
+        rows = sorted(all_rows(connection, query, optional=("trial",)), key=order)
         # This is asked last: a run that another worker stores meanwhile has its outcome by then,
         # too.
         outcomes = {} if brief else read_back_of(connection, conditions)
-        found = [_to_run(place(row), records(row, outcomes.get(row[back], {}))) for row in rows]
-        if lines:
-            own = itemgetter(*map(names.index, _PRINTED))
-            lists = printed_of(connection, conditions)
-            for run, row in zip(found, rows, strict=True):
-                known, change = own(row)
+        lists = printed_of(connection, conditions) if lines else {}
+        own = itemgetter(*map(names.index, _PRINTED)) if lines else None
+        found = []
+        for row in rows:
+            try:
+                run = _to_run(place(row), records(row, outcomes.get(row[back], {})))
+                known, change = (None, None) if own is None else own(row)
                 if known in lists:
                     run.record.printed = changed(lists[known], change)
+            except DamagedRow as problem:
+                refuse(connection, query, row, problem)
+            else:
+                found.append(run)
         return found
 
 
 def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
-    number, study, trial_id, trial, order, key, launched, phase, block, position = place
+    number, study, trial_id, trial, order, key, text_, phase, block, position = place
+    launched = None if text_ is None else load_object(text_)
     return StoredRun(
-        number, study, trial_id, trial, order, key, load(launched), phase, block, position, record
+        number, study, trial_id, trial, order, key, launched, phase, block, position, record
     )
 
 
@@ -298,20 +307,26 @@ def best(
     connection: Connection, study_id: int, limit: int, phases: Collection[str] | None
 ) -> list[BestRuns]:
     """Settings by the median of their valid runs; if equal, the one with more runs comes first."""
-    figures = select(s.run.c.setting_hash, s.run.c.value_s).where(
+    figures = select(s.run.c.id, s.run.c.setting_hash, s.run.c.value_s).where(
         s.run.c.study_id == study_id,
         s.run.c.state == "ok",
         s.run.c.value_s.is_not(None),
         ~_of_phase([WARMUP]) if phases is None else _of_phase(phases),
     )
     values: dict[str, list[float]] = defaultdict(list)
-    for setting, value in connection.execute(figures).all():
-        if math.isfinite(value):
-            values[setting].append(value)
+    for row in all_rows(connection, figures):
+        if row.value_s <= 0:
+            refuse(
+                connection, figures, row, f"value_s is {row.value_s}, expected a positive number"
+            )
+        elif math.isfinite(row.value_s):
+            values[row.setting_hash].append(row.value_s)
     ranked = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())
     ranked = ranked[:limit]
     keys = _keys(connection, study_id, [setting for _, _, setting in ranked])
-    return [BestRuns(keys[setting], median, -count) for median, count, setting in ranked]
+    # The row with the key of a setting may be damaged.
+    kept = [one for one in ranked if one[2] in keys]
+    return [BestRuns(keys[setting], median, -count) for median, count, setting in kept]
 
 
 def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str, str]:
@@ -324,7 +339,7 @@ def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str,
             .where(s.run.c.setting_hash.in_(hashes[start : start + _KEYS_AT_ONCE]))
             .distinct()
         )
-        keys.update((row.setting_hash, row.setting_key) for row in connection.execute(query))
+        keys.update((row.setting_hash, row.setting_key) for row in all_rows(connection, query))
     return keys
 
 
@@ -361,8 +376,8 @@ def read_back_of(
     query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(wanted))
     found: dict[int, Backs] = {}
     # The rows are sorted here by position, so that the dictionary has the order of the read-back.
-    rows = sorted(connection.execute(query).all(), key=itemgetter(0, 2))
-    for number, name, _, *back in rows:
+    rows = sorted(all_rows(connection, query), key=itemgetter(0, 2))
+    for number, name, _, *back in map(tuple, rows):
         found.setdefault(number, {})[name] = ReadBack(*back)
     return found
 
@@ -442,10 +457,14 @@ def storable(record: RunRecord) -> RunRecord:
         changes["init_s"] = None
     if record.metric_s is not None and not math.isfinite(record.metric_s):
         changes["metric_s"] = None
-        if record.valid:
-            changes["state"] = "no_metric"
-            changes["reason"] = f"the program's own figure was {record.metric_s}, not a time"
+    if record.valid and not _is_time(record.value_s):
+        changes["state"] = "no_metric"
+        changes["reason"] = f"its figure was {record.value_s}, not a time"
     return dataclasses.replace(record, **changes)
+
+
+def _is_time(seconds: float) -> bool:
+    return 0 < seconds < math.inf
 
 
 def to_columns(record: RunRecord) -> dict[str, Any]:
@@ -486,7 +505,10 @@ class Rows:
             known = parsed.get(text)
             if known is None:
                 known = parsed[text] = load(text)
-                if not isinstance(known, list | dict):
-                    raise damaged_row(f"{name} is {known!r:.80}")
+            if not isinstance(known, dict if name == "inherited" else list):
+                raise damaged_row(f"{name} is {known!r:.80}")
             values[name] = known.copy()
-        return RunRecord(read_back=dict(read_back), **values)
+        record = RunRecord(read_back=dict(read_back), **values)
+        if record.state == "ok" and not _is_time(record.value_s):
+            raise damaged_row(f"it is valid with {record.value_s} s, expected a positive number")
+        return record

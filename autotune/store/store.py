@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -18,7 +17,10 @@ from autotune.store.keys import StudyKey
 from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import BestRuns, StoredRun, StudyRecord, StudySummary, TrialRecord, Value
+from autotune.store.rows import Damage
 from autotune.store.workers import WorkerClaims
+from runner.paths import exists, is_file
+from runner.scratch import Scratch
 from runner.types import RunRecord
 
 
@@ -33,20 +35,27 @@ class Store(WorkerClaims):
 
     def __init__(self, database: Database, backup: Path | None = None) -> None:
         super().__init__(database)
-        self._copy: Path | None = None
+        self._copy: Scratch | None = None
         self.backup = backup
         """Copy of the file, made because opening migrated it to a newer schema, else None."""
 
     @classmethod
-    def open(cls, place: str | Path | None = None, busy_timeout_s: float = BUSY_TIMEOUT_S) -> Store:
+    def open(
+        cls,
+        place: str | Path | None = None,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        tolerant: bool = False,
+    ) -> Store:
         """Open a results database; it is created if it does not exist.
 
         ``place`` is a path, ``sqlite:///PATH`` or ``postgresql://...``; None means $AUTOTUNE_STORE,
         else ``$XDG_DATA_HOME/autotune/results.db``. ``busy_timeout_s`` is how many seconds to wait
-        for another process that writes. Raises UsageError for a place that cannot hold a database.
+        for another process that writes. ``tolerant``: rows that autotune did not write are left out
+        of what is read, and named in :attr:`damage`; else they raise WorkError. Raises UsageError
+        for a place that cannot hold a database.
         """
         location = locate(None if place is None else str(place))
-        database = Database(location, busy_timeout_s)
+        database = Database(location, busy_timeout_s, tolerant=tolerant)
         try:
             return cls(database, migrate.prepare_schema(database))
         except BaseException:
@@ -54,38 +63,38 @@ class Store(WorkerClaims):
             raise
 
     @classmethod
-    def open_existing(cls, place: str | Path | None = None) -> Store:
+    def open_existing(cls, place: str | Path | None = None, tolerant: bool = False) -> Store:
         """Open a results database as :meth:`open`, for callers that only read.
 
         Raises UsageError if the named database does not exist; it is not created.
         """
         named = place is not None or VARIABLE in os.environ
         path = locate(None if place is None else str(place)).path
-        if named and path is not None and not path.exists():
+        if named and path is not None and not exists(path):
             raise UsageError(
                 f"the results database {path} does not exist; check --store (or ${VARIABLE}).  "
                 "A search creates it",
                 code="store.missing",
             )
-        return cls.open(place)
+        return cls.open(place, tolerant=tolerant)
 
     @classmethod
     def open_to_read(cls, place: str | Path | None = None) -> Store:
-        """Open an existing database as :meth:`open_existing`; copy a file that cannot be written.
+        """Open an existing database, tolerant; copy a file that cannot be written.
 
         The store then reads the copy, which has the present content. What is written to such a
         store is lost.
         """
         path = locate(None if place is None else str(place)).path
         if path is None or not only_readable(path):
-            return cls.open_existing(place)
-        copy = snapshot(path)
+            return cls.open_existing(place, tolerant=True)
+        scratch, copy = snapshot(path)
         try:
-            opened = cls.open(copy)
+            opened = cls.open(copy, tolerant=True)
         except BaseException:
-            shutil.rmtree(copy.parent, ignore_errors=True)
+            scratch.close()
             raise
-        opened._copy = copy.parent
+        opened._copy = scratch
         opened._database.shown = str(path)
         return opened
 
@@ -100,13 +109,13 @@ class Store(WorkerClaims):
         path = location.path
         if path is not None and only_readable(path):
             return cls.open_to_read(place)
-        if path is not None and not path.is_file():
+        if path is not None and not is_file(path):
             raise UsageError(
                 f"the results database {path} does not exist; check --store (or ${VARIABLE}).  "
                 "A search creates it",
                 code="store.missing",
             )
-        database = Database(location, read_only=True)
+        database = Database(location, read_only=True, tolerant=True)
         try:
             migrate.require_schema(database)
         except BaseException:
@@ -118,6 +127,11 @@ class Store(WorkerClaims):
     def shown(self) -> str:
         """Where the database is, for messages: a path, or a URL without its password."""
         return self._database.shown
+
+    @property
+    def damage(self) -> Damage:
+        """The damaged rows that were left out of what was read."""
+        return self._database.damage
 
     @property
     def url(self) -> URL:
@@ -136,7 +150,7 @@ class Store(WorkerClaims):
         """Close the database; a later use of the store raises."""
         self._database.close()
         if self._copy is not None:
-            shutil.rmtree(self._copy, ignore_errors=True)
+            self._copy.close()
 
     def __enter__(self) -> Self:
         return self
@@ -161,6 +175,11 @@ class Store(WorkerClaims):
         """The study of this number; raises UsageError if there is none."""
         with self._database.read() as connection:
             return studies.get(connection, study_id)
+
+    def study_records(self, numbers: Sequence[int]) -> list[StudyRecord]:
+        """The studies of these numbers, in their order; unknown ones are left out."""
+        with self._database.read() as connection:
+            return studies.records(connection, numbers)
 
     def studies(self) -> list[StudySummary]:
         """Summaries of all studies, the newest first."""

@@ -30,10 +30,13 @@ from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import NEW, StudyRecord, StudySummary
-from autotune.store.text import clean, damaged_row, dump, load, load_object
+from autotune.store.rows import all_rows, read_all, read_first
+from autotune.store.text import DamagedRow, clean, damaged_row, dump, load, load_object
 
 _MIN_PREFIX = 4
 _LISTED = 8
+_AT_ONCE = 500
+"""The number of bound values of a statement is limited."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _LOCK = select(s.study.c.id).where(s.study.c.id == bindparam("wanted")).with_for_update()
 
@@ -52,7 +55,7 @@ def _tool_version() -> str:
 
 def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
     """The study of ``key``, created if it is new; the caller must hold the lock."""
-    found = connection.execute(select(s.study).where(s.study.c.hash == key.hash)).first()
+    found = read_first(connection, select(s.study).where(s.study.c.hash == key.hash))
     if found is not None:
         return to_study(found)
     texts = {
@@ -119,8 +122,9 @@ def to_study(row: Row[Any]) -> StudyRecord:
             tool_version=row.tool_version,
             request=request,
         )
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as problem:
-        raise damaged_row(f"study {row.id}: {problem}") from None
+    except (ValueError, TypeError, LookupError, AttributeError, DamagedRow) as problem:
+        why = problem.why if isinstance(problem, DamagedRow) else problem
+        raise damaged_row(f"study {row.id}: {why}") from None
 
 
 def change_request(
@@ -148,9 +152,10 @@ def store_document(
     kept = stored_document(connection, study_id, name)
     if kept is not None:
         return kept
-    values = {"study_id": study_id, "name": name, "document": dump(dict(document))}
-    connection.execute(insert(s.frozen_plan).values(**values, created_at=now()))
-    return dict(load(str(values["document"])))
+    text = dump(dict(document))
+    values = {"study_id": study_id, "name": name, "document": text, "created_at": now()}
+    connection.execute(insert(s.frozen_plan).values(**values))
+    return load_object(text)
 
 
 def stored_document(connection: Connection, study_id: int, name: str) -> dict[str, Any] | None:
@@ -158,7 +163,7 @@ def stored_document(connection: Connection, study_id: int, name: str) -> dict[st
     table = s.frozen_plan
     query = select(table.c.document).where(table.c.study_id == study_id, table.c.name == name)
     found = connection.scalar(query)
-    return None if found is None else dict(load(str(found)))
+    return None if found is None else load_object(found)
 
 
 def last_document(connection: Connection, study_id: int, prefix: str) -> dict[str, Any] | None:
@@ -171,7 +176,7 @@ def last_document(connection: Connection, study_id: int, prefix: str) -> dict[st
         .limit(1)
     )
     found = connection.scalar(query)
-    return None if found is None else load_object(str(found))
+    return None if found is None else load_object(found)
 
 
 def documents(connection: Connection, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
@@ -182,7 +187,7 @@ def documents(connection: Connection, study_id: int, prefix: str) -> dict[str, d
         .where(table.c.study_id == study_id, table.c.name.startswith(prefix, autoescape=True))
         .order_by(table.c.created_at, table.c.name)
     )
-    return {name: load_object(str(found)) for name, found in connection.execute(query)}
+    return dict(read_all(connection, query, lambda row: (row.name, load_object(row.document))))
 
 
 _SAME = (
@@ -218,13 +223,12 @@ def keep_traced(connection: Connection, traced_as: str, features: Mapping[str, A
 def traced(connection: Connection, traced_as: str) -> dict[str, Any] | None:
     """The features of the last traced run; None if there is none."""
     found = connection.scalar(select(s.traced.c.features).where(s.traced.c.hash == traced_as))
-    return None if found is None else dict(load(str(found)))
+    return None if found is None else load_object(found)
 
 
 def summaries(connection: Connection) -> list[StudySummary]:
     """Summaries of all studies, the newest first."""
-    query = summary_query().order_by(s.study.c.id.desc())
-    return [to_summary(row) for row in connection.execute(query)]
+    return read_all(connection, summary_query().order_by(s.study.c.id.desc()), to_summary)
 
 
 def count_of(table: Table) -> ScalarSelect[int]:
@@ -252,12 +256,15 @@ def summary_query() -> Select[Any]:
 
 
 def to_summary(row: Row[Any]) -> StudySummary:
-    """The summary of a row of :func:`summary_query`."""
+    """The summary of a row of :func:`summary_query`; raises WorkError for a damaged one."""
+    argv = load(row.argv)
+    if not isinstance(argv, list) or not all(isinstance(word, str) for word in argv):
+        raise damaged_row(f"the arguments of its program are {row.argv!r:.40}")
     return StudySummary(
         id=row.id,
         hash=row.hash,
         app=row.app,
-        argv=tuple(load(row.argv)),
+        argv=tuple(argv),
         ranks=row.ranks,
         mpi=f"{row.family} {row.version}".strip(),
         cluster=row.cluster,
@@ -309,11 +316,13 @@ def find(connection: Connection, text: str) -> StudyRecord:
     found: Sequence[Row[Any]] = []
     if conditions:
         query = select(s.study).where(or_(*conditions)).order_by(s.study.c.id)
-        found = connection.execute(query).all()
+        found = all_rows(connection, query, strict=True)
     if len(found) == 1:
         return to_study(found[0])
     ids = {row.id for row in found}
-    listed = [summary for summary in summaries(connection) if not ids or summary.id in ids]
+    listed: list[StudySummary] = []
+    with suppress(WorkError):  # Another study may be damaged.
+        listed = [one for one in summaries(connection) if not ids or one.id in ids]
     problem = f"{clean(text)!r} matches {len(ids)} studies" if ids else f"no study {clean(text)!r}"
     raise UsageError(
         f"{problem}; expected an id or at least 4 characters of a hash.{_list(listed)}",
@@ -339,10 +348,19 @@ def has(connection: Connection, key: StudyKey) -> bool:
 
 def get(connection: Connection, study_id: int) -> StudyRecord:
     """The study of this number; raises UsageError if there is none."""
-    row = connection.execute(select(s.study).where(s.study.c.id == study_id)).first()
+    row = read_first(connection, select(s.study).where(s.study.c.id == study_id))
     if row is None:
         raise unknown_study(study_id)
     return to_study(row)
+
+
+def records(connection: Connection, numbers: Sequence[int]) -> list[StudyRecord]:
+    """The studies of these numbers, in their order; unknown ones are left out."""
+    found: dict[int, StudyRecord] = {}
+    for start in range(0, len(numbers), _AT_ONCE):
+        query = select(s.study).where(s.study.c.id.in_(numbers[start : start + _AT_ONCE]))
+        found |= {study.id: study for study in read_all(connection, query, to_study)}
+    return [found[number] for number in numbers if number in found]
 
 
 def unknown_study(study_id: int) -> UsageError:

@@ -11,6 +11,7 @@ import json
 from typing import Any
 
 from autotune.errors import WorkError
+from runner.json_text import parse_json
 
 
 def clean(text: str) -> str:
@@ -50,8 +51,8 @@ def canonical(value: Any) -> str:
 def load(text: str | None) -> Any:
     """Inverse of :func:`dump`; None stays None. Raises WorkError for text that is not JSON."""
     try:
-        return None if text is None else json.loads(text)
-    except (ValueError, TypeError, RecursionError) as problem:
+        return None if text is None else parse_json(text)
+    except (ValueError, TypeError) as problem:
         raise damaged_row(f"{problem}") from None
 
 
@@ -63,11 +64,19 @@ def load_object(text: str | None) -> dict[str, Any]:
     return found
 
 
-def damaged_row(why: str) -> WorkError:
+class DamagedRow(WorkError):
+    """A row that autotune did not write; ``why`` says what is wrong with it."""
+
+    why = ""
+
+
+def damaged_row(why: str) -> DamagedRow:
     """The error for a row that autotune did not write."""
-    return WorkError(
+    error = DamagedRow(
         f"a row of this results database is damaged ({why}); somebody else wrote to "
         "it, or its disk is faulty.  Restore a copy from before, or use another "
         "database (--store)",
         code="store.damaged",
     )
+    error.why = why
+    return error

@@ -13,7 +13,8 @@ from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import PRUNED, RUNNING, OwnerProcess, TrialRecord, Value
-from autotune.store.text import clean, dump, load_object
+from autotune.store.rows import read_all
+from autotune.store.text import clean, damaged_row, dump, load_object
 
 _OF_STUDY = s.trial.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.trial.c.number) + 1, 0)).where(_OF_STUDY)
@@ -127,7 +128,7 @@ def listing(
     """Trials of a study from the number ``since`` on, in order; ``state`` selects one state."""
     of_study = select(s.trial).where(s.trial.c.study_id == study_id, s.trial.c.number >= since)
     query = of_study if state is None else of_study.where(s.trial.c.state == state)
-    return [to_trial(row) for row in connection.execute(query.order_by(s.trial.c.number))]
+    return read_all(connection, query.order_by(s.trial.c.number), to_trial)
 
 
 def may_open(connection: Connection, study_id: int, key: str, most: int | None) -> bool:
@@ -187,13 +188,16 @@ def _stale(trial: TrialRecord, before: float) -> bool:
 
 
 def to_trial(row: Row[Any]) -> TrialRecord:
-    """A trial from its row."""
+    """A trial from its row; raises WorkError for JSON that autotune did not write."""
+    setting = load_object(row.setting)
+    if not all(isinstance(value, int | float | str) for value in setting.values()):
+        raise damaged_row(f"its setting is {row.setting!r:.80}")
     return TrialRecord(
         id=row.id,
         study_id=row.study_id,
         number=row.number,
         key=row.setting_key,
-        setting=load_object(row.setting),
+        setting=setting,
         origin=row.origin,
         state=row.state,
         # SQLite's RETURNING gives a whole number even for a column of real numbers.

@@ -19,6 +19,7 @@ from autotune.store import schema as s
 from autotune.store import studies, trials
 from autotune.store.database import Database, Dialect
 from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value, WorkerRecord
+from autotune.store.rows import all_rows, read_first
 from autotune.store.trials import owner_columns
 
 
@@ -145,7 +146,7 @@ def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str
     studies.lock(connection, study_id)
     me, at = OwnerProcess.here(), database_now(connection, dialect)
     where = (s.role.c.study_id == study_id, s.role.c.name == name)
-    row = connection.execute(select(s.role).where(*where)).first()
+    row = read_first(connection, select(s.role).where(*where))
     values = {**owner_columns(me), "heartbeat_at": at}
     if row is None:
         connection.execute(insert(s.role).values(study_id=study_id, name=name, **values))
@@ -169,7 +170,7 @@ def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[Wor
     at = database_now(connection, dialect)
     query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))
     found = []
-    for row in connection.execute(query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name)):
+    for row in all_rows(connection, query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name)):
         owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
         seen_s = max(at - row.heartbeat_at, 0.0)
         found.append(WorkerRecord(owner, seen_s, owner.surely_dead() or seen_s > LEASE_S))
@@ -178,9 +179,8 @@ def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[Wor
 
 def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: str) -> str | None:
     """The holder of a role as ``host:pid``; None if it is free or gone, or its lease expired."""
-    row = connection.execute(
-        select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
-    ).first()
+    query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
+    row = next(iter(all_rows(connection, query)), None)
     if row is None or row.heartbeat_at < database_now(connection, dialect) - LEASE_S:
         return None
     owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)

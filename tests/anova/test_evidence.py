@@ -120,7 +120,9 @@ def test_what_a_proof_shows_of_its_parameters(
         store.set_result(study.id, "recommended", result)
         for name, state in (("idle", "inactive"), ("eager", "in force"), ("never", "inactive")):
             back = {name: ReadBack(state, "1")}  # type: ignore[arg-type]
-            store.add_run(study.id, None, "search", 0, 0, RunRecord("ok", read_back=back))
+            store.add_run(
+                study.id, None, "search", 0, 0, RunRecord("ok", wall_s=1.0, read_back=back)
+            )
         seen = study_evidence(store, store.get_study(study.id))
         assert (seen.proven, seen.taken_out) == expected
         assert seen.unused == ("idle", "never")

@@ -300,7 +300,7 @@ class StoreContract:
     def test_runs_are_counted(self, store: Store) -> None:
         study, other = store.study(key()), store.study(key(seed=2))
         for state, place, host in (("ok", "a", "h"), ("ok", "", "h"), ("timeout", "a", "h")):
-            record = RunRecord(state, place=place, host=host)  # type: ignore[arg-type]
+            record = RunRecord(state, wall_s=1.0, place=place, host=host)  # type: ignore[arg-type]
             store.add_run(study.id, None, "default", 0, 0, record)
         store.add_run(other.id, None, "default", 0, 0, RunRecord("failed"))
         assert store.run_counts(study.id, "state") == {"ok": 2, "timeout": 1}
@@ -308,7 +308,7 @@ class StoreContract:
         assert store.run_counts(store.study(key(seed=3)).id, "state") == {}
 
     def test_every_field_of_a_run_is_stored(self, store: Store) -> None:
-        record, default = full_record(), RunRecord("ok")
+        record, default = full_record(), RunRecord("ok", wall_s=1.0)
         same = [
             field.name
             for field in dataclasses.fields(RunRecord)

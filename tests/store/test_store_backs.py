@@ -22,8 +22,12 @@ def test_text_order_and_nothing_are_kept(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as store:
         study, other = store.study(key()), store.study(key(seed=2))
         for backs in (AWKWARD, {}, PLAIN, AWKWARD):
-            store.add_run(study.id, None, "search", 0, 0, RunRecord("ok", read_back=backs))
-        store.add_run(other.id, None, "search", 0, 0, RunRecord("ok", read_back=AWKWARD))
+            store.add_run(
+                study.id, None, "search", 0, 0, RunRecord("ok", wall_s=1.0, read_back=backs)
+            )
+        store.add_run(
+            other.id, None, "search", 0, 0, RunRecord("ok", wall_s=1.0, read_back=AWKWARD)
+        )
         found = [run.record.read_back for run in store.runs(study.id)]
         columns = store.run_columns(study.id)
     cleaned = AWKWARD | {"é": ReadBack("in force", "größer\n\"'", "\\udcff\\x00", "😀")}

@@ -19,7 +19,7 @@ from autotune.store.location import locate
 from runner.supervise import DeferredInterrupts
 from tests.contract.store_samples import key
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextmanager
@@ -44,7 +44,7 @@ def raised_in(function: str, number: signal.Signals) -> Iterator[list[str]]:
 
 @pytest.fixture(autouse=True)
 def handlers() -> Iterator[None]:
-    """Both signals raise KeyboardInterrupt, as while a command works."""
+    """These signals raise KeyboardInterrupt, as while a command works."""
     before = [signal.signal(number, signal.default_int_handler) for number in SIGNALS]
     yield
     for number, handler in zip(SIGNALS, before, strict=True):

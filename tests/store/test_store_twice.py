@@ -7,7 +7,6 @@ that closes a database deletes its log, unless it sees the lock of another one.
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -30,7 +29,7 @@ def _opened(way: Callable[[Path], Store]) -> Callable[[Path], None]:
 
 
 def _copied(place: Path) -> None:
-    shutil.rmtree(snapshot(place).parent)
+    snapshot(place)[0].close()
 
 
 def _copied_without_log(place: Path) -> None:

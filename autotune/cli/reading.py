@@ -1,0 +1,37 @@
+"""The results database of a command that only reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from autotune.store import Store
+from autotune.terminal.render import error_console, note_line
+
+_NAMED = 5
+"""Damaged rows that are named one by one."""
+
+
+@contextmanager
+def reading(place: str | None, live: bool = False) -> Iterator[Store]:
+    """The opened database; the rows that were damaged and left out are named at the end.
+
+    ``live``: it is read again and again, so a copy of it would not do.
+    """
+    opened = Store.open_existing(place, tolerant=True) if live else Store.open_to_read(place)
+    with opened:
+        try:
+            yield opened
+        finally:
+            print_damage(opened)
+
+
+def print_damage(store: Store) -> None:
+    """Name the rows that were left out of what was read, on standard error."""
+    damage = store.damage
+    for note in damage.notes[:_NAMED]:
+        error_console().print(note_line(note.code, note.words), markup=False, highlight=False)
+    more = len(damage.notes[_NAMED:]) + damage.more
+    if more:
+        words = f"{more} further rows of {store.shown} are damaged and left out"
+        error_console().print(note_line("store.row_damaged", words), markup=False, highlight=False)

@@ -1,0 +1,163 @@
+"""Rows as they must be: every table is read through here.
+
+SQLite stores any value in any column, and whoever may write the database may store anything. So the
+values of each row are compared with the types of their columns, before anything is made of them. A
+row that autotune did not write is named. A store that writes refuses it, because a decision without
+this row may be wrong. A store that only reads leaves it out and keeps a note: one row does not hide
+all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from sqlalchemy import Boolean, Column, Connection, Float, Integer, Row, Select, String
+from sqlalchemy.exc import OperationalError
+
+from autotune.errors import WorkError
+from autotune.notes import Note
+from autotune.store.text import DamagedRow, damaged_row
+
+T = TypeVar("T")
+TOLERATES = "autotune_tolerates"
+"""Execution option of a connection: the :class:`Damage` of a store that only reads."""
+_MOST_NOTES = 100
+_FAULTS = (ValueError, TypeError, LookupError, AttributeError, RecursionError, WorkError)
+"""What reading a row may raise that autotune did not write."""
+_KINDS: tuple[tuple[type, frozenset[type], str], ...] = (
+    (Boolean, frozenset({bool}), "true or false"),
+    (Integer, frozenset({int}), "a whole number"),
+    (Float, frozenset({float, int}), "a number"),
+    (String, frozenset({str}), "a text"),
+)
+
+
+@dataclass
+class Damage:
+    """The rows that a store has left out, each once."""
+
+    notes: list[Note] = field(default_factory=list)
+    """At most 100 of them."""
+    more: int = 0
+    """The number of further ones."""
+
+    def add(self, table: str, row: str, why: str) -> None:
+        """Name a row that is left out."""
+        note = Note(
+            "store.row_damaged",
+            f"row {row} of the table {table} is damaged and left out: {why}",
+            {"table": table, "row": row, "why": why},
+        )
+        if note in self.notes:
+            return
+        if len(self.notes) < _MOST_NOTES:
+            self.notes.append(note)
+        else:
+            self.more += 1
+
+
+def all_rows(
+    connection: Connection,
+    query: Select[Any],
+    optional: Collection[str] = (),
+    strict: bool = False,
+) -> Sequence[Row[Any]]:
+    """The rows whose values are of the types of their columns; the others are refused.
+
+    ``optional``: columns of an outer join, which may be empty. ``strict``: raise WorkError in every
+    store.
+    """
+    rows = _fetched(connection, query)
+    faults: dict[int, str] = {}
+    for place, column in enumerate(query.selected_columns):
+        kinds, words = _allowed(column, column.key in optional)
+        # The types of a whole column at once: a study may have a hundred thousand runs.
+        if kinds and not {type(row[place]) for row in rows} <= kinds:
+            for at, row in enumerate(rows):
+                if type(row[place]) not in kinds:
+                    value = f"{row[place]!r:.40}"
+                    faults.setdefault(at, f"{column.key} is {value}, expected {words}")
+    if not faults:
+        return rows
+    for at, why in faults.items():
+        refuse(connection, query, rows[at], why, strict)
+    return [row for at, row in enumerate(rows) if at not in faults]
+
+
+def read_all(
+    connection: Connection,
+    query: Select[Any],
+    make: Callable[[Row[Any]], T],
+    optional: Collection[str] = (),
+) -> list[T]:
+    """``make(row)`` of every row of :func:`all_rows`; a row for which it fails is refused, too."""
+    found = []
+    for row in all_rows(connection, query, optional):
+        try:
+            found.append(make(row))
+        except _FAULTS as problem:
+            refuse(connection, query, row, problem)
+    return found
+
+
+def read_first(connection: Connection, query: Select[Any]) -> Row[Any] | None:
+    """The first row; None without one. Raises WorkError if it is damaged, in every store."""
+    rows = all_rows(connection, query.limit(1), strict=True)
+    return rows[0] if rows else None
+
+
+def refuse(
+    connection: Connection,
+    query: Select[Any],
+    row: Row[Any],
+    why: Exception | str,
+    strict: bool = False,
+) -> None:
+    """Leave a row out with a note, or raise WorkError, as the store of the connection does.
+
+    The row is named by the key of the table of the query's first column.
+    """
+    sources = [getattr(column, "element", column) for column in query.selected_columns]
+    table = sources[0].table
+    keys = [row[at] for at, source in enumerate(sources) if source in set(table.primary_key)]
+    name = ", ".join(f"{value!r:.40}" for value in keys) or "?"
+    words = why.why if isinstance(why, DamagedRow) else str(why)
+    tolerates = connection.get_execution_options().get(TOLERATES)
+    if strict or not isinstance(tolerates, Damage):
+        raise damaged_row(f"row {name} of the table {table.name}: {words}")
+    tolerates.add(table.name, name, words)
+
+
+def _fetched(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
+    try:
+        return connection.execute(query).all()
+    except OperationalError as problem:
+        if "decode" not in str(problem):
+            raise
+    # Text that is no UTF-8; only SQLite stores it. It stays bytes, which is no text.
+    driver: Any = connection.connection.dbapi_connection
+    before = driver.text_factory
+    driver.text_factory = _text_or_bytes
+    try:
+        return connection.execute(query).all()
+    finally:
+        driver.text_factory = before
+
+
+def _text_or_bytes(data: bytes) -> str | bytes:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        return data
+
+
+def _allowed(column: Any, optional: bool) -> tuple[frozenset[type], str]:
+    """The Python types of a column's values and their name; empty if every type may come."""
+    for kind, types, words in _KINDS:
+        if isinstance(column.type, kind):
+            source = getattr(column, "element", column)
+            empty = optional or not isinstance(source, Column) or bool(source.nullable)
+            return (types | {type(None)} if empty else types), words
+    return frozenset(), ""
