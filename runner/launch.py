@@ -21,9 +21,11 @@ from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
 from runner.metric import metric_count, metric_of, metric_unit, patterns_of
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
-from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify
+from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify, signal_name
+from runner.paths import resolved
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
+from runner.scratch import Scratch
 from runner.supervise import (
     DeferredInterrupts,
     ExecRequest,
@@ -41,7 +43,7 @@ from runner.threads import (
     teams_of,
     with_report,
 )
-from runner.types import LaunchSpec, ReadBack, RunRecord
+from runner.types import LaunchSpec, ReadBack, RunRecord, all_finite
 from runner.variables import MARK as VARIABLE_MARK
 from runner.variables import (
     asked_variables,
@@ -91,7 +93,7 @@ class Runner:
         """CPUs on which load is foreign: ``cpus`` and the other hardware threads of their cores."""
         self._confinement = CpuBinding(cpus)
         self._supervisor = Supervisor()
-        self._scratch: Path | None = None
+        self._scratch: Scratch | None = None
         self._copies: dict[str, FreshCopies] = {}
         """The copies of each folder of which runs get copies."""
         self._worked = False
@@ -106,7 +108,7 @@ class Runner:
 
     def __enter__(self) -> Runner:
         self._confinement.__enter__()
-        self._scratch = Path(tempfile.mkdtemp(prefix="autotune-"))
+        self._scratch = Scratch()
         self._supervisor.__enter__()
         return self
 
@@ -120,7 +122,8 @@ class Runner:
         while self._copies:
             self._copies.popitem()[1].close()
         if self._scratch is not None:
-            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch.close()
+            self._scratch = None
         self._confinement.__exit__(kind, error, trace)
 
     def run(self, spec: LaunchSpec) -> RunRecord:
@@ -155,7 +158,7 @@ class Runner:
         killed = record.signal is not None or "(signal " in record.reason
         if spec.stdin is not None or told or killed or record.wall_s > ASKED_WITHIN_S:
             return False
-        place = Path(tempfile.mkdtemp(dir=self._scratch))
+        place = self._new_folder()
         fifo = place / "input"
         os.mkfifo(fifo)
         # Opened for writing too, so that opening the fifo does not block a reader.
@@ -177,21 +180,25 @@ class Runner:
         return not began and self.adapter.had_hiccup(record.stderr_tail)
 
     def _once(self, spec: LaunchSpec) -> RunRecord:
-        if self._scratch is None:
-            raise RuntimeError("Runner is used outside its context")
         self.adapter.refuse_unknown_kinds(spec)
-        place = Path(tempfile.mkdtemp(dir=self._scratch))
+        place = self._new_folder()
         spec = self._confined(spec)
         reported = self.adapter.reported(spec)
         try:
             with self._prepared(spec) as ready:
                 result = self._execute(self._request(ready, place, reported))
             if reported:
-                (place / REPORTED_FILE).write_text("\n".join(result.marked))
+                (place / REPORTED_FILE).write_text("\n".join(result.marked), encoding="utf-8")
             probe = self.adapter.probe(spec, place)
         finally:
             shutil.rmtree(place, ignore_errors=True)
         return self._record(spec, result, probe)
+
+    def _new_folder(self) -> Path:
+        """An empty folder for the files of one launch."""
+        if self._scratch is None:
+            raise RuntimeError("Runner is used outside its context")
+        return Path(tempfile.mkdtemp(dir=self._scratch.path))
 
     def _confined(self, spec: LaunchSpec) -> LaunchSpec:
         return spec if self._cpus is None else self.adapter.confined(spec, self._cpus)
@@ -204,7 +211,7 @@ class Runner:
         """
         with ExitStack() as stack:
             if spec.fresh_copy:
-                folder = str(Path(spec.cwd or Path.cwd()).resolve())
+                folder = str(resolved(spec.cwd or Path.cwd()))
                 if folder not in self._copies:
                     self._copies[folder] = FreshCopies(Path(folder))
                 place = stack.enter_context(self._copies[folder].copy())
@@ -231,7 +238,7 @@ class Runner:
         if result.timed_out:
             ended = f"it did not end within {BEFORE_LIMIT_S:g} s"
         elif result.signal is not None:
-            ended = f"signal {result.signal}"
+            ended = f"signal {signal_name(result.signal)}"
         said = telling_lines(result.stderr, result.stdout_tail)
         lines = "".join(f"\n  | {line}" for line in said)
         raise RunnerError(
@@ -343,7 +350,7 @@ class Runner:
             stdout_tail=result.stdout_tail[-TAIL:],
             stderr_tail=result.stderr_tail[-TAIL:],
             inherited=probe.inherited,
-            extra=result.json_line or {},
+            extra=all_finite(result.json_line or {}),
             executables=executables_of(
                 result.files, result.started_at, Path(self.adapter.library.bin)
             ),
@@ -375,7 +382,7 @@ def own_pids(names: Sequence[str]) -> tuple[int, ...]:
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             try:
-                if (place / "comm").read_text().strip() in names:
+                if (place / "comm").read_text(encoding="utf-8", errors="replace").strip() in names:
                     found.append(int(place.name))
             except OSError:
                 continue

@@ -11,6 +11,9 @@ from runner.supervise import ExecResult, PatternMatch
 from runner.types import LaunchSpec, MetricChoice
 from runner.unit import UNKNOWN, Unit, unit_in_header, unit_of_key
 
+SMALLEST, LARGEST = 1e-100, 1e100
+"""Figures beyond these are no measurements, and ratios of them are no numbers any more."""
+
 
 def patterns_of(spec: LaunchSpec) -> dict[str, str]:
     """The regular expressions that the supervisor looks for, line by line."""
@@ -26,7 +29,8 @@ def metric_count(spec: LaunchSpec, result: ExecResult) -> int | None:
 
 
 def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
-    """The program's own time in seconds, 1/rate for a rate; None if it printed no positive number.
+    """The program's own time in seconds, 1/rate for a rate; None if it printed no positive
+    number, or one beyond :data:`SMALLEST` and :data:`LARGEST`.
 
     A figure with a prefix (ms, GB/s) is taken without it.
     """
@@ -40,7 +44,7 @@ def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
     if value is None or not (math.isfinite(value) and value > 0):
         return None
     figure = 1 / value if spec.metric_rate else value
-    return figure if math.isfinite(figure) and figure > 0 else None
+    return figure if SMALLEST <= figure <= LARGEST else None
 
 
 def _json_figure(key: str, result: ExecResult) -> float | None:

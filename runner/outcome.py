@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import shlex
 import signal as signals
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from runner.failure_message import FailureMessage, failure_message, joined_exit_code
 from runner.metric import metric_fault
@@ -19,6 +22,21 @@ WAITS_FOR_INPUT = (
 READS_INPUT = " (it reads standard input, which is empty; give the input with --stdin FILE)"
 """Text added to the reason of a program that reached the end of an empty input."""
 Outcome = tuple[RunState, str, bool | None]
+
+
+@dataclass(frozen=True)
+class RunFault:
+    """Why a run does not count; ``code`` as in docs/reference/codes.md."""
+
+    code: str
+    words: str
+
+
+STOPPED = RunFault(
+    code="run.stopped",
+    words="the supervising process was stopped during the run (SIGSTOP), so its times do not "
+    "count; the program, or somebody else, sends signals to its parents",
+)
 
 
 def classify(
@@ -64,7 +82,10 @@ def classify(
         return "not_read_back", "; ".join(altered), None
     verified = _verified(spec, result)
     if verified is False:
-        return "unverified", f"the output does not match the verification {spec.verify!r}", False
+        return "unverified", _unverified_words(spec, result), False
+    if result.stops:
+        record.code = STOPPED.code
+        return "foreign_load", STOPPED.words, verified
     if loaded:
         return "foreign_load", load_words(result), verified
     fault = metric_fault(spec, result)
@@ -93,8 +114,44 @@ def _verified(spec: LaunchSpec, result: ExecResult) -> bool | None:
     if spec.verify is None:
         return None
     if spec.verify.startswith("json:"):
-        return bool((result.json_line or {}).get(spec.verify[5:]))
+        return says_yes((result.json_line or {}).get(spec.verify[5:]))
     return "verify" in result.matches
+
+
+def _unverified_words(spec: LaunchSpec, result: ExecResult) -> str:
+    words = f"the output does not match the verification {spec.verify!r}"
+    key = (spec.verify or "").removeprefix("json:")
+    if key == spec.verify or key not in (result.json_line or {}):
+        return words
+    return (
+        f"{words}: its value is {(result.json_line or {})[key]!r:.40}; expected true, a number "
+        'other than 0, or a text such as "yes"'
+    )
+
+
+YES = frozenset(
+    {"true", "yes", "y", "ok", "pass", "passed", "success", "successful", "verified", "1"}
+)
+"""Texts by which a program says that its result is right, in any case."""
+
+
+def says_yes(value: object) -> bool:
+    """Whether a JSON value says that a result is right: true, a finite number other than 0, or a
+    text of :data:`YES`. A missing value says no."""
+    if isinstance(value, str):
+        return value.strip().casefold() in YES
+    if isinstance(value, float):
+        return value != 0 and math.isfinite(value)
+    return isinstance(value, int) and value != 0
+
+
+def signal_name(number: int) -> str:
+    """SIGTERM, SIGRTMIN+6, or the number of a signal without a name."""
+    with contextlib.suppress(ValueError):
+        return signals.Signals(number).name
+    if signals.SIGRTMIN <= number <= signals.SIGRTMAX:
+        return f"SIGRTMIN+{number - signals.SIGRTMIN}"
+    return str(number)
 
 
 def _failure(
@@ -109,7 +166,7 @@ def _failure(
     code = joined_exit_code(text)
     how = f"exit code {result.exit_code if code is None else code}"
     if result.signal is not None:
-        how = f"ended by signal {signals.Signals(result.signal).name}"
+        how = f"ended by signal {signal_name(result.signal)}"
     words = f"{probe.complaint} ({said.words})" if probe.complaint else said.words
     return "failed", f"{how}: {words}{_input_words(spec, said)}{_network_words(text)}", None
 

@@ -23,8 +23,10 @@ WINDOW_LINE = (
 )
 """A line that the verbose framework writes."""
 _CHOSEN = re.compile(
-    r"\] (?:select: component ([a-z0-9]+) selected|([a-z0-9]+) component destroying)"
+    r"\] (?:select: component ([a-z0-9]{1,40}) selected|([a-z0-9]{1,40}) component destroying)"
 )
+_MOST = 16
+"""Components of one framework; a program may print lines that look like the library's."""
 _OF_COMPONENT = re.compile(r"osc_([a-z0-9]+)_\w+")
 _SHARED = ("base",)
 _SOURCE = "verbose output of the framework osc"
@@ -38,14 +40,14 @@ def watching_windows(spec: LaunchSpec) -> dict[str, str]:
 
 
 def components_of(lines: Iterable[str], log: UcxLog | None = None) -> tuple[str, ...]:
-    """The components that served windows, in the order of their first window.
+    """The components that served windows, in the order of their first window; at most 16.
 
     ``log`` shows connections for one-sided calls if ``osc/ucx`` is one of them.
     """
     found = (_CHOSEN.search(line) for line in lines)
     names = [match[1] or match[2] for match in found if match]
     names += ["ucx"] if log is not None and log.one_sided else []
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(names))[:_MOST]
 
 
 def windows_of(components: tuple[str, ...], all_said: bool) -> ReadBack | None:

@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -36,6 +37,10 @@ from runner.supervise.messages import (
 )
 
 _START = Path(__file__).with_name("_start.py")
+_STOPPED_MS = 2000
+"""Milliseconds between two looks whether the server is stopped, while a run goes on."""
+_MOST_STOPS = 3
+"""Times that a stopped server is continued within one run."""
 _CLOSE_S = 15.0
 """Longest time in seconds that ending the server may take: its grace and its wait after SIGKILL."""
 
@@ -141,7 +146,7 @@ class Supervisor:
             # A signal between the two lines above found nothing to stop yet.
             if interrupts.count:
                 self._on_interrupt(interrupts.count)
-            answer = messages.receive(server.sock)
+            answer, stops = server.receive()
         finally:
             self._sent = False
         if answer is None or "crashed" in answer or "unkillable" in answer:
@@ -156,7 +161,7 @@ class Supervisor:
             # The process got SIGTERM from outside: the next run needs a new process.
             server.close()
             self._server = None
-        return {**answer["result"], "tuner_cpu_s": cpu_s}
+        return {**answer["result"], "tuner_cpu_s": cpu_s, "stops": stops}
 
     @staticmethod
     def _judged(answer: dict[str, Any]) -> ExecResult:
@@ -197,8 +202,24 @@ class _Server:
         with self._sending, contextlib.suppress(OSError):
             messages.send(self.sock, message)
 
+    def receive(self) -> tuple[dict[str, Any] | None, int]:
+        """The next message, None if the other end has gone; and how often the process was stopped.
+
+        A program may stop it (SIGSTOP): it is continued, and killed if it is stopped too often.
+        """
+        stops = 0
+        poll = select.poll()
+        poll.register(self.sock, select.POLLIN)
+        while not poll.poll(_STOPPED_MS):
+            if process_tree.is_stopped(self.process.pid):
+                stops += 1
+                again = stops <= _MOST_STOPS
+                self.process.send_signal(signal.SIGCONT if again else signal.SIGKILL)
+        return messages.receive(self.sock), stops
+
     def close(self) -> None:
         self.sock.close()
+        self.process.send_signal(signal.SIGCONT)  # A stopped process would not notice.
         try:
             self.process.wait(_CLOSE_S)
         except subprocess.TimeoutExpired:
@@ -264,12 +285,16 @@ def check_result(request: ExecRequest) -> None:
             ) from None
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that ask this process to end: Ctrl-C, a batch system, the end of the terminal."""
+
+
 class DeferredInterrupts:
     """While entered, SIGINT is counted, not raised; ``on_interrupt(count)`` is called for each.
 
-    So is SIGTERM where it raises KeyboardInterrupt. At the end the caller reads ``count`` and
-    raises the fitting exception. Outside the main thread, and if the signal is ignored, the class
-    does nothing, because no KeyboardInterrupt can come there.
+    So are SIGTERM and SIGHUP where they raise KeyboardInterrupt. At the end the caller reads
+    ``count`` and raises the fitting exception. Outside the main thread, and if the signal is
+    ignored, the class does nothing, because no KeyboardInterrupt can come there.
     It may be nested: the inner one gets the signals and passes their number to the outer one.
     """
 
@@ -290,7 +315,7 @@ class DeferredInterrupts:
     def __enter__(self) -> DeferredInterrupts:
         if threading.current_thread() is not threading.main_thread():
             return self
-        taken = [number for number in (signal.SIGINT, signal.SIGTERM) if _interrupts(number)]
+        taken = [number for number in ENDING if _interrupts(number)]
         if not taken:
             return self
         self._active = True

@@ -242,6 +242,8 @@ class ExecResult:
     """A rank was ended because it waited for standard input that could never come."""
     inner_launcher: tuple[str, ...] = ()
     """Command line of a launcher that a rank started, for which the run was ended; empty: none."""
+    stops: int = 0
+    """How often the supervision process was found stopped; then the times are not the program's."""
     files: tuple[ProgramFile, ...] = ()
     """The files whose code the ranks ran, of those ranks that were seen."""
 

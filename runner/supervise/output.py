@@ -10,11 +10,11 @@ this text are skipped. If it is not certain that every match contains the text, 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from runner.json_text import parse_json
 from runner.supervise.line_set import LineSet
 from runner.supervise.messages import JSON_LIMIT, LINE_LIMIT, PatternMatch
 from runner.types import PrintedLines
@@ -58,7 +58,8 @@ class Tail:
 
 
 MOST_MARKED = 65_536
-"""Marked lines beyond this number are dropped."""
+MOST_MARKED_BYTES = 16 << 20
+"""Different marked lines beyond this number, or beyond these bytes together, are dropped."""
 
 
 class MarkedLines:
@@ -71,6 +72,7 @@ class MarkedLines:
         self._mark = re.compile(mark.encode(), re.MULTILINE) if mark else None
         self._carry = b""
         self._found: dict[bytes, None] = {}
+        self._room = MOST_MARKED_BYTES
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -89,9 +91,15 @@ class MarkedLines:
         for line in whole.splitlines(keepends=True):
             if not self._mark.search(line):
                 others.append(line)
-            elif len(self._found) < MOST_MARKED:
-                self._found[line.strip()] = None
+            else:
+                self._keep(line.strip())
         return b"".join(others)
+
+    def _keep(self, line: bytes) -> None:
+        fits = len(self._found) < MOST_MARKED and len(line) <= self._room
+        if fits and line not in self._found:
+            self._found[line] = None
+            self._room -= len(line)
 
 
 class Capture:
@@ -287,8 +295,8 @@ def _last_json_object(block: bytes) -> dict[str, Any] | None:
 
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = parse_json(line)
+    except ValueError:
         return None
     return found if isinstance(found, dict) else None
 

@@ -20,11 +20,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runner.guard import all_pids, read_proc, start_of, stat_fields
+from runner.paths import exists
 from runner.supervise.messages import Leftover
 
+_PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _LIBC = ctypes.CDLL(None, use_errno=True)
-_HAS_CHILDREN = Path(f"/proc/self/task/{os.getpid()}/children").exists()
+_HAS_CHILDREN = exists(f"/proc/self/task/{os.getpid()}/children")
 
 
 def descendants(root: int) -> list[int]:
@@ -84,6 +86,12 @@ def session_of(pid: int) -> int | None:
 def is_alive(pid: int) -> bool:
     """Whether ``pid`` exists and is no zombie."""
     return start_of(pid) is not None
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether ``pid`` is stopped by a signal (SIGSTOP, SIGTSTP)."""
+    found = stat_fields(pid)
+    return found is not None and found[1][0] == "T"
 
 
 def environ(pid: int) -> dict[bytes, bytes]:
@@ -257,6 +265,11 @@ def living() -> tuple[Leftover, ...]:
     """Descendants of this process that still run."""
     pids = [pid for pid in descendants(os.getpid()) if is_alive(pid)]
     return tuple(Leftover(pid, name_of(pid)) for pid in pids)
+
+
+def continue_without_parent() -> None:
+    """Have a stopped process continue when its parent dies, so that it notices the death."""
+    _LIBC.prctl(_PR_SET_PDEATHSIG, int(signal.SIGCONT), 0, 0, 0)
 
 
 def become_subreaper() -> None:

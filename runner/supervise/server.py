@@ -34,7 +34,12 @@ from runner.supervise.messages import (
     result_to_json,
 )
 from runner.supervise.output import Capture
-from runner.supervise.process_tree import become_subreaper, end_everything, living
+from runner.supervise.process_tree import (
+    become_subreaper,
+    continue_without_parent,
+    end_everything,
+    living,
+)
 from runner.supervise.watches import InputWatch, RankWatch, ReadyFile
 
 _ORPHAN_GRACE_S = 2.0
@@ -182,6 +187,7 @@ def main(fd: int, tuner: int) -> None:
     sock.set_inheritable(False)
     try:
         become_subreaper()
+        continue_without_parent()
         server = Server(sock, tuner)
         messages.send(sock, {"ready": os.getpid()})
         server.serve()
@@ -383,6 +389,7 @@ class Run:
             printed=self._capture.printed,
             waits_for_input=self._waits_for_input,
             inner_launcher=self._inner_launcher,
+            stops=0,  # The tuner counts them.
             files=self._watch.files.close(),
             **self._capture.texts,
         )

@@ -18,6 +18,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.guard import read_proc, stat_fields
+from runner.paths import exists
 from runner.supervise import process_tree
 from runner.supervise.messages import RankSeen
 from runner.supervise.program_files import ProgramFiles
@@ -65,7 +66,7 @@ class RankWatch:
 
     def look(self, root: int) -> None:
         """Take one look; about 0.1 ms per process of the tree."""
-        if self._ready_file is None or self._ready_file.exists():
+        if self._ready_file is None or exists(self._ready_file):
             now = self._look_now(root)
             complete = len(now) == self._ranks
             self._settled = complete and (self._ready_file is not None or now == self._seen)
@@ -161,7 +162,7 @@ class ReadyFile:
             os.read(self.fd or 0, _EVENTS)
         except BlockingIOError:
             return False
-        return self._path.exists()
+        return exists(self._path)
 
 
 INPUT_FIRST_LOOK_S = 0.5

@@ -172,3 +172,9 @@ def test_every_level_is_read_back_and_serves_the_windows(run: Run, generation: L
 def test_a_canary_is_refused(run: Run, canary: dict[str, str]) -> None:
     # It fails, or hangs (mpirun of 5.0, sometimes), or another value was read back.
     assert run(canary).state in ("failed", "timeout", "not_read_back")
+
+
+def test_lines_of_a_program_that_look_like_the_librarys_are_bounded() -> None:
+    lines = [f"[vm:{n}] select: component c{n} selected" for n in range(4000)]
+    assert len(components_of(lines)) == 16
+    assert components_of([f"[vm:1] select: component {'x' * 60_000} selected"]) == ()

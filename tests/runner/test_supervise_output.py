@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import random
 import re
 import sys
 
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.guard import read_proc
-from runner.supervise import PatternMatch, Supervisor
+from runner.supervise import PatternMatch, Supervisor, output
 from runner.supervise.output import Capture, LineScanner, MarkedLines, Tail, required_literal
 from tests.runner.supervising import script
 
@@ -272,3 +273,29 @@ def test_times_with_units_that_change_are_in_seconds() -> None:
 )
 def test_a_comma_in_the_pattern_separates(pattern: str, value: float) -> None:
     assert scan({"m": pattern}, [b"4,8,123,456\n"]).matches["m"].last == value
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_marked_lines_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Whatever a program prints with the mark, in whatever pieces: no more than the bound."""
+    monkeypatch.setattr(output, "MOST_MARKED_BYTES", 100_000)
+    source = random.Random(seed)
+    kept = MarkedLines(r"^\[vm:\d+\] select: ")
+    for number in range(400):
+        length = source.choice((1, 10, 1000, 60_000, 200_000))
+        data = b"[vm:1] select: component %d " % number + b"x" * length + b"\n"
+        at = source.randrange(len(data))
+        kept.rest(data[:at])
+        kept.rest(data[at:])
+    kept.rest(b"", at_end=True)
+    assert 0 < sum(len(line.encode()) for line in kept.lines) <= 100_000
+    assert len(set(kept.lines)) == len(kept.lines)
+
+
+def test_a_marked_line_that_is_printed_again_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "MOST_MARKED_BYTES", 12)
+    kept = MarkedLines("^mark")
+    for _ in range(100):
+        kept.rest(b"mark 1\n")
+    kept.rest(b"mark 2\nmark 3\n")
+    assert kept.lines == ("mark 1", "mark 2")
