@@ -13,24 +13,26 @@ from pathlib import Path
 INTERRUPTED = 130
 
 
-def main(arguments: list[str] | None = None) -> int:
+def main(arguments: list[str] | None = None, closed: frozenset[str] = frozenset()) -> int:
     """Run one command and return its exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 
-    User errors are printed as one message on standard error, never as a traceback.
+    User errors are printed as one message on standard error, never as a traceback. ``closed``: the
+    standard streams that the caller closed.
     """
     try:
-        return _run(sys.argv[1:] if arguments is None else arguments)
+        return _run(sys.argv[1:] if arguments is None else arguments, closed)
     except KeyboardInterrupt:
         # Commands that can be continued have printed how; stopping loses nothing else.
         return INTERRUPTED
 
 
-def _run(arguments: list[str]) -> int:
+def _run(arguments: list[str], closed: frozenset[str]) -> int:
     # The imports are here, so that an interrupt while they are loading is handled, too.
     import typer
 
     from autotune.cli.commands import build
     from autotune.cli.options import refuse_several_libraries
+    from autotune.cli.streams import refuse_closed
     from autotune.errors import AutotuneError
     from autotune.extras import missing_extra
     from autotune.terminal.command_line import remember_command
@@ -41,9 +43,11 @@ def _run(arguments: list[str]) -> int:
     remember_command(arguments)
     forget_documents()
     try:
+        refuse_closed(closed, arguments)
         refuse_several_libraries(next(iter(arguments), ""))
         with _terminated_like_interrupted(), dropped_interrupts_again():
             code = build()(args=arguments, prog_name="autotune", standalone_mode=False)
+            sys.stdout.flush()  # What cannot be written shows now, while it can be told.
         return code if isinstance(code, int) else 0
     except typer.Exit as stop:
         return stop.exit_code
@@ -72,7 +76,10 @@ def _run(arguments: list[str]) -> int:
 def _failed(arguments: Sequence[str], message: str, code: str, exit_code: int) -> int:
     """Print an error with its code, and as a document where --json asks for one."""
     from autotune.terminal.render import error_console
+    from runner.closed_output import drop_output
 
+    if code == "output.unwritable":
+        drop_output()
     error_console().print(f"autotune [{code}]: {message}", markup=False, highlight=False)
     _document(arguments, message, code, exit_code)
     return exit_code
@@ -106,15 +113,22 @@ def _give_home() -> None:
 
 @contextmanager
 def _terminated_like_interrupted() -> Iterator[None]:
-    """Handle SIGTERM as Ctrl-C: a batch system ends a job with it, and nothing must be lost."""
+    """Handle SIGTERM and SIGHUP as Ctrl-C, unless they are ignored (nohup): nothing must be lost.
+
+    A batch system ends a job with SIGTERM; a terminal that is closed sends SIGHUP.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = {}
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            before[number] = signal.signal(number, signal.default_int_handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
@@ -132,7 +146,9 @@ def dropped_interrupts_again() -> Iterator[None]:
             before(unraisable)
             return
         # Later, because within this function it would be dropped again.
-        timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, signal.SIGINT))
+        ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN  # As in a shell's background.
+        number = signal.SIGTERM if ignored else signal.SIGINT
+        timer = threading.Timer(0.05, signal.pthread_kill, (main_thread, number))
         timer.daemon = True
         timer.start()
 
@@ -154,7 +170,9 @@ def _show(error: Exception) -> None:
 
 def entry() -> None:
     """The installed command."""
-    code = main()
+    from autotune.cli.streams import open_streams
+
+    code = main(closed=open_streams())
     # Under -m, Python would die of SIGINT, whatever the exit code, if the interrupt came while it
     # executed a string (libraries do when they are imported); the next string clears the mark.
     exec("")

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM that come beside a run: none is lost."""
+"""Ctrl-C, SIGTERM and SIGHUP that come beside a run: none is lost."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from runner.types import LaunchSpec
 SPEC = LaunchSpec(program=("true",), ranks=1, read_back=False)
 
 
-@pytest.fixture
-def terminated() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt, as while a command works."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGTERM, before)
+@pytest.fixture(params=[signal.SIGTERM, signal.SIGHUP])
+def ending(request: pytest.FixtureRequest) -> Iterator[signal.Signals]:
+    """A signal that raises KeyboardInterrupt, as while a command works."""
+    number: signal.Signals = request.param
+    before = signal.signal(number, signal.default_int_handler)
+    yield number
+    signal.signal(number, before)
 
 
 @pytest.mark.mpi
@@ -48,19 +49,19 @@ def test_an_interrupt_at_the_end_of_a_run_is_not_lost(
             assert runner.run(SPEC).exit_code == 0
 
 
-def test_a_termination_that_interrupts_is_counted(terminated: None) -> None:
+def test_a_termination_that_interrupts_is_counted(ending: signal.Signals) -> None:
     counted: list[int] = []
     with DeferredInterrupts() as outer:
         with DeferredInterrupts(counted.append) as inner:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), ending)
             os.kill(os.getpid(), signal.SIGINT)
         assert inner.count == 2
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), ending)
     assert outer.count == 3
     assert counted == [1, 2]
     assert not DeferredInterrupts.held()
     with pytest.raises(KeyboardInterrupt):
-        os.kill(os.getpid(), signal.SIGTERM)
+        os.kill(os.getpid(), ending)
 
 
 def test_a_termination_of_another_meaning_stays_so() -> None:
