@@ -33,7 +33,7 @@ from runner.mpi.library import Library
 
 TIMEOUT_S = 20
 _OF_SHELLS = frozenset({"PWD", "OLDPWD", "SHLVL", "_"}) | {
-    "HOSTTYPE", "VENDOR", "OSTYPE", "MACHTYPE", "LOGNAME", "USER", "GROUP", "HOST",
+    "HOSTTYPE", "VENDOR", "OSTYPE", "MACHTYPE", "LOGNAME", "USER", "GROUP", "HOST", "NLSPATH",
 }  # fmt: skip
 """Variables that shells set by themselves; the second line is tcsh's."""
 
@@ -195,8 +195,9 @@ class Csh(Script):
         return before, ["else", told, "endif", "unset autotune_said"]
 
     def command(self, interpreter: str, path: Path) -> list[str]:
-        # Without -f a C shell reads the user's own file first.
-        return [interpreter, "-f", "-c", f"source '{path}' && env -0"]
+        # Without -f a C shell reads the user's own file first. The path is an argument, because no
+        # quotes hold every character of a name.
+        return [interpreter, "-f", "-c", "source $argv[1]:q && env -0", str(path)]
 
 
 class SlurmLines(Sh):
