@@ -17,6 +17,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from autotune.errors import UsageError
 from runner import files
 from runner.files import MIB, read_text, write_atomically
+from runner.json_text import parse_json
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _LARGEST = 64 * MIB
@@ -106,8 +107,8 @@ class ArtifactStore(Generic[R]):
     def read(self, path: Path) -> R:
         """The result in a file; raises UsageError if the file cannot be read or is damaged."""
         try:
-            data = json.loads(read_text(path, _LARGEST))
-        except (OSError, ValueError, RecursionError) as problem:
+            data = parse_json(read_text(path, _LARGEST))
+        except (OSError, ValueError) as problem:
             raise UsageError(
                 f"cannot read the {self.what} {path}: {problem}", code="artifact.unreadable"
             ) from None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from runner.files import atomic_file
+from runner.paths import exists, is_folder
 
 
 def write_text(path: Path, text: str) -> None:
@@ -22,7 +23,7 @@ def write_text(path: Path, text: str) -> None:
 
 def check_writable(path: Path) -> None:
     """Raise UsageError, before a long measurement starts, if the file cannot be written later."""
-    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+    if is_folder(path) or not os.access(path if exists(path) else path.parent, os.W_OK):
         raise UsageError(
             f"cannot write {path}: its directory does not exist or may not be written; "
             "name another file",

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.files import refuse_others
+from runner.paths import is_file
 
 FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
 LIBRARIES = ("-ldl", "-lpthread")
@@ -67,7 +68,7 @@ def compiled(place: Path, compiler: Sequence[str], sources: Mapping[str, str]) -
     the sources, RunnerError if the result cannot be stored or others could have written it.
     """
     refuse_others(place.parent, place)
-    if place.is_file():
+    if is_file(place):
         return place
     try:
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
@@ -89,7 +90,7 @@ def _compile(compiler: Sequence[str], sources: Mapping[str, str], work: Path) ->
             [*compiler, *FLAGS, "-o", "library", *files, *LIBRARIES],
             cwd=work,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=TIMEOUT_S,
             check=False,

@@ -42,6 +42,7 @@ from runner.lockfile import (
     mode_held,
     unusable,
 )
+from runner.paths import is_folder
 
 VARIABLE = "AUTOTUNE_MACHINE_LOCK"
 FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
@@ -62,7 +63,7 @@ def lock_path() -> Path:
         return Path(chosen)
     for place in ("/run/lock", "/dev/shm", "/tmp"):
         directory = Path(place)
-        if directory.is_dir() and directory.stat().st_mode & 0o1002 == 0o1002:
+        if is_folder(directory) and directory.stat().st_mode & 0o1002 == 0o1002:
             return directory / "autotune-machine.lock"
     raise RunnerError(
         "no directory for the machine lock: none of /run/lock, /dev/shm, /tmp may be "
@@ -336,7 +337,9 @@ def cpus_held(path: Path, pid: int) -> frozenset[int]:
     """CPUs on which process ``pid`` measures; empty if none, or if it may not be looked at."""
     try:
         inode = path.stat().st_ino
-        tables = [file.read_text() for file in Path(f"/proc/{pid}/fdinfo").iterdir()]
+        tables = [
+            file.read_text(encoding="utf-8") for file in Path(f"/proc/{pid}/fdinfo").iterdir()
+        ]
     except OSError:
         return frozenset()
     found: set[int] = set()

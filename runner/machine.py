@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.paths import exists
+
 _CPU = Path("/sys/devices/system/cpu")
 _GIB = 1 << 30
 
@@ -164,9 +166,9 @@ def _virtualised() -> str:
 
 
 def _container() -> str:
-    if Path("/.dockerenv").exists():
+    if exists("/.dockerenv"):
         return "docker"
-    if Path("/run/.containerenv").exists():
+    if exists("/run/.containerenv"):
         return "podman"
     for variable, name in (("APPTAINER_NAME", "apptainer"), ("SINGULARITY_NAME", "singularity")):
         if os.environ.get(variable):

@@ -86,6 +86,6 @@ def _binding(policy: str, bindings: list[str], cores_each: int | None, partly: b
 def threads_per_core() -> int:
     """Number of hardware threads of a core of this machine."""
     try:
-        return max(1, len(cpus_of(_SIBLINGS.read_text())))
+        return max(1, len(cpus_of(_SIBLINGS.read_text(encoding="utf-8"))))
     except OSError:
         return 1

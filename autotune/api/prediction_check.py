@@ -23,6 +23,7 @@ from autotune.targets.target import Target
 from autotune.wording import UNGUARDED
 from runner.mpi.discover import adapter as adapter_for
 from runner.mpi.discover import find_library
+from runner.paths import is_folder
 from runner.trace import Features
 
 CHECK_RUNS = 24
@@ -163,7 +164,7 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
 
     Raises UsageError if its directory does not exist here.
     """
-    if not Path(features.cwd).is_dir():
+    if not is_folder(features.cwd):
         raise UsageError(
             f"--run-recorded: the program ran in {features.cwd}, which does not exist "
             "here; give the command instead: --check -- PROGRAM ARGS",

@@ -6,7 +6,6 @@ of it, and whether that may be carried out.
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -25,7 +24,9 @@ from autotune.study.request import SearchRequest
 from autotune.study.result import Result, follow_moved_study
 from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
+from runner import files
 from runner.errors import RunnerError
+from runner.json_text import parse_json
 from runner.scheduler import Job, Scheduler, State, find
 
 POLL_S = 2.0
@@ -38,6 +39,8 @@ LEAVING_S = 20.0
 PATIENCE = 10
 UNANSWERED_S = 30.0
 _SHOWN_LINES = 5
+LOG_BYTES = 1 << 20
+"""The end of a worker's log that is read."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +215,7 @@ class _Jobs:
 def _lines(log: Path) -> list[str]:
     """The non-empty lines that a worker printed; none if its log does not exist (yet)."""
     try:
-        text = log.read_text(errors="replace")
+        text = files.read_tail(log, LOG_BYTES)
     except OSError:
         return []
     return [line for line in text.splitlines() if line.strip()]
@@ -226,7 +229,7 @@ def _report(log: Path) -> Path:
 def _proves_elsewhere(log: Path) -> bool:
     """Whether a worker ended because another one runs the proof."""
     try:
-        said = json.loads(_report(log).read_text())
+        said = parse_json(files.read_text(_report(log), files.MIB))
     except (OSError, ValueError):
         return False
     return isinstance(said, dict) and said.get("status") == PROVES_ELSEWHERE

@@ -32,6 +32,7 @@ from runner.cpus import available_cpus, count_cores, cpu_list, parse_cpus
 from runner.errors import RunnerError
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
+from runner.paths import exists
 
 cluster = typer.Typer(
     help="List, show and write cluster definitions (where programs run).", no_args_is_help=True
@@ -179,7 +180,7 @@ def init(
     config_name(name, "the name of a cluster")
     chosen = _chosen_cpus(cpus)
     path = Path("configs") / "clusters" / f"{name}.toml"
-    if path.exists() and not force:
+    if exists(path) and not force:
         raise UsageError(
             f"{path} exists already; --force replaces it, another NAME keeps it", code="file.exists"
         )

@@ -15,6 +15,7 @@ import typer
 
 from autotune.errors import AutotuneError
 from runner.errors import RunnerError
+from runner.paths import is_file
 
 Offer = tuple[str, str]
 """A value, and a few words on it that some shells show beside it."""
@@ -91,7 +92,7 @@ def studies(ctx: typer.Context, incomplete: str) -> Iterable[Offer]:
 
     place = ctx.params.get("store")
     path = locate(place).path
-    if path is not None and not path.is_file():
+    if path is not None and not is_file(path):
         return []  # Opening the usual database would make it.
     with Store.open_to_read(place) as opened:
         return [

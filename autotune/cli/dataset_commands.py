@@ -19,6 +19,7 @@ from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_fol
 from autotune.errors import UsageError
 from autotune.terminal.render import WIDTH, console, note_line, table, write_json
 from autotune.wording import beginning, count, percent, seconds
+from runner.paths import exists, is_file
 
 if TYPE_CHECKING:
     from autotune.datasets.describe import CellWords, Description
@@ -169,7 +170,7 @@ def trace(
     wanted = [
         cell
         for cell in found.cells
-        if (force or not (place / f"{cell.key}.json").exists()) and not found.space(cell).requires
+        if (force or not exists(place / f"{cell.key}.json")) and not found.space(cell).requires
     ]
     if wanted and is_shipped(found.folder):
         raise UsageError(
@@ -198,7 +199,7 @@ def trace(
         place.mkdir(exist_ok=True)
         features.portable().save(path)
         done += 1
-    have = sum((place / f"{cell.key}.json").is_file() for cell in found.cells)
+    have = sum(is_file(place / f"{cell.key}.json") for cell in found.cells)
     console().print(
         f"{count(done, 'cell')} traced; {have} of {len(found.cells)} cells have features",
         markup=False,
@@ -287,10 +288,10 @@ def export(
 ) -> None:
     """Write the runs of studies as a dataset, one cell per study."""
     from autotune.api.datasets import source_of
+    from autotune.cli.reading import reading
     from autotune.datasets.exchange import export_cells as exported
-    from autotune.store import Store
 
-    with Store.open_to_read(store) as opened:
+    with reading(store) as opened:
         sources = [source_of(opened.find_study(study), mpi) for study in studies]
         made = exported(sources, opened, out)
     console().print(f"wrote {out}: {len(made.runs())} runs", markup=False)

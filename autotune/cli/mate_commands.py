@@ -12,7 +12,11 @@ from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console
+from runner import files
+from runner.paths import exists
 
+_LARGEST = 16 * files.MIB
+"""Of a program's source."""
 mate = typer.Typer(
     help="Translate programs for the MATE runtime (see runner/mate/README.md).",
     no_args_is_help=True,
@@ -46,7 +50,7 @@ def translate(
     from runner.mate.translate import TranslationError, translation
 
     try:
-        text = program.read_text(encoding="utf-8")
+        text = files.read_named(program, _LARGEST)
     except OSError as problem:
         raise UsageError(
             f"cannot read {program}: {problem.strerror}", code="program.unreadable"
@@ -57,11 +61,11 @@ def translate(
             code="program.unreadable",
         ) from None
     place = out or program.with_name(f"{program.stem}_mate.py")
-    if place.exists() and place.samefile(program):
+    if exists(place) and place.samefile(program):
         raise UsageError(
             f"{place} is the program itself; name another file with --out", code="file.same"
         )
-    if place.exists() and not force:
+    if exists(place) and not force:
         raise UsageError(
             f"{place} exists already; --force replaces it, --out FILE names another",
             code="file.exists",

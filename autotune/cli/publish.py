@@ -13,6 +13,7 @@ from autotune.files import check_writable
 from autotune.notes import Note, Say, waiting_note
 from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
 from autotune.wording import key_parts
+from runner.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.publish.plan import Planned
@@ -208,7 +209,7 @@ def _print_places(planned: Sequence[Planned], library: Library) -> None:
     check = planned[0].header.evidence.check
     names = [("clusters", planned[0].header.cluster), *(("apps", str(c.get("app"))) for c in check)]
     for kind, name in dict.fromkeys(names):
-        if (Path("configs") / kind / f"{name}.toml").is_file():
+        if is_file(Path("configs") / kind / f"{name}.toml"):
             place = user_config() / kind
             words = (
                 f"configs/{kind}/{name}.toml is found from this directory only; for "

@@ -16,6 +16,7 @@ from autotune.study.request import DEFAULT_TRIALS
 from autotune.terminal.command_line import command_line, given, this_command
 from autotune.terminal.render import console, error_console, write_json
 from autotune.wording import parse_duration
+from runner.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.api.search import Search
@@ -346,7 +347,7 @@ def _next(search: Search, result: Result) -> list[FollowUp]:
     publish: list[str] | None = None
     if result.status == "recommended":
         target = search.request.target_of(result.recommended)
-        files = [word for word in (search.asked.space or "").split("+") if Path(word).is_file()]
+        files = [word for word in (search.asked.space or "").split("+") if is_file(word)]
         place = (target.cluster, target.library, search.store)
         publish = publish_options(result.study, *place, files)
     return follow_up(result, publish)

@@ -21,6 +21,7 @@ from autotune.terminal.render import console, table, write_json
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
 from runner.mpi.library import ParamInfo
+from runner.paths import exists
 
 space = typer.Typer(
     help="List, show, check and write parameter spaces (what may vary).", no_args_is_help=True
@@ -178,7 +179,7 @@ def discover_parameters(
                 f"no parameter of {library.family} {library.version} matches {pattern!r}",
                 code="parameter.unknown",
             )
-        if out.exists() and not force:
+        if exists(out) and not force:
             raise UsageError(
                 f"{out} exists already; --force replaces it, --out FILE names another",
                 code="file.exists",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +13,7 @@ from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.terminal.render import console, note_line, table, write_json
+from runner.scratch import Scratch
 
 if TYPE_CHECKING:
     from autotune.prediction import TrainingSet
@@ -99,7 +99,7 @@ def train(
     with ExitStack() as stack:
         folders = [*(datasets or []), *(sources or [])]
         if not folders:
-            scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            scratch = stack.enter_context(Scratch("train"))
             folders = [str(dataset_of_traced(store, features or [], scratch / "store"))]
         elif features:
             raise UsageError(

@@ -10,6 +10,7 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.terminal.render import console, write_json
+from runner.paths import exists
 
 
 def unpublish(
@@ -40,9 +41,9 @@ def unpublish(
                 f"files:{listed}",
                 code="published.none",
             )
-        for gone in (p for p in known if not p.exists()):
+        for gone in (p for p in known if not exists(p)):
             forget(gone)
-        paths = [p for p in known if p.exists()]
+        paths = [p for p in known if exists(p)]
     # Of files that were published together the last may name the first, so it is removed first.
     done: list[dict[str, str]] = []
     problems: list[AutotuneError] = []

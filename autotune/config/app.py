@@ -25,6 +25,7 @@ from autotune.config.pattern import unit_in_pattern
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from runner.metric import rate_words, time_words
+from runner.paths import exists, is_file, is_folder
 from runner.types import MetricChoice
 
 
@@ -346,7 +347,7 @@ def readable_metric(word: str, where: str) -> str:
     """The absolute path of a file; raises UsageError, with ``where``, if it cannot be read."""
     path = Path(word).expanduser().absolute()
     try:
-        if path.is_dir():
+        if is_folder(path):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         if path.is_fifo():
             raise OSError(errno.EINVAL, "it is a pipe, which can be read only once")
@@ -401,7 +402,7 @@ def program_name(words: Sequence[str]) -> str:
 def _not_a_program(first: str) -> str:
     """Why the first word of a command cannot be started, and what to do about it."""
     path = Path(first)
-    if not path.exists():
+    if not exists(path):
         if "/" in first:
             return f"the program {first!r} was not found.\nCheck its path."
         return (
@@ -478,7 +479,7 @@ def executable(files: Iterable[str], values: dict[str, str], app: str, howto: st
     """
     paths = [Path(fill(file, values, app, howto)).expanduser().absolute() for file in files]
     for path in dict.fromkeys(paths):
-        if path.is_file():
+        if is_file(path):
             if os.access(path, os.X_OK):
                 return str(path)
             raise UsageError(

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import difflib
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from autotune.errors import UsageError
+from runner import files, paths
 from runner.files import MIB, read_text
 
 SUFFIX = ".toml"
@@ -41,7 +43,7 @@ def find_config(kind: str, name: str) -> ConfigFile:
     places = _places(kind)
     for place in places:
         file = place / f"{name}{SUFFIX}"
-        if name and file.is_file():
+        if name and _is_file(file):
             return ConfigFile(name, str(file), _read(file))
     raise UsageError(_not_found(kind, name, places), code="config.missing")
 
@@ -55,13 +57,22 @@ def list_configs(kind: str) -> list[ConfigFile]:
     """Every configuration of a kind, by name; of equal names the one that ``find`` takes."""
     found: dict[str, ConfigFile] = {}
     for place in _places(kind):
-        if not place.is_dir():
-            continue
-        for file in place.iterdir():
+        for file in _entries(place):
             name = file.name.removesuffix(SUFFIX)
-            if file.name.endswith(SUFFIX) and name and name not in found and file.is_file():
+            if file.name.endswith(SUFFIX) and name and name not in found and _is_file(file):
                 found[name] = ConfigFile(name, str(file), _read(file))
     return [found[name] for name in sorted(found)]
+
+
+def _is_file(file: Path | Traversable) -> bool:
+    return paths.is_file(file) if isinstance(file, Path) else file.is_file()
+
+
+def _entries(place: Path | Traversable) -> Iterable[Path | Traversable]:
+    """The files of a place, in any order; none if it cannot be listed."""
+    if isinstance(place, Path):
+        return paths.entries(place)
+    return place.iterdir() if place.is_dir() else ()
 
 
 def is_shipped(file: ConfigFile) -> bool:
@@ -72,8 +83,7 @@ def is_shipped(file: ConfigFile) -> bool:
 
 def user_config() -> Path:
     """The folder ``$XDG_CONFIG_HOME/autotune``, or the one below ``~/.config``."""
-    config_home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(config_home).expanduser() / "autotune"
+    return files.config()
 
 
 def _places(kind: str) -> list[Path | Traversable]:

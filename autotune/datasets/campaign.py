@@ -40,6 +40,7 @@ from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.targets.executables import PROGRAM
 from autotune.targets.metric import default_failure
+from runner.paths import exists
 
 
 class Campaign:
@@ -71,7 +72,7 @@ class Campaign:
         """Numbers of the cell's blocks without a shard."""
         folder, key = self.dataset.folder, prepared.plan.key
         blocks = range(self.dataset.cell(key).blocks)
-        return [b for b in blocks if not shard_path(folder, key, b).exists()]
+        return [b for b in blocks if not exists(shard_path(folder, key, b))]
 
     def left_s(self) -> float:
         """Expected seconds for the missing blocks, at the pace so far."""
@@ -207,7 +208,8 @@ def commit_of() -> str:
         done = subprocess.run(
             ["git", "rev-parse", "--short", "HEAD"],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             check=False,
             cwd=Path(__file__).parent,
         )

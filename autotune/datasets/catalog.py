@@ -13,6 +13,7 @@ from autotune.config.find import shipped
 from autotune.datasets.card import CARD
 from autotune.errors import UsageError
 from runner import files
+from runner.paths import is_file, is_folder, resolved
 
 FOLDER = Path("datasets")
 """Folder of new datasets, below the current directory."""
@@ -31,9 +32,9 @@ def folders() -> list[Path]:
 
 def is_shipped(folder: Path) -> bool:
     """Whether a dataset is shipped with autotune, and is not one of the current directory."""
-    coming, real = shipped("datasets"), folder.resolve()
-    own = real.is_relative_to(FOLDER.resolve())
-    return isinstance(coming, Path) and not own and real.is_relative_to(coming.resolve())
+    coming, real = shipped("datasets"), resolved(folder)
+    own = real.is_relative_to(resolved(FOLDER))
+    return isinstance(coming, Path) and not own and real.is_relative_to(resolved(coming))
 
 
 def list_datasets() -> list[Path]:
@@ -48,15 +49,15 @@ def list_datasets() -> list[Path]:
 
 def is_known(place: str | Path) -> bool:
     """Whether there is a dataset with this name, or in this folder."""
-    return any((folder / CARD).is_file() for folder in _meant(place))
+    return any(is_file(folder / CARD) for folder in _meant(place))
 
 
 def folder_of(place: str | Path) -> Path:
     """The folder itself, or the first dataset with that name; raises UsageError without one."""
     for folder in _meant(place):
-        if (folder / CARD).is_file():
+        if is_file(folder / CARD):
             return folder
-    if Path(place).is_dir():
+    if is_folder(place):
         return Path(place)  # Its card is missing: who reads it says so.
     known = [folder.name for folder in list_datasets()]
     near = difflib.get_close_matches(str(place), known, n=3, cutoff=0.5)

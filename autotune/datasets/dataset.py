@@ -24,6 +24,8 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.space.trust import check_name, check_space
 from runner.files import MIB, read_text, write_atomically
+from runner.json_text import parse_json
+from runner.paths import is_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +81,7 @@ class Dataset:
         found = self.cell(cell)
         if found.key not in self._spaces:
             own = self.folder / SPACES / f"{found.key}.toml"
-            path = own if own.is_file() else self.folder / SPACE
+            path = own if is_file(own) else self.folder / SPACE
             facts = {"ranks": found.ranks, **found.facts}
             space = space_of_record(path, facts, f"{self.name}/{found.key}")
             check_space(space, str(path))
@@ -91,7 +93,7 @@ class Dataset:
         found = self.cell(cell)
         if found.key not in self._settings:
             own = self.folder / SETTINGS / f"{found.key}.json"
-            path = own if own.is_file() else self.folder / SETTINGS / f"{ALL}.json"
+            path = own if is_file(own) else self.folder / SETTINGS / f"{ALL}.json"
             settings = _read_settings(path)
             for name in sorted({name for setting in settings for name in setting}):
                 check_name(name, str(path))
@@ -203,8 +205,8 @@ def load(place: str | Path) -> Dataset:
 
 def _read_settings(path: Path) -> list[Setting]:
     try:
-        data = json.loads(read_text(path, SETTINGS_BYTES))
-    except (OSError, ValueError, RecursionError) as problem:
+        data = parse_json(read_text(path, SETTINGS_BYTES))
+    except (OSError, ValueError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise UsageError(
             f"cannot read the settings {path}: {reason}", code="dataset.unreadable"

@@ -10,6 +10,7 @@ from autotune.datasets.card import Cell
 from autotune.datasets.dataset import Dataset
 from autotune.datasets.replay import Landscape
 from autotune.stats import noise_of
+from runner.paths import is_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +65,7 @@ class Description:
 def describe(dataset: Dataset) -> Description:
     """Read all shards; raises UsageError if the dataset is damaged."""
     cells = [_cell(dataset, cell) for cell in dataset.cells]
-    size = sum(f.stat().st_size for f in dataset.folder.rglob("*") if f.is_file())
+    size = sum(f.stat().st_size for f in dataset.folder.rglob("*") if is_file(f))
     runs = sum(cell.runs for cell in cells)
     return Description(dataset.name, dataset.kind, size, runs, cells)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import datetime
-import json
 import math
 import os
 import shutil
@@ -43,7 +42,9 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.run_history import HistoryEntry, entry_of
 from runner.files import MIB, open_regular, read_text
+from runner.json_text import parse_json
 from runner.machine import describe_machine
+from runner.paths import entries, exists, is_file, is_folder, resolved
 from runner.trace import FeaturesError, load_features
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -195,7 +196,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
     several MPIs, and for a study without default runs.
     """
     _refuse_files(folder)
-    named = plain_name(folder.resolve().name, "-o: the dataset takes its name from the folder")
+    named = plain_name(resolved(folder).name, "-o: the dataset takes its name from the folder")
     machine = describe_machine()
     mpis = {f"{s.study.key.mpi.family} {s.study.key.mpi.version}" for s in sources}
     if len(mpis) != 1:
@@ -214,8 +215,8 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
         blocks = _blocks(source.study, store.runs(source.study.id))
         listed = _settings(blocks)
         index = {setting.key: number for number, setting in enumerate(listed)}
-        for number, entries in enumerate(blocks):
-            for e in entries:
+        for number, block in enumerate(blocks):
+            for e in block:
                 # A stopped run took at least its time limit.
                 limit = e.record.wall_s if e.censored else math.nan
                 row = row_of(cell, number, index[e.key], limit, e, machine.fingerprint, mpi, commit)
@@ -259,7 +260,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
 
 
 def _refuse_files(folder: Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if exists(folder) and (not is_folder(folder) or entries(folder)):
         raise UsageError(f"{folder} exists already; give a new folder", code="dataset.exists")
 
 
@@ -338,9 +339,9 @@ def _refuse_strangers(folder: Path) -> None:
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         known = _FILES if len(inside.parts) == 1 else {f"*{_FOLDERS.get(inside.parts[0], '/')}"}
-        if path.is_dir() and path.name in _FOLDERS and path.parent == folder:
+        if is_folder(path) and path.name in _FOLDERS and path.parent == folder:
             continue
-        if path.is_dir() or not any(fnmatch(path.name, pattern) for pattern in known):
+        if is_folder(path) or not any(fnmatch(path.name, pattern) for pattern in known):
             raise UsageError(
                 f"{path} does not belong to a dataset, which has {', '.join(sorted(_FILES))} and "
                 + ", ".join(f"{name}/*{suffix}" for name, suffix in _FOLDERS.items()),
@@ -366,10 +367,10 @@ def _umask() -> int:
 
 def _check_calibration(path: Path) -> None:
     """Its id shows whether anybody changed the file, if there is one."""
-    if not path.is_file():
+    if not is_file(path):
         return
     try:
-        data = json.loads(read_text(path, CALIBRATION_BYTES))
+        data = parse_json(read_text(path, CALIBRATION_BYTES))
         stated = data.pop("id")
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as problem:
         raise UsageError(

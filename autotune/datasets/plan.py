@@ -42,6 +42,7 @@ from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.mpi import discover
+from runner.paths import entries, exists, resolved
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -262,11 +263,11 @@ def start_dataset(
     machine = describe_machine()
     known: Mapping[str, Cell] = {}
     before = None
-    if (folder / CARD).exists():
+    if exists(folder / CARD):
         before = load(folder)
         _check(before, plan, prepared, machine.fingerprint, mpi)
         known = {cell.key: cell for cell in before.cells}
-    elif folder.exists() and any(folder.iterdir()):
+    elif entries(folder):
         raise UsageError(
             f"{folder} has other files and no {CARD}; give an empty folder with -o",
             code="dataset.folder_not_empty",
@@ -278,7 +279,7 @@ def start_dataset(
     planned = sum(p.planned_s for p in added)
     card = Card(
         schema=1,
-        name=folder.resolve().name,
+        name=resolved(folder).name,
         plan=plan.name,
         kind=plan.kind,
         title=plan.title,

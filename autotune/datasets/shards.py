@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
@@ -54,6 +55,7 @@ class RunRow:
 
 COLUMNS = [f.name for f in fields(RunRow)]
 _TEXTS = [f.name for f in fields(RunRow) if str(f.type) in ("str", "State")]
+_SECONDS = ("value_s", "limit_s", "wall_s")
 LARGEST = 64 * MIB
 """Largest shard in bytes; the other bounds are checked against what the file states."""
 ROWS, WIDTH, GROUPS, UNPACKED = 100_000, 100, 1000, 256 * MIB
@@ -140,6 +142,7 @@ def read_shard(path: Path) -> pd.DataFrame:
         frame: pd.DataFrame = plain.to_pandas()
     except (OSError, pa.ArrowException, UnicodeDecodeError) as problem:
         raise _damaged(path, problem) from None
+    _refuse_figures(path, frame)
     unknown = sorted(set(frame["state"]) - set(STATES))
     if unknown:
         raise UsageError(
@@ -147,6 +150,22 @@ def read_shard(path: Path) -> pd.DataFrame:
             code="dataset.damaged",
         )
     return frame
+
+
+def _refuse_figures(path: Path, frame: pd.DataFrame) -> None:
+    """Raise UsageError for seconds that no run can have taken."""
+    for name in _SECONDS:
+        # A comparison with a missing value is false: that is no fault.
+        wrong = (frame[name] < 0) | (frame[name] == math.inf)
+        if name == "value_s":
+            wrong |= (frame["state"] == "ok") & ~(frame[name] > 0)
+        if wrong.any():
+            row = int(wrong.to_numpy().argmax())
+            raise UsageError(
+                f"{path}: {name} of row {row} is {frame[name].iloc[row]} s; expected a finite "
+                "time, and a positive one for a run that counts",
+                code="dataset.damaged",
+            )
 
 
 def _damaged(path: Path, problem: Exception) -> UsageError:

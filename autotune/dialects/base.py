@@ -76,7 +76,7 @@ def written(text: str, place: Path, stem: str, suffix: str) -> Path:
     path = place / f"{stem}-{digest}{suffix}"
     try:
         place.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        path.write_text(text, encoding="utf-8")
     except OSError as problem:
         raise UsageError(
             f"cannot write {path}: {problem.strerror}", code="file.unwritable"

@@ -26,6 +26,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Value
 from autotune.wording import count
+from runner.paths import is_file
 from runner.trace import Features, FeaturesError, load_features
 
 if TYPE_CHECKING:
@@ -263,14 +264,14 @@ def stored_calibration(dataset: Dataset) -> Calibration | None:
     """What is usable of the calibration of the dataset's machine and cluster; None if it has none.
     Raises UsageError if the file is wrong."""
     path = dataset.folder / CALIBRATION
-    return CALIBRATIONS.read(path).usable if path.is_file() else None
+    return CALIBRATIONS.read(path).usable if is_file(path) else None
 
 
 def stored_features(dataset: Dataset, cell: Cell) -> Features | None:
     """The features of the cell's traced launch; None if it was not traced.  Raises UsageError if
     the file is wrong."""
     path = dataset.folder / FEATURES / f"{cell.key}.json"
-    if not path.is_file():
+    if not is_file(path):
         return None
     try:
         features = load_features(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from autotune.prediction.predictor import Predictor
 from autotune.prediction.training import Trained
 from autotune.space import Setting
 from runner import files
+from runner.json_text import parse_json
+from runner.paths import is_file
 
 SCHEMA = "autotune-model-1"
 SHIPPED = "shipped.json"
@@ -98,7 +101,7 @@ def find_model(place: str | None = None) -> ModelFile:
     """
     if place is not None:
         return load_model(Path(place))
-    if default_place().is_file():
+    if is_file(default_place()):
         return load_model(default_place())
     shipped = resources.files("autotune.prediction") / SHIPPED
     if shipped.is_file():
@@ -112,12 +115,12 @@ def find_model(place: str | None = None) -> ModelFile:
 def load_model(path: Path) -> ModelFile:
     """Read and check a model file; raises UsageError with the file and the key that is wrong."""
     try:
-        if path.stat().st_size > _LARGEST:
+        content = files.read_named(path, _LARGEST)
+    except (OSError, UnicodeDecodeError) as problem:
+        if getattr(problem, "errno", None) == errno.EFBIG:
             raise UsageError(
                 f"{path} is too large to be a model (limit: 64 MiB)", code="model.too_large"
-            )
-        content = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+            ) from None
         reason = getattr(problem, "strerror", None) or problem
         raise UsageError(
             f"cannot read the model {path}: {reason}.\n{_AGAIN}", code="model.unreadable"
@@ -128,8 +131,8 @@ def load_model(path: Path) -> ModelFile:
 def model_from_text(content: str, place: str) -> ModelFile:
     """A model from the content of a file; ``place`` names it in errors.  Raises UsageError."""
     try:
-        data = json.loads(content, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as problem:
+        data = parse_json(content, finite=True)
+    except ValueError as problem:
         raise UsageError(
             f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{_AGAIN}",
             code="model.damaged",
@@ -150,10 +153,6 @@ def model_from_text(content: str, place: str) -> ModelFile:
         )
     except ValueError as problem:
         raise UsageError(f"{place}: {problem}.\n{_AGAIN}", code="model.invalid") from None
-
-
-def _no_constant(word: str) -> float:
-    raise ValueError(f"{word} is not a number")
 
 
 def _about(data: Mapping[str, Any]) -> About:

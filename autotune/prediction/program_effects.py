@@ -30,6 +30,8 @@ from autotune.space import Setting
 from autotune.space.trust import check_values
 from runner import files
 from runner.files import MIB
+from runner.json_text import parse_json
+from runner.paths import is_file
 from runner.trace import Features
 
 SCHEMA = "autotune-composed-1"
@@ -163,11 +165,11 @@ def own_place() -> Path:
 def find_effects() -> ProgramEffects:
     """The user's own effects, else those shipped; raises UsageError if the file is wrong."""
     path = own_place()
-    if not path.is_file():
+    if not is_file(path):
         return ProgramEffects.shipped()
     try:
-        return effects_from_json(json.loads(files.read_text(path, _LARGEST)))
-    except (OSError, ValueError, RecursionError) as problem:
+        return effects_from_json(parse_json(files.read_text(path, _LARGEST)))
+    except (OSError, ValueError) as problem:
         raise UsageError(
             f"cannot use {path}: {problem}.\nLearn them again: autotune train --model composed "
             "--from DATASET",

@@ -20,6 +20,7 @@ from autotune.publish.published_files import published
 from runner.errors import RunnerError
 from runner.mpi.discover import LAUNCHERS, find_library, libraries
 from runner.mpi.library import Library
+from runner.paths import is_file, resolved
 
 
 @dataclass(frozen=True)
@@ -94,9 +95,9 @@ def still_installed(header: Header, library: Library) -> bool:
     The folder is named by a file, so it is looked at, and nothing in it is started.
     """
     place = str(header.evidence.renewed.get("mpi_bin") or header.evidence.mpi_bin)
-    if not place or Path(place).resolve() == Path(library.bin).resolve():
+    if not place or resolved(place) == resolved(library.bin):
         return False
-    return any((Path(place) / name).is_file() for name in LAUNCHERS)
+    return any(is_file(Path(place) / name) for name in LAUNCHERS)
 
 
 @dataclass(frozen=True)

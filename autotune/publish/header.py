@@ -22,6 +22,7 @@ from autotune.names import is_file_name, names_path
 from autotune.publish.content import Content, Evidence, comment_text, commutative_part
 from autotune.publish.tune_file import gain_words
 from autotune.wording import UNGUARDED, key_parts
+from runner.json_text import parse_json
 
 SCHEMA = 1
 _DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)
@@ -189,7 +190,7 @@ def read_header(text: str) -> Header | None:
     try:
         if found is None:
             raise ValueError("its data line is missing")
-        return Header.from_data(json.loads(found[1]))
+        return Header.from_data(parse_json(found[1]))
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise WorkError(
             f"the header that autotune wrote into this file is damaged ({problem}); restore it "

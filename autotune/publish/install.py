@@ -16,7 +16,7 @@ from pathlib import Path
 from autotune.config.find import ConfigFile, is_shipped
 from autotune.errors import UsageError, WorkError
 from autotune.publish.header import Header, read_header, untouched
-from runner.files import atomic_file
+from runner.files import atomic_file, read_bytes
 
 BACKUP = ".before-autotune"
 SIDE = ".autotune"
@@ -130,9 +130,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def read(path: Path) -> str:
-    """The text of a file, byte for byte; raises OSError if it cannot be read."""
-    with path.open(encoding="utf-8", errors="surrogateescape", newline="") as file:
-        return file.read()
+    """The text of a regular file of at most 4 MiB, byte for byte; raises OSError otherwise."""
+    return read_bytes(path, _LARGEST).decode("utf-8", "surrogateescape")
 
 
 def keep_edited(path: Path) -> Path:

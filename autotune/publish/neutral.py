@@ -26,6 +26,7 @@ from autotune.targets.target import Surroundings
 from runner import files
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.paths import entries, is_file, is_folder, resolved
 
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 _PRTE_VARIABLE = "PRTE_SYSCONFDIR"
@@ -103,9 +104,9 @@ def _takes_part(fmt: Format, path: Path, library: Library, env: Mapping[str, str
     if fmt.unobeyed(library) is not None or _PARAM_FILES in env or "HOME" not in env:
         return False
     if fmt.cluster_wide:
-        return path.parent.resolve() == system_directory(library).resolve()
+        return resolved(path.parent) == resolved(system_directory(library))
     assert isinstance(fmt, UserConf | ImpiUser)
-    return path.resolve() == (Path(env["HOME"]) / fmt.relative).resolve()
+    return resolved(path) == resolved(Path(env["HOME"]) / fmt.relative)
 
 
 def _name(fmt: UserConf | ImpiUser) -> str:
@@ -132,7 +133,7 @@ def _place(texts: list[tuple[str, str]]) -> Path:
 
 def _home(home: Path, real: Path, texts: Mapping[str, str]) -> Path:
     for name in _USER:
-        if (real / name).is_dir():
+        if is_folder(real / name):
             shutil.copytree(real / name, home / name, dirs_exist_ok=True)
     for name, text in texts.items():
         if _says_something(text):
@@ -150,8 +151,8 @@ def _says_something(text: str) -> bool:
 
 def _etc(etc: Path, real: Path, texts: Mapping[str, str]) -> Path:
     etc.mkdir(parents=True, exist_ok=True)
-    for file in sorted(real.iterdir()) if real.is_dir() else ():
-        if file.is_file() and os.access(file, os.R_OK):
+    for file in entries(real):
+        if is_file(file) and os.access(file, os.R_OK):
             shutil.copy(file, etc / file.name)
     for name, text in texts.items():
         _write(etc / name, text)

@@ -25,6 +25,7 @@ from autotune.publish.source import PublicationSource, read_source
 from autotune.store import Store
 from runner.machine import describe_machine
 from runner.mpi.library import Library
+from runner.paths import is_folder
 from runner.types import LIBRARY
 
 
@@ -207,7 +208,7 @@ def _path(fmt: Format, cluster: Cluster, library: Library, out: Path | None) -> 
 
 
 def _is_folder(out: Path) -> bool:
-    return out.expanduser().is_dir()
+    return is_folder(out.expanduser())
 
 
 def _refuse_same(parts: Sequence[tuple[Format, Content, Path]]) -> None:

@@ -23,6 +23,7 @@ from runner.machine import describe_machine
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.scratch import Scratch
 from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
 
 TIMEOUT_S = 60.0
@@ -46,7 +47,7 @@ class Prober:
         # There are two ranks on each of two nodes.  With one rank on a node, no message goes
         # through the memory of the node, and parameters about it are not in force.
         self._fewest = 2 * min(cluster.nodes, 2)
-        self._places = tempfile.TemporaryDirectory(prefix="autotune-publish-")
+        self._places = Scratch("publish")
 
     def __enter__(self) -> Prober:
         self.runner.__enter__()
@@ -59,11 +60,11 @@ class Prober:
         trace: TracebackType | None,
     ) -> None:
         self.runner.__exit__(kind, error, trace)
-        self._places.cleanup()
+        self._places.close()
 
     def place(self) -> Path:
         """A new private directory."""
-        return Path(tempfile.mkdtemp(dir=self._places.name))
+        return Path(tempfile.mkdtemp(dir=self._places.path))
 
     def staged(self, fmt: Format, text: str) -> Loading:
         """Stage a private copy of ``text``.  A cluster-wide file is loaded without the caller's own

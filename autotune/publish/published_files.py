@@ -11,6 +11,9 @@ from pathlib import Path
 from autotune.errors import WorkError
 from runner import files
 from runner.files import write_atomically
+from runner.json_text import parse_json
+
+_LARGEST = 4 * files.MIB
 
 
 def record_path() -> Path:
@@ -22,10 +25,10 @@ def published() -> list[Path]:
     """The paths in the order of publication.  Raises WorkError if the list is damaged."""
     place = record_path()
     try:
-        data = json.loads(place.read_text(encoding="utf-8"))
+        data = parse_json(files.read_text(place, _LARGEST))
     except FileNotFoundError:
         return []
-    except (OSError, ValueError, RecursionError) as problem:
+    except (OSError, ValueError) as problem:
         raise WorkError(
             f"cannot read the list of published files {place}: {problem}; give the files "
             "as arguments instead",

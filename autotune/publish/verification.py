@@ -17,6 +17,7 @@ from autotune.publish.recheck import Recheck
 from autotune.publish.verify import FileState
 from runner import files
 from runner.files import MIB, read_text, write_atomically
+from runner.json_text import parse_json
 
 _LARGEST = 4 * MIB
 
@@ -43,7 +44,7 @@ def record_path() -> Path:
 def last_verifications() -> dict[str, Verification]:
     """The last verification of each file by its path; empty if there is no readable record."""
     try:
-        data = json.loads(read_text(record_path(), _LARGEST))
+        data = parse_json(read_text(record_path(), _LARGEST))
         return {path: _parse(row) for path, row in data.items()}
     except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         return {}

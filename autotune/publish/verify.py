@@ -24,6 +24,7 @@ from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
+from runner.paths import exists
 from runner.types import LIBRARY
 
 _PATTERNS = ("metric", "verify")
@@ -193,7 +194,7 @@ def _other_mpi(header: Header, here: str) -> str:
     own = Path(place) / f"mpirun.{header.evidence.mpi_family}"
     return (
         f"{words}.  It was measured with the library in {place}: --mpi "
-        f"{own if own.exists() else place}"
+        f"{own if exists(own) else place}"
     )
 
 

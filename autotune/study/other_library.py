@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from autotune.space import Setting, Space
@@ -21,6 +20,7 @@ from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.paths import resolved
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class OtherLibrary:
         key = study_key(target, self.space, adapter(target.library), strategy, {}, 0, guard)
         return {
             "second": key.hash,
-            "libraries": [str(Path(t.library.bin).resolve()) for t in (first, target)],
+            "libraries": [str(resolved(t.library.bin)) for t in (first, target)],
         }
 
 

@@ -14,7 +14,6 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from types import TracebackType
 
 from autotune.space import DEFAULT, Setting, Space
@@ -62,6 +61,7 @@ from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
+from runner.paths import is_file
 
 WARM_START = "warm-start"
 """Document of a study: the settings that were suggested when it began."""
@@ -259,7 +259,7 @@ class StudyContext:
             done.libraries = request.library_rows(history_of(self.store, self.study.id))
             done.switch = request.switch(done.recommended, done.libraries)
             done.mpirun_with_file = ""
-            if done.params_file is not None and Path(done.params_file).is_file():
+            if done.params_file is not None and is_file(done.params_file):
                 done.mpirun_with_file = request.launch_line(done.recommended, done.params_file)
         return done
 

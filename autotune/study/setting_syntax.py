@@ -6,8 +6,8 @@ libraries write.
 
 from __future__ import annotations
 
+import errno
 import html
-import json
 import re
 import tomllib
 from collections.abc import Sequence
@@ -21,6 +21,8 @@ from autotune.space.parameter import ParameterKind
 from autotune.space.setting import Value, normalise_value, read_value
 from autotune.space.trust import Names, check_values, known_names
 from autotune.store import Store
+from runner import files
+from runner.json_text import parse_json
 from runner.mpi.library import Library
 
 _OUTSIDE = ("@", "study:")
@@ -169,12 +171,12 @@ def read_setting_file(path: Path) -> dict[str, Value]:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > _LARGEST:
+        return files.read_named(path, _LARGEST)
+    except (OSError, UnicodeDecodeError) as problem:
+        if getattr(problem, "errno", None) == errno.EFBIG:
             raise UsageError(
                 f"{path} is too large to be a setting (1 MiB at most)", code="setting.too_large"
-            )
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+            ) from None
         raise UsageError(
             f"cannot read the setting {path}: {problem}", code="setting.unreadable"
         ) from None
@@ -182,7 +184,7 @@ def _read(path: Path) -> str:
 
 def _json(text: str) -> dict[str, object] | None:
     try:
-        data = json.loads(text)
+        data = parse_json(text)
     except (ValueError, RecursionError):
         return None
     if isinstance(data, dict) and isinstance(data.get("recommended"), dict):

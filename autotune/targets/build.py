@@ -15,6 +15,7 @@ from autotune.notes import Note
 from runner.mpi.abi import LOADER_PATH, Needed, needed_library
 from runner.mpi.discover import adapter, launcher_of, linked_with
 from runner.mpi.library import Library
+from runner.paths import exists
 
 HOW = (
     "Programs of mpi4py, and programs built for the ABI of MPICH, run under several libraries; two "
@@ -115,7 +116,7 @@ def _compiler(library: Library) -> str:
     """The compiler that builds for a library, as far as it is found."""
     own = Path(library.bin)
     names = (own / f"mpicc.{library.family}", own / "mpicc")
-    found = next((path for path in names if path.exists()), None)
+    found = next((path for path in names if exists(path)), None)
     return f"the compiler of {title(library)}" if found is None else str(found)
 
 

@@ -17,6 +17,7 @@ from autotune.errors import UsageError
 from autotune.targets.wrapped_launcher import is_launcher, refuse_wrapped_launcher
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
+from runner.paths import resolved
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
 """Names of launchers in distributions with several MPI libraries."""
@@ -64,7 +65,7 @@ def typed(words: Sequence[str], launcher: str) -> list[str]:
     """
     name = Path(launcher).name
     found = shutil.which(name)
-    same = found is not None and Path(found).resolve() == Path(launcher).resolve()
+    same = found is not None and resolved(found) == resolved(launcher)
     return [name if same and word == launcher else word for word in words]
 
 
@@ -135,7 +136,7 @@ def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
 def same_library(one: Library, other: Library) -> bool:
     """Whether both are the same installation of the same version."""
     return (one.family, one.version) == (other.family, other.version) and (
-        Path(one.bin).resolve() == Path(other.bin).resolve()
+        resolved(one.bin) == resolved(other.bin)
     )
 
 

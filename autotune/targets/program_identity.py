@@ -28,6 +28,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import runner
+from runner.paths import is_file, resolved
 
 _LIMIT = 256 << 20
 """Larger files (data sets among the arguments) are identified by size and time, not by content."""
@@ -44,7 +45,7 @@ def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
     scripts = {entry.path for entry in started}
     for word in words:
         path = Path(cwd) / word
-        if path.resolve() not in scripts:
+        if resolved(path) not in scripts:
             _add(digest, path)
     code: dict[str, str] = {}
     for entry in started:
@@ -73,12 +74,12 @@ def former_hash(argv: tuple[str, ...]) -> str:
 def uncovered(argv: tuple[str, ...], cwd: str | Path = ".") -> dict[str, str]:
     """Sources in :func:`program_hash` that :func:`former_hash` did not cover: name -> code hash."""
     words = (_executable(argv), *argv[1:])
-    known = {path.resolve() for module in _modules(argv) for path in _beside(module)}
-    known |= {Path(word).resolve() for word in words}
+    known = {resolved(path) for module in _modules(argv) for path in _beside(module)}
+    known |= {resolved(word) for word in words}
     found: dict[str, str] = {}
     for entry in entries(words, cwd):
         paths = sources(entry)
-        found |= {n: code_hash(path) for n, path in paths.items() if path.resolve() not in known}
+        found |= {n: code_hash(path) for n, path in paths.items() if resolved(path) not in known}
     return dict(sorted(found.items()))
 
 
@@ -145,7 +146,7 @@ def _executable(argv: tuple[str, ...]) -> str:
 
 def _add(digest: hashlib._Hash, path: Path) -> None:
     try:
-        if not path.is_file():
+        if not is_file(path):
             return
         status = path.stat()
         if status.st_size > _LIMIT:
@@ -175,7 +176,7 @@ def _beside(module: str) -> list[Path]:
     return [origin]
 
 
-RUNNER = Path(runner.__file__).resolve().parent.parent
+RUNNER = resolved(runner.__file__).parent.parent
 """The directory that contains the package :mod:`runner`."""
 MOST_FILES = 2000
 """Largest number of sources that are followed for one program."""
@@ -232,7 +233,7 @@ def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[StartedSource]:
         if at and argv[at - 1] == "-m" and at > 1 and (entry := _module(word, place)):
             found.append(entry)
         elif _is_script(argv, at, place / word):
-            path = (place / word).resolve()
+            path = resolved(place / word)
             found.append(StartedSource(path, path.stem, Roots(path.parent)))
     return found
 
@@ -282,7 +283,7 @@ def interpreter(program: Sequence[str]) -> Path | None:
 
 def _is_script(argv: Sequence[str], at: int, path: Path) -> bool:
     try:
-        if not path.is_file():
+        if not is_file(path):
             return False
     except OSError:  # A word that is no file name, such as a program given with ``-c``.
         return False
@@ -313,14 +314,14 @@ def _module(module: str, cwd: Path) -> StartedSource | None:
     if not _DOTTED.fullmatch(module):
         return None
     top = module.partition(".")[0]
-    here = [cwd.resolve()]
-    installed = [RUNNER, *(Path(p).resolve() for p in sys.path if p)]
+    here = [resolved(cwd)]
+    installed = [RUNNER, *(resolved(p) for p in sys.path if p)]
     for root in [*here, *installed]:
         path = _source(root, module)
         if path is None:
             continue
         roots = Roots(root) if root in here else Roots(root, top)
-        if path.name == "__init__.py" and (path.parent / "__main__.py").is_file():
+        if path.name == "__init__.py" and is_file(path.parent / "__main__.py"):
             return StartedSource(path.parent / "__main__.py", f"{module}.__main__", roots)
         return StartedSource(path, module, roots)
     return None
@@ -329,7 +330,7 @@ def _module(module: str, cwd: Path) -> StartedSource | None:
 def _source(root: Path, module: str) -> Path | None:
     place = root.joinpath(*module.split("."))
     for path in (place / "__init__.py", place.with_name(place.name + ".py")):
-        if path.is_file():
+        if is_file(path):
             return path
     return None
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import UsageError
+from runner.paths import is_file, is_folder
 
 _NAMES = frozenset(
     {
@@ -87,7 +88,7 @@ class Provenance:
     def changes(self) -> list[str]:
         """What has changed since, in words; empty if the program can be run as it was."""
         found = []
-        if not Path(self.cwd).is_dir():
+        if not is_folder(self.cwd):
             found.append(f"its directory {self.cwd} does not exist any more")
         for path, before in self.files.items():
             now = _content(Path(path))
@@ -149,7 +150,7 @@ def _replace(wanted: Mapping[str, str]) -> None:
 def _content(path: Path) -> str | None:
     """The content of a file as it is compared; None if there is no readable file."""
     try:
-        if not path.is_file():
+        if not is_file(path):
             return None
         size = path.stat().st_size
         if size > _READ:

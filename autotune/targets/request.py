@@ -29,6 +29,7 @@ from autotune.targets.wrapped_launcher import script_words
 from autotune.wording import parse_duration
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
+from runner.paths import exists, is_folder, resolved
 from runner.types import MetricChoice
 
 Apart = Callable[[Library], Surroundings]
@@ -142,13 +143,13 @@ class TargetRequest:
         if self.fresh_dir is None:
             return str(Path.cwd())
         place = Path(self.fresh_dir).expanduser()
-        if not place.is_dir():
+        if not is_folder(place):
             raise UsageError(
                 f"{self._named('fresh_dir')} {self.fresh_dir}: there is no such directory; "
                 "expected the directory in which the program runs, with its input",
                 code="fresh_dir.missing",
             )
-        found = place.resolve()
+        found = resolved(place)
         if found == found.parent:
             raise UsageError(
                 f"{self._named('fresh_dir')} / would copy the whole machine for each run; expected "
@@ -169,7 +170,7 @@ class TargetRequest:
                 {"argument": word, "fresh_dir": target.cwd},
             )
             for word in target.program[1:]
-            if word and Path(word).exists() and not Path(target.cwd, word).exists()
+            if word and exists(word) and not exists(Path(target.cwd, word))
         ]
 
     @property

@@ -37,6 +37,7 @@ from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.base import PYTHON_LIBRARY, Adapter
 from runner.mpi.discover import adapter as adapter_of
 from runner.mpi.library import Library
+from runner.paths import exists, resolved
 from runner.types import LIBRARY, LaunchSpec, MetricChoice
 
 MAX_RANKS = 4096
@@ -202,19 +203,19 @@ class Target:
         A relative path of the program means the file that the user sees, wherever it runs.
         """
         first, *words = self.app.program(self.input, self.ranks)
-        if self.fresh_copy and "/" in first and (Path(first).exists() or not self._holds(first)):
+        if self.fresh_copy and "/" in first and (exists(first) or not self._holds(first)):
             first = str(Path(first).absolute())
         return (first, *words)
 
     def _holds(self, word: str) -> bool:
         """Whether the working directory has a file of that name."""
-        return Path(self.cwd, word).exists()
+        return exists(Path(self.cwd, word))
 
     def require_apart(self, database: str | None) -> None:
         """Raise UsageError if the directory that is copied for each run holds the database."""
         if not self.fresh_copy or not database:
             return
-        if Path(database).resolve().is_relative_to(Path(self.cwd).resolve()):
+        if resolved(database).is_relative_to(resolved(self.cwd)):
             raise UsageError(
                 f"--fresh-dir {self.cwd} would copy the results database {database} for each "
                 "run; name a directory with the program's input only, or give another --store",

@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from runner.paths import is_folder
+
 MOST_ENTRIES = 20_000
 LONGEST_S = 0.2
 DEEPEST = 8
@@ -69,7 +71,7 @@ def look(cwd: str, words: Sequence[str] = ()) -> FileLook:
     began = time.monotonic()
     folders: dict[str, dict[str, Stamp]] = {}
     named = {str(path): _stamp(path) for path in _paths(cwd, words)}
-    roots = [cwd, *(path for path in named if os.path.isdir(path))]
+    roots = [cwd, *(path for path in named if is_folder(path))]
     todo = deque((root, 0) for root in dict.fromkeys(roots))
     entries, cut = 0, False
     while todo and not cut:
@@ -131,7 +133,7 @@ def _paths(cwd: str, words: Sequence[str]) -> list[Path]:
     for word in words:
         for text in {word, word.partition("=")[2]}:
             path = Path(cwd, text)
-            if text and "\0" not in text and len(text) < 4096 and os.path.isdir(path.parent):
+            if text and "\0" not in text and len(text) < 4096 and is_folder(path.parent):
                 found.append(path)
     return found
 

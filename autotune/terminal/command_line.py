@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from runner.paths import resolved
+
 NAME = "autotune"
 TARGET = {
     "--app": True,
@@ -63,7 +65,7 @@ def own_name() -> list[str]:
     if called.name == "__main__.py" and called.parent.name == NAME:
         return [sys.executable, "-m", NAME]
     found = shutil.which(NAME)
-    if called.name != NAME or (found is not None and Path(found).resolve() == called.resolve()):
+    if called.name != NAME or (found is not None and resolved(found) == resolved(called)):
         return [NAME]
     return [sys.argv[0]]
 

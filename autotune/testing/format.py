@@ -203,14 +203,14 @@ class FormatContract:
             pytest.skip(f"none of {', '.join(fmt.interpreters)} is installed")
         home, place = tmp_path / "home", tmp_path / "place"
         (home / ".openmpi").mkdir(parents=True)
-        (home / ".openmpi" / "mca-params.conf").write_text("a = 1\n")
+        (home / ".openmpi" / "mca-params.conf").write_text("a = 1\n", encoding="utf-8")
         place.mkdir()
         monkeypatch.setenv("HOME", str(home))
         text = rendered_text(fmt, tmp_path / "f").main
         fmt.staged(text, place, library_of(fmt))
         assert [p for p in home.rglob("*") if p.is_file()] == [home / ".openmpi/mca-params.conf"]
-        assert (home / ".openmpi" / "mca-params.conf").read_text() == "a = 1\n"
-        assert any(p.is_file() and p.read_text() == text for p in place.rglob("*"))
+        assert (home / ".openmpi" / "mca-params.conf").read_text(encoding="utf-8") == "a = 1\n"
+        assert any(p.is_file() and p.read_text(encoding="utf-8") == text for p in place.rglob("*"))
 
 
 def _directives(fmt: Format, text: Text) -> list[str]:

@@ -143,7 +143,11 @@ class MpiLibraryContract:
         assert library.version_tuple, library.version
         env = identify_environment(Path(library.launcher))
         done = subprocess.run(
-            [library.launcher, "--version"], env=env, capture_output=True, text=True, check=False
+            [library.launcher, "--version"],
+            env=env,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
         )
         told = {
             name: kind.version_in(done.stdout + done.stderr) for name, kind in families().items()
@@ -195,7 +199,7 @@ class MpiLibraryContract:
     def test_rank_0_alone_reads_the_input(
         self, launcher: Adapter, runner: Runner, tmp_path: Path
     ) -> None:
-        (tmp_path / "in.txt").write_text("some words")
+        (tmp_path / "in.txt").write_text("some words", encoding="utf-8")
         spec = self.spec(launcher, 2, "input", stdin=str(tmp_path / "in.txt"))
         said = self.said(runner.run(spec))
         assert [text for _, _, text in (said[0], said[1])] == ["'some words'", "''"]
@@ -326,7 +330,7 @@ class MpiLibraryContract:
             spec = self.spec(launcher, 2, str(place), program=SLEEPER, timeout_s=limit_s)
             record = runner.run(spec)
             assert record.state == "timeout", f"{record.reason}\n{record.stderr_tail}"
-            started = [int(file.read_text()) for file in place.iterdir()]
+            started = [int(file.read_text(encoding="utf-8")) for file in place.iterdir()]
             if len(started) == 2:
                 break
         assert len(started) == 2, f"no two ranks within {limit_s:g} s"

@@ -34,9 +34,11 @@ class SchedulerContract:
         self.wait(scheduler, number, "ended")
         log = place / "job.log"
         end = time.monotonic() + _LOG_S
-        while not (log.exists() and log.read_text()) and time.monotonic() < end:
+        while not (log.exists() and log.read_text(encoding="utf-8")) and time.monotonic() < end:
             time.sleep(0.1)
-        assert log.read_text().strip() == f"['a b', '$HOME', \"quote'd\"] {place} a $b"
+        assert (
+            log.read_text(encoding="utf-8").strip() == f"['a b', '$HOME', \"quote'd\"] {place} a $b"
+        )
 
     def test_a_job_is_cancelled(self, scheduler: Scheduler, place: Path) -> None:
         number = scheduler.submit(self.job(place, "import time; time.sleep(600)"))

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner import files
 from runner.files import atomic_file
 from runner.intranode import switches
 from runner.intranode.errors import ConfigError
+from runner.paths import exists
 
 _LARGEST = 1 << 16
 """Most bytes of a file."""
@@ -52,12 +54,11 @@ class Library:
         if named is not None:
             return Path(named) if named else None
         path = self.usual_place()
-        return path if path.exists() else None
+        return path if exists(path) else None
 
     def usual_place(self) -> Path:
         """Where the file is looked for if nobody names one."""
-        home = os.environ.get("XDG_CONFIG_HOME")
-        return (Path(home) if home else Path.home() / ".config") / "autotune" / f"{self.name}.json"
+        return files.config(f"{self.name}.json")
 
     def read(self, path: Path) -> dict[str, Any]:
         """The fields of the configuration that a file sets, checked.

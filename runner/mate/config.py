@@ -7,13 +7,14 @@ configuration as command-line switches.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner.files import read_named
+from runner.json_text import parse_json
 from runner.mate.errors import ConfigError
 
 AFFINITIES = ("compact", "scatter", "none")
@@ -233,6 +234,8 @@ class RankMap:
         return max(len(process) for process in self.ranks)
 
 
+_MOST_BYTES = 64 << 20
+"""Of a map of ranks."""
 _DEFAULT = Config()
 
 
@@ -346,10 +349,10 @@ def _idle(text: str) -> tuple[int, int]:
 def read_rank_map(path: Path) -> tuple[tuple[int, ...], ...]:
     """A list of lists of numbers from a JSON file; raises :class:`ConfigError`."""
     try:
-        data: Any = json.loads(path.read_text())
+        data: Any = parse_json(read_named(path, _MOST_BYTES))
     except OSError as error:
         raise ConfigError(f"--rank-map {path}: {error.strerror}", code="mate.option") from None
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ConfigError(f"--rank-map {path} is not JSON: {error}", code="mate.option") from None
     if not isinstance(data, list) or not all(_ranks(p) for p in data):
         raise ConfigError(

@@ -66,7 +66,7 @@ def main(arguments: list[str]) -> int:
         lines, code = _run(program, own if options.files or options.given else None)
         if options.files:
             for path in sorted(p for p in Path(own).glob(options.files) if p.is_file()):
-                lines += path.read_text(errors="replace").splitlines()
+                lines += path.read_text(encoding="utf-8", errors="replace").splitlines()
     result = figure(options, lines)
     if code == 0 and result:
         print(json_line(result), flush=True)
@@ -105,7 +105,7 @@ def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
 def _run(program: list[str], directory: str | None) -> tuple[list[str], int]:
     """The program's output, which is also passed on line by line, and its exit code."""
     with subprocess.Popen(
-        program, cwd=directory, stdout=subprocess.PIPE, text=True, errors="replace"
+        program, cwd=directory, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
     ) as child:
         assert child.stdout is not None
         lines = []

@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from runner.mpi.output import output_of
+from runner.paths import resolved
 
 LOADER_PATH = "LD_LIBRARY_PATH"
 """The variable with the folders in which the loader looks first; only an RPATH precedes them."""
@@ -60,7 +61,7 @@ class Needed:
 
     def is_file(self, path: Path) -> bool:
         """Whether the loader finds just this file."""
-        return bool(self.place) and Path(self.place).resolve() == path.resolve()
+        return bool(self.place) and resolved(self.place) == resolved(path)
 
 
 def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> Needed | None:

@@ -15,6 +15,7 @@ from runner.errors import RunnerUsageError
 from runner.mpi.abi import STANDARD_ABI, Abi
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
+from runner.paths import is_file
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
@@ -328,7 +329,7 @@ class Adapter(ABC):
     def file_for(self, needed: str) -> Path | None:
         """This library's file for programs that need the file ``needed``; None if it has none."""
         found = (folder / needed for folder in self.library.folders)
-        return next((path for path in found if path.is_file()), None)
+        return next((path for path in found if is_file(path)), None)
 
     def folder_for(self, needed: str) -> Path | None:
         """A folder in which the loader finds :meth:`file_for` under the name ``needed``.

@@ -18,6 +18,7 @@ from runner import files
 from runner.c_library import compiled, compiler, digest, make_folder, preloaded, sources_of
 from runner.errors import RunnerError
 from runner.mpi.library import Library, same_value
+from runner.paths import exists
 from runner.types import ReadBack
 
 REPORT = "control-variables.txt"
@@ -120,7 +121,7 @@ def belongs_below(name: str) -> bool:
 
 def read_report(scratch: Path) -> RankReport:
     """The report below ``scratch``; an empty one if there is none. Odd lines are left out."""
-    loaded = (scratch / LOADED).exists()
+    loaded = exists(scratch / LOADED)
     try:
         with (scratch / REPORT).open("rb") as file:
             text = file.read(_MOST_BYTES).decode(errors="replace")

@@ -29,6 +29,7 @@ from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
 from runner.mpi.openmpi import OpenMPI
 from runner.mpi.output import output_of
+from runner.paths import exists, is_file, resolved
 
 LAUNCHERS = ("mpirun", "mpiexec")
 
@@ -43,13 +44,13 @@ def candidate_launchers(path: str | None = None) -> list[Path]:
     for place in places:
         for name in LAUNCHERS:
             command = place / name
-            if command.is_file() and os.access(command, os.X_OK):
-                found.setdefault(place.resolve(), command)
+            if is_file(command) and os.access(command, os.X_OK):
+                found.setdefault(resolved(place), command)
         others = [place / name for name in alternatives if os.access(place / name, os.X_OK)]
-        same = [found[place.resolve()].resolve()] if place.resolve() in found else []
+        same = [resolved(found[resolved(place)])] if resolved(place) in found else []
         for command in others:
-            if command.resolve() not in same:
-                found.setdefault(command.resolve(), command)
+            if resolved(command) not in same:
+                found.setdefault(resolved(command), command)
     return list(found.values())
 
 
@@ -73,7 +74,7 @@ def identify(launcher: Path) -> Library | None:
         done = subprocess.run(
             [str(launcher), "--version"],
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=20,
             check=False,
@@ -114,7 +115,7 @@ def find_library(wanted: str | None = None) -> Library:
     such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``. Raises RunnerError if there is
     none.
     """
-    if wanted and (os.sep in wanted or Path(wanted).exists()):
+    if wanted and (os.sep in wanted or exists(wanted)):
         return _complete(_at(Path(wanted)))
     found = libraries()
     for library in found:
@@ -137,10 +138,8 @@ def find_library(wanted: str | None = None) -> Library:
 def _at(place: Path) -> Library:
     options = (
         [place]
-        if place.is_file()
-        else [
-            d / name for d in (place, place / "bin") for name in LAUNCHERS if (d / name).is_file()
-        ]
+        if is_file(place)
+        else [d / name for d in (place, place / "bin") for name in LAUNCHERS if is_file(d / name)]
     )
     for launcher in options:
         library = identify(launcher)
@@ -148,7 +147,7 @@ def _at(place: Path) -> Library:
             return library
     wrong = (
         f"it has no launcher ({', '.join(LAUNCHERS)}) of {_titles()}"
-        if place.exists()
+        if exists(place)
         else "it does not exist"
     )
     raise RunnerUsageError(

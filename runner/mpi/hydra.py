@@ -33,6 +33,7 @@ from runner.mpi.control_variables import (
 )
 from runner.mpi.hosts import HYDRA_FILES, HYDRA_LISTS, Hosts, hydra_hosts_of
 from runner.mpi.library import Library
+from runner.paths import entries, exists, is_file, is_folder
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 ABI_NAME = "libmpi.so.12"
@@ -54,7 +55,7 @@ _HOST_FILES = ("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE")
 def shared_library(library: Library) -> Path | None:
     """The ``libmpi`` that belongs to the launcher; None if it is not in the usual place."""
     found = (folder / name for folder in library.folders for name in NAMES)
-    return next((path for path in found if path.is_file()), None)
+    return next((path for path in found if is_file(path)), None)
 
 
 def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str, str]:
@@ -68,7 +69,7 @@ def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str
     if own is None:
         return {}
     made = {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(own))}
-    if not (own.parent / ABI_NAME).exists() and (folder := _folder_with_link(own)) is not None:
+    if not exists(own.parent / ABI_NAME) and (folder := _folder_with_link(own)) is not None:
         before = inherited.get(LOADER_PATH)
         made[LOADER_PATH] = f"{before}:{folder}" if before else str(folder)
     return made
@@ -98,12 +99,12 @@ def _folder_with_link(own: Path) -> Path | None:
 def _links(own: Path) -> dict[str, Path]:
     links = dict.fromkeys((ABI_NAME, _OTHER_NAMES[ABI_NAME]), own)
     for one, other in _OTHER_NAMES.items():
-        found = next((p for n in (one, other) if (p := own.parent / n).is_file()), None)
+        found = next((p for n in (one, other) if is_file(p := own.parent / n)), None)
         if found is not None:
             links |= {one: found, other: found}
     # The loader takes the folder of the link, not that of the file, for $ORIGIN.
     if _looks_beside(own):
-        links |= {place.name: place for place in own.parent.iterdir() if place.is_dir()}
+        links |= {place.name: place for place in entries(own.parent) if is_folder(place)}
     return links
 
 
@@ -245,7 +246,7 @@ class Hydra(Adapter):
 
     def folder_for(self, needed: str) -> Path | None:
         own = self.file_for(needed)
-        if own is None or (own.parent / needed).exists():
+        if own is None or exists(own.parent / needed):
             return None if own is None else own.parent
         return _folder_with_link(own)
 

@@ -32,6 +32,7 @@ from runner.mpi.intel_startup import (
 )
 from runner.mpi.library import Library
 from runner.mpi.mpiexec_conf import NONE, conf_files, variables_in
+from runner.paths import is_file, resolved
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 FAMILY = "impi"
@@ -104,7 +105,7 @@ class IntelMpi(Hydra):
         launcher = Path(self.library.launcher)
         own = launcher.parent / _HYDRA
         found = self._path(os.environ) == os.environ.get("PATH", os.defpath)
-        return str(launcher if found or launcher.name != "mpirun" or not own.is_file() else own)
+        return str(launcher if found or launcher.name != "mpirun" or not is_file(own) else own)
 
     def program(self, spec: LaunchSpec) -> tuple[str, ...]:
         """The program's words; its file is the one that the caller's PATH names.
@@ -190,8 +191,8 @@ class IntelMpi(Hydra):
     def c_compiler(self) -> tuple[str, ...]:
         """The C compiler with the places of the library: its ``mpicc`` needs other variables."""
         own, found = shared_library(self.library), shutil.which("cc")
-        prefix = Path(self.library.bin).resolve().parent
-        if own is None or found is None or not (prefix / "include" / "mpi.h").is_file():
+        prefix = resolved(self.library.bin).parent
+        if own is None or found is None or not is_file(prefix / "include" / "mpi.h"):
             return ()
         return (
             found, f"-I{prefix / 'include'}", f"-L{own.parent}", f"-Wl,-rpath,{own.parent}",
@@ -225,7 +226,7 @@ def _binding_of(variables: Mapping[str, object]) -> str | None:
 def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:
     """``environment`` with the places of ``library``: its root, and its libraries first."""
     env = dict(environment)
-    env[ROOT] = str(Path(library.bin).resolve().parent)
+    env[ROOT] = str(resolved(library.bin).parent)
     own = shared_library(library)
     if own is not None:
         before = [p for p in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p]

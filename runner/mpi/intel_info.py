@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner import files
+from runner.json_text import parse_json
 from runner.mpi.library import ParamInfo
 from runner.mpi.output import output_of
 
@@ -122,7 +123,7 @@ def words_of(info: ParamInfo) -> frozenset[str]:
 def _stored(place: Path) -> list[str] | None:
     """The two texts in the cache, checked; None if there are none."""
     try:
-        texts = json.loads(files.read_bytes(place, _MOST_BYTES))
+        texts = parse_json(files.read_bytes(place, _MOST_BYTES))
     except (OSError, ValueError):
         return None
     if not (isinstance(texts, list) and len(texts) == 2):

@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from runner.paths import resolved
+
 
 @dataclass(frozen=True)
 class ParamInfo:
@@ -71,7 +73,7 @@ class Library:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders in which the installation may have its shared libraries."""
-        prefix = Path(self.bin).resolve().parent
+        prefix = resolved(self.bin).parent
         return (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*")))
 
     @property

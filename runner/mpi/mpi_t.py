@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from runner import files
+from runner.json_text import parse_json
 from runner.mpi.library import ParamInfo
 
 TIMEOUT_S = 30
@@ -137,14 +138,14 @@ def listed(
             input=json.dumps([dict(values) for values in tries]),
             env=dict(environment),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=TIMEOUT_S,
             check=False,
         )
         found: list[dict[str, _Variable] | None] = []
         for line in done.stdout.splitlines():
-            rows = json.loads(line)
+            rows = parse_json(line)
             found.append(rows and {row[0]: _Variable(*row) for row in rows})
     except (OSError, subprocess.TimeoutExpired, ValueError, TypeError):
         return []
@@ -188,7 +189,7 @@ def _info(
 def _stored(place: Path) -> list[Any] | None:
     """The rows in the cache, checked; None if there are none."""
     try:
-        rows = json.loads(files.read_bytes(place, _MOST_BYTES))
+        rows = parse_json(files.read_bytes(place, _MOST_BYTES))
         for name, kind, value, level, text, enum in rows:
             if not all(isinstance(word, str) for word in (name, kind, value, text)):
                 return None

@@ -11,13 +11,13 @@ shared library and are read there.
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from runner.json_text import parse_json
 from runner.mpi.hydra import shared_library
 from runner.mpi.library import Library
 
@@ -64,7 +64,7 @@ def _read(path: Path, changed: int) -> _Selection:
     for found in _TREE.finditer(content):
         text = found[0][:-1].decode(errors="replace")
         try:
-            tree = json.loads(text)
+            tree = parse_json(text)
         except ValueError:
             continue
         if not isinstance(tree, dict):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner import files
+from runner.paths import is_file
 
 USER, HERE, SYSTEM = ".mpiexec.conf", "mpiexec.conf", "intel64/etc/mpiexec.conf"
 """Names below HOME, below the working directory, and below the installation (``I_MPI_ROOT``)."""
@@ -24,7 +25,7 @@ def conf_files(environment: Mapping[str, str], folder: Path) -> list[Path]:
     """The files that a launch from ``folder`` reads, the one with the lowest precedence first."""
     places = [Path(environment[v]) / n for v, n in (("I_MPI_ROOT", SYSTEM), ("HOME", USER))
               if environment.get(v)]  # fmt: skip
-    return [path for path in (*places, folder / HERE) if path.is_file()]
+    return [path for path in (*places, folder / HERE) if is_file(path)]
 
 
 def variables_in(path: Path) -> dict[str, str]:

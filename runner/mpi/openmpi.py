@@ -18,6 +18,7 @@ from typing import ClassVar
 
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
+from runner.files import MIB, read_bytes
 from runner.mpi.abi import OPEN_MPI_ABI
 from runner.mpi.base import (
     PYTHON_LIBRARY,
@@ -89,11 +90,14 @@ from runner.mpi.openmpi_windows import (
     windows_of,
     without_windows,
 )
+from runner.paths import exists, resolved
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"
 """The parameter with variables for all ranks, and what separates them."""
 _YIELD = "mpi_yield_when_idle"
+_MOST_BYTES = 16 * MIB
+"""Of the values that a rank wrote."""
 _BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
 _RUNTIME, _PMIX = "prte", "pmix"
 """Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
@@ -166,7 +170,7 @@ class OpenMPI(Adapter):
     @classmethod
     def complete(cls, library: Library) -> Library:
         info = Path(library.bin) / "ompi_info"
-        if not info.exists():
+        if not exists(info):
             located = shutil.which("ompi_info")
             if located is None:
                 raise RunnerError(
@@ -392,7 +396,7 @@ class OpenMPI(Adapter):
     @cached_property
     def _prefix(self) -> Path:
         """The folder of the installation."""
-        return Path(self.library.bin).resolve().parent
+        return resolved(self.library.bin).parent
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have
@@ -403,8 +407,9 @@ class OpenMPI(Adapter):
         reported = _lines(scratch / REPORTED_FILE)
         logs = ucx_logs(scratch, reported)
         try:
-            text = (scratch / SHOW_FILE).read_text(errors="replace")
-        except FileNotFoundError:
+            content = read_bytes(scratch / SHOW_FILE, _MOST_BYTES)
+            text = content.decode("utf-8", "replace")
+        except OSError:  # The ranks did not get there, or wrote another file into this place.
             return Probe(initialised=False, complaint=ucx_complaint(logs))
         size, shown = parse_shown(text)
         options = (
@@ -492,4 +497,4 @@ class OpenMPI(Adapter):
 
 def _lines(path: Path) -> list[str]:
     """The lines of a file; none if there is no file."""
-    return path.read_text(errors="replace").splitlines() if path.exists() else []
+    return path.read_text(encoding="utf-8", errors="replace").splitlines() if exists(path) else []

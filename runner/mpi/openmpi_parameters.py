@@ -16,11 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from runner.errors import RunnerError
+from runner.files import MIB, read_bytes
 from runner.mpi.hosts import DEFAULT_HOSTFILE, DEFAULT_HOSTFILES
 from runner.mpi.library import Library, ParamInfo
 
 _ARGUMENTS = ("--all", "--parsable", "--level", "9")
 _TIMEOUT_S = 60
+_MOST_BYTES = 4 * MIB
+"""Of a parameter file."""
 _OPENED_LATER = "ucx"
 _TYPES = {
     "bool": "bool",
@@ -63,8 +66,8 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
     env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     try:
         done = subprocess.run(
-            command, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False, text=True,
-            errors="replace", stdin=subprocess.DEVNULL,
+            command, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False,
+            encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunnerError(
@@ -224,7 +227,7 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
 def read_parameter_file(path: Path) -> dict[str, str]:
     """The ``name = value`` lines of an MCA parameter file; empty if there is no readable file."""
     try:
-        text = path.read_text(errors="replace")
+        text = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace")
     except OSError:
         return {}
     values = {}

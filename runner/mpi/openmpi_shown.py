@@ -13,6 +13,7 @@ from pathlib import Path
 
 from runner.mpi.library import POLICIES, Library, ParamInfo, placement_of, same_value
 from runner.mpi.openmpi_traffic import deselected, not_registered, same_transfers
+from runner.paths import resolved
 from runner.types import LaunchSpec, ReadBack
 
 Shown = dict[str, tuple[str, str]]
@@ -130,7 +131,7 @@ def mismatch_of(library: Library, prefix: Path, shown: Shown, spec: LaunchSpec) 
     system = Path(theirs.split(",")[-1])
     # A relocated library (the wheel) reports its present place; its ompi_info reports where it
     # was built.
-    same = system == Path(info.default.split(",")[-1]) or system.resolve().is_relative_to(prefix)
+    same = system == Path(info.default.split(",")[-1]) or resolved(system).is_relative_to(prefix)
     if source != "default" or same:
         return None
     return f"its system parameter file is {theirs}, the launcher's is {info.default}"

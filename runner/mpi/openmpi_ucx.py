@@ -128,7 +128,7 @@ def ucx_complaint(texts: Iterable[str]) -> str:
 def _texts(scratch: Path) -> list[str]:
     texts = []
     for path in sorted(scratch.glob(_LOG.replace("%h", "*").replace("%p", "*"))):
-        with path.open(errors="replace") as file:
+        with path.open(encoding="utf-8", errors="replace") as file:
             texts.append(file.read(_MOST_BYTES))
     return texts
 

@@ -24,7 +24,7 @@ def output_of(
             list(words),
             env=None if environment is None else dict(environment),
             capture_output=True,
-            text=True,
+            encoding="utf-8",
             errors="replace",
             timeout=timeout_s,
             check=False,

@@ -10,6 +10,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from runner.paths import is_file
+
 _IMPORT = re.compile(rb"^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))", re.MULTILINE)
 
 
@@ -64,6 +66,6 @@ def source(module: str) -> Path | None:
     for root in spec.submodule_search_locations or ():
         path = Path(root, *rest)
         for file in (path.with_suffix(".py"), path / "__init__.py"):
-            if file.is_file():
+            if is_file(file):
                 return file
     return None

@@ -88,7 +88,8 @@ def output_of(words: Sequence[str], stdin: str = "", env: Mapping[str, str] | No
             input=stdin,
             env=None if env is None else {**os.environ, **env},
             capture_output=True,
-            text=True,
+            encoding="utf-8",
+            errors="replace",
             timeout=_PATIENCE_S,
             check=False,
         )

@@ -27,6 +27,7 @@ from pathlib import Path
 from runner import files
 from runner.errors import RunnerError
 from runner.files import refuse_others
+from runner.paths import is_file
 from runner.testbed.model import Node
 
 FLAGS = ("-O2", "-std=gnu11")
@@ -45,7 +46,7 @@ def delay_line_program() -> Path:
     sources = _sources()
     place = cache_dir() / f"testbed-{_digest(sources)}"
     refuse_others(place.parent, place)
-    if place.is_file() and os.access(place, os.X_OK):
+    if is_file(place) and os.access(place, os.X_OK):
         return place
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -93,7 +94,7 @@ def _compile(sources: dict[str, str], work: Path) -> None:
         [compiler, *FLAGS, "-o", "program", *files],
         cwd=work,
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         errors="replace",
         timeout=120,
         check=False,

@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from runner.errors import RunnerError
+from runner.paths import exists
 from runner.testbed import model, state
 from runner.testbed.model import Node, Ran, Testbed
 from runner.testbed.processes import TOKEN
@@ -130,5 +131,5 @@ def _command(testbed: Testbed, argv: tuple[str, ...]) -> list[str]:
                 code="mpi.none",
             )
         launcher = located
-    prrte = (Path(launcher).parent / "prterun").exists()
+    prrte = exists(Path(launcher).parent / "prterun")
     return [launcher, *launch_words(testbed, prrte), *argv[1:]]

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.guard import cpu_times, process_time, read_proc
+from runner.paths import exists
 from runner.testbed import delay_line, state
 from runner.testbed.delay_line import delay_line_program
 from runner.testbed.model import Node, Status, Testbed
@@ -36,7 +37,7 @@ def status(name: str = state.DEFAULT_NAME, measured: bool = True) -> Status:
     """
     testbed = state.read_testbed(name)
     if testbed is None:
-        left = state.directory(name).exists()
+        left = exists(state.directory(name))
         return Status(name, "broken" if left else "down")
     if not state.works(testbed):
         return Status(name, "broken", testbed)
@@ -169,7 +170,8 @@ def measure_path(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=environment,
-        text=True,
+        encoding="utf-8",
+        errors="replace",
     ) as server:
         try:
             assert server.stdout is not None
@@ -178,7 +180,8 @@ def measure_path(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
                 [*_inside(near), "measure", far.address, port, str(pings), str(stream_s)],
                 capture_output=True,
                 env=environment,
-                text=True,
+                encoding="utf-8",
+                errors="replace",
                 timeout=_PATIENCE_S,
                 check=False,
             )

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
+from runner.paths import exists
 
 
 @dataclass(frozen=True)
@@ -188,7 +189,7 @@ def missing_needs() -> list[str]:
         return ["Linux (network namespaces)"]
     if os.geteuid() != 0:
         found.append("root (for network namespaces and devices); try sudo")
-    if not TUN.exists():
+    if not exists(TUN):
         found.append(f"{TUN} (kernel module tun: modprobe tun)")
     if shutil.which("cc") is None:
         found.append("a C compiler, cc (install gcc)")

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
+from runner.paths import exists
 from runner.testbed import delay_line, launch, model, state
 from runner.testbed.measure import compensation
 from runner.testbed.model import Downed, Node, NodeProcess, Testbed
@@ -80,7 +81,7 @@ def up(
 def down(name: str = state.DEFAULT_NAME) -> Downed:
     """End every process of the testbed and remove all of it; a missing testbed is no error."""
     place = state.directory(name)
-    if not place.exists():
+    if not exists(place):
         return Downed(name, False, 0)
     with state.locked():
         return _clean(name)
@@ -241,9 +242,9 @@ def _clean(name: str) -> Downed:
         token = (place / state.TOKEN_FILE).read_text(encoding="utf-8").strip()
         ended = end_all(token) if token else 0
         _wait_gone(token, name)
-    found = place.exists()
+    found = exists(place)
     shutil.rmtree(place, ignore_errors=True)
-    if place.exists():
+    if exists(place):
         raise RunnerError(
             f"{place} cannot be removed; remove it by hand", code="testbed.unwritable"
         )
@@ -254,5 +255,5 @@ def _wait_gone(token: str, name: str) -> None:
     """Wait for the devices to go; the kernel removes them a moment after their last process."""
     device = Path("/sys/class/net") / f"tb-{name}"
     until = time.monotonic() + 5
-    while (device.exists() or with_token(token)) and time.monotonic() < until:
+    while (exists(device) or with_token(token)) and time.monotonic() < until:
         time.sleep(0.01)

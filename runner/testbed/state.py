@@ -14,6 +14,8 @@ from pathlib import Path
 from runner import files
 from runner.errors import RunnerError
 from runner.files import MIB, read_text, refuse_others
+from runner.json_text import parse_json
+from runner.paths import is_folder
 from runner.testbed.model import Testbed, testbed_from_json, to_json
 from runner.testbed.processes import alive
 
@@ -28,7 +30,7 @@ _LARGEST = MIB
 def root() -> Path:
     """``$XDG_RUNTIME_DIR/autotune-testbed``; without the variable, a folder of the user's cache."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
-    if runtime and Path(runtime).is_dir():
+    if runtime and Path(runtime).is_absolute() and is_folder(runtime):
         return Path(runtime) / "autotune-testbed"
     return files.cache("testbeds")
 
@@ -54,7 +56,7 @@ def directory(name: str) -> Path:
 def names() -> list[str]:
     """Names of the testbeds of which any part exists, working or broken."""
     with contextlib.suppress(OSError):
-        return sorted(p.name for p in root().iterdir() if p.is_dir() and is_name(p.name))
+        return sorted(p.name for p in root().iterdir() if is_folder(p) and is_name(p.name))
     return []
 
 
@@ -68,7 +70,7 @@ def locked() -> Iterator[None]:
     try:
         root().mkdir(parents=True, exist_ok=True)
         lock = root() / "lock"
-        file = lock.open("a")
+        file = lock.open("ab")
     except OSError as error:
         raise RunnerError(
             f"testbeds cannot be recorded in {root()}: {error.strerror}", code="testbed.unwritable"
@@ -106,7 +108,7 @@ def read_testbed(name: str) -> Testbed | None:
     place = directory(name)
     refuse_others(root(), place)
     try:
-        found = testbed_from_json(json.loads(read_text(place / RECORD, _LARGEST)))
+        found = testbed_from_json(parse_json(read_text(place / RECORD, _LARGEST)))
         return found if (found.name, found.directory) == (name, str(place)) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

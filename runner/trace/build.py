@@ -18,6 +18,7 @@ from runner.c_library import NoCompiler, compiled, digest, make_folder, sources_
 from runner.files import refuse_others
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.paths import exists, is_file, resolved
 
 
 def cache_dir() -> Path:
@@ -46,17 +47,17 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
     name = digest(sources, _state(library, compiler))
     place = make_cache() / f"libautotune-trace-{name}.so"
     refuse_others(place.parent, place)
-    if not place.is_file():
+    if not is_file(place):
         tell(f"compiling the profiling library for {library.family} {library.version} (once)")
     return compiled(place, compiler, sources)
 
 
 def _state(library: Library, compiler: Sequence[str]) -> list[str]:
     """What tells one installation from another one in the same place."""
-    place = Path(library.bin).resolve()
+    place = resolved(library.bin)
     words = [library.family, library.version, str(place), *compiler]
     for path in (Path(compiler[0]), *sorted((place.parent / "lib").glob("libmpi.so*"))):
-        if path.exists():
+        if exists(path):
             state = path.stat()
             words += [path.name, str(state.st_size), str(state.st_mtime_ns)]
     return words

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.errors import RunnerError
+from runner.paths import entries
 from runner.trace.schema import SIZE_BINS
 
 FORMAT = "autotune-trace 2"
@@ -95,7 +96,7 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
     Raises RunnerError if a rank left no file or an unfinished one, or if the ranks do not form one
     world of ``ranks`` processes.
     """
-    files = {path.name: path for path in directory.iterdir() if path.name.startswith("rank-")}
+    files = {path.name: path for path in entries(directory) if path.name.startswith("rank-")}
     missing = [rank for rank in range(ranks) if f"rank-{rank}" not in files]
     if missing:
         have = ranks - len(missing)

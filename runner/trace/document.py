@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from runner import files
 from runner.files import atomic_file
+from runner.json_text import parse_json
 from runner.trace.checks import AGAIN, EntryChecks, FeaturesError
 from runner.trace.partners import Partners, partners_from_json
 from runner.trace.profile import Profile, profile_from_json
@@ -103,20 +106,20 @@ def load_features(path: Path | str) -> Features:
     """
     place = str(path)
     try:
-        if Path(path).stat().st_size > _LARGEST_MIB << 20:
+        text = files.read_named(path, _LARGEST_MIB << 20)
+    except (OSError, UnicodeDecodeError) as problem:
+        if getattr(problem, "errno", None) == errno.EFBIG:
             raise FeaturesError(
                 f"{place} is too large to be a features file (limit: {_LARGEST_MIB} MiB)",
                 code="features.too_large",
-            )
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as problem:
+            ) from None
         reason = getattr(problem, "strerror", None) or problem
         raise FeaturesError(
             f"cannot read {place}: {reason}; expected a features file", code="features.unreadable"
         ) from None
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as problem:
+        data = parse_json(text)
+    except ValueError as problem:
         raise FeaturesError(
             f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{AGAIN}",
             code="features.damaged",

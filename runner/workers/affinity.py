@@ -70,7 +70,7 @@ def package_of(cpu: int) -> int:
     """The socket of a CPU; 0 if the system does not report it."""
     path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/physical_package_id")
     try:
-        return int(path.read_text())
+        return int(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return 0
 

@@ -87,6 +87,25 @@ def test_inactive_parameters_make_settings_one(tmp_path: Path) -> None:
     assert not any("high" in setting for setting in Landscape(found, "c").settings)
 
 
+@pytest.mark.parametrize("value", [-math.inf, math.inf, -1.0, 0.0, math.nan])
+@pytest.mark.parametrize("name", ["value_s", "limit_s", "wall_s"])
+def test_seconds_that_no_run_can_have_taken(grid: Dataset, name: str, value: float) -> None:
+    """Half of the rows, as in a set of somebody else."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = next((grid.folder / SHARDS).glob("null.*"))
+    frame = read_shard(path)
+    frame.loc[::2, name] = value
+    pq.write_table(pa.Table.from_pandas(frame, preserve_index=False), path)
+    if name != "value_s" and (value == 0.0 or math.isnan(value)):
+        read_shard(path)
+        return
+    with pytest.raises(UsageError) as caught:
+        read_shard(path)
+    assert caught.value.code == "dataset.damaged"
+
+
 def test_a_truncated_shard_is_named(grid: Dataset) -> None:
     path = next((grid.folder / SHARDS).glob("null.*"))
     path.write_bytes(path.read_bytes()[:200])

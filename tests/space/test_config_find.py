@@ -8,6 +8,9 @@ import pytest
 
 from autotune.config.find import find_config, list_configs
 from autotune.errors import UsageError
+from runner import files
+from runner.intranode.config import CAB
+from runner.testbed import state
 
 
 def _put(folder: Path, name: str, text: str) -> None:
@@ -81,3 +84,18 @@ def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.toml").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(UsageError, match="expected a TOML file"):
         find_config("spaces", str(tmp_path / "x.toml"))
+
+
+def test_a_relative_place_of_the_user_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The specification says so; else the current directory would decide whom workers trust."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    _put(tmp_path / "mine" / "autotune" / "spaces", "openmpi.toml", "not this one")
+    (tmp_path / "mine" / "autotune-testbed").mkdir()
+    for variable in ("XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"):
+        monkeypatch.setenv(variable, "mine")
+    assert find_config("spaces", "openmpi").text.startswith("description")
+    places = [files.config(), files.cache(), files.data(), state.root(), CAB.usual_place()]
+    assert all(place.is_relative_to(tmp_path / "home") for place in places)

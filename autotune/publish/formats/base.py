@@ -14,6 +14,7 @@ from autotune.dialects import dialect
 from autotune.publish.content import Content, check_published_groups
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
+from runner.paths import entries, is_file, is_folder, resolved
 from runner.types import LIBRARY
 
 CANARY = "autotune-canary"
@@ -229,7 +230,7 @@ def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
     home = place / "home"
     real = Path(os.environ.get("HOME", "/nonexistent"))
     for name in (".openmpi", ".prte", ".pmix"):
-        if (real / name).is_dir() and name != relative.partition("/")[0]:
+        if is_folder(real / name) and name != relative.partition("/")[0]:
             shutil.copytree(real / name, home / name)
     target = home / relative
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -239,9 +240,9 @@ def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
 
 def system_directory(library: Library) -> Path:
     """The directory in which this library looks for system parameter files."""
-    beside = Path(library.bin).resolve().parent / "etc"
+    beside = resolved(library.bin).parent / "etc"
     info = library.params.get("mca_base_param_files")
-    if info is None or beside.is_dir():
+    if info is None or is_folder(beside):
         return beside
     return Path(info.default.split(",")[-1]).parent
 
@@ -252,8 +253,8 @@ def system_copy(place: Path, name: str, text: str, library: Library) -> Path:
     real = system_directory(library)
     copy = place / "etc"
     copy.mkdir()
-    for file in sorted(real.iterdir()) if real.is_dir() else ():
-        if file.is_file() and os.access(file, os.R_OK):
+    for file in entries(real):
+        if is_file(file) and os.access(file, os.R_OK):
             shutil.copy(file, copy / file.name)
     (copy / name).write_text(text, encoding="utf-8", errors="surrogateescape")
     return copy

@@ -53,7 +53,7 @@ class Place:
 
 def this_host() -> str:
     """This machine since its start, and the network namespace of this process."""
-    boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     return f"{boot} {Path('/proc/self/ns/net').readlink()}"
 
 

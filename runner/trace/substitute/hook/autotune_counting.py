@@ -146,7 +146,7 @@ class Counts:
         lines += [
             f"row {' '.join(map(str, (*kind, *sums)))}" for kind, sums in sorted(self.rows.items())
         ]
-        path.write_text("\n".join([*lines, "end", ""]))
+        path.write_text("\n".join([*lines, "end", ""]), encoding="utf-8")
 
 
 class Sizes:
