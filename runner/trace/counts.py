@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from runner.errors import RunnerError
+from runner.files import MIB, read_bytes
 from runner.paths import entries
 from runner.trace.schema import SIZE_BINS
 
 FORMAT = "autotune-trace 2"
+_MOST_BYTES = 256 * MIB
+"""Of the counts of one rank."""
 OPERATIONS = (
     *("send", "recv", "wait", "barrier", "bcast", "scatter", "reduce", "gather", "allgather"),
     *("allreduce", "alltoall", "reduce_scatter", "scan", "neighbor", "rma", "other"),
@@ -120,7 +123,10 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
 
 def parse_counts(path: Path) -> RankCounts:
     """The counts in one rank's file; raises RunnerError if the file is not complete."""
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    try:
+        lines = read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines()
+    except OSError:  # The program wrote there, too.
+        lines = []
     if not lines or lines[0] != FORMAT or lines[-1] != "end":
         raise RunnerError(
             f"{path.name.replace('-', ' ')} wrote no counts: it ended without MPI_Finalize "

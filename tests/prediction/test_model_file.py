@@ -136,8 +136,9 @@ def test_what_is_wrong_is_named(change: dict[str, Any], words: str) -> None:
 
 
 def test_nan_is_no_number() -> None:
-    with pytest.raises(UsageError, match="NaN is not a number"):
+    with pytest.raises(UsageError) as caught:
         model_from_text(text_of("knn").replace('"reach": ', '"reach": NaN, "x": ', 1), "m.json")
+    assert caught.value.code == "model.damaged"
 
 
 def test_an_unknown_kind_of_model_is_named() -> None:
