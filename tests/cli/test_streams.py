@@ -62,14 +62,12 @@ def test_a_document_needs_a_stream(place: Path) -> None:
     assert (code, "output.closed" in said) == (2, True)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 @pytest.mark.parametrize("words", [["studies"], ["show", "1"], ["studies", "--json", "-"]])
 def test_a_full_disk_is_a_message(place: Path, words: list[str]) -> None:
     code, said = sh("> /dev/full", *words, "--store", str(place))
     assert (code, "output.unwritable" in said, "Traceback" in said) == (1, True, False)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
 def test_messages_that_cannot_be_written_are_lost(place: Path) -> None:
     code, _ = sh("2> /dev/full", "show", "nothing", "--store", str(place))
     assert code == 2
