@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from runner.lock import LockNews
 
 
 @dataclass(frozen=True)
@@ -32,14 +35,13 @@ class Note:
         return cls(code, words, figures)
 
 
-def waiting_note(holder: str) -> Note:
-    """The note that ``holder`` has the machine lock, and is waited for."""
-    words = f"waiting until {holder[:200]} releases the machine lock"
-    return Note("lock.waiting", words, {"holder": holder})
-
-
 Say = Callable[[Note], None]
 """Gets the notes of a piece of work, each when it is known."""
+
+
+def lock_notes(say: Say) -> Callable[[LockNews], None]:
+    """What :class:`~runner.lock.MachineLock` tells its news to, so that ``say`` gets notes."""
+    return lambda news: say(Note(news.code, news.words, news.data))
 
 
 def unheard(note: Note) -> None:

@@ -8,7 +8,6 @@ one launcher started; ranks without a launcher on this node (``srun``) belong to
 from __future__ import annotations
 
 import os
-import pwd
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -16,6 +15,7 @@ from pathlib import Path
 
 from runner.cpus import available_cpus, cpus_of
 from runner.guard import all_pids, command_of, stat_fields
+from runner.lock_holder import user_name
 from runner.mpi.discover import families
 from runner.mpi.library import Library
 from runner.supervise.process_tree import cpus_allowed, environ, maps_mpi
@@ -182,13 +182,9 @@ def _affinity(pid: int) -> frozenset[int] | None:
 def _user(pid: int) -> str:
     """Name of the process's user, or the user's number; "?" if the process has ended."""
     try:
-        number = Path(f"/proc/{pid}").stat().st_uid
+        return user_name(Path(f"/proc/{pid}").stat().st_uid)
     except OSError:
         return "?"
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
 
 
 def _library(rank: int, table: _Table) -> Library | None:

@@ -19,6 +19,7 @@ from runner.executables import executables_of
 from runner.failure_message import telling_lines
 from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
+from runner.lock import renew_held
 from runner.metric import metric_count, metric_of, metric_unit, patterns_of
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify, signal_name
@@ -137,6 +138,7 @@ class Runner:
         started again, but only to see whether it reads its standard input; the record is that of
         the first start.
         """
+        renew_held()  # Outside of the time of the run.
         for _ in range(LAUNCHES):
             record = self._once(spec)
             if not self._hiccup(record):

@@ -10,67 +10,36 @@ again: the holder sets ``AUTOTUNE_MACHINE_LOCK=MODE:PID:FD``, which counts only 
 that this descriptor holds the lock.
 
 A measurement on some of the CPUs holds the main file shared, and the bytes of its CPUs in a second
-file beside it (:class:`CpuLockFile`). So measurements on disjoint CPUs can run at the same time. A
-measurement locks the bytes of its CPUs for writing; tests and builds lock all bytes for reading.
-These locks belong to the open file (``F_OFD_SETLK``): as those of ``flock``, they pass through exec
-and end with a crash.
+file beside it (:mod:`runner.cpu_lock`). So measurements on disjoint CPUs can run at the same time.
+A measurement locks the bytes of its CPUs for writing; tests and builds lock all bytes for reading.
+
+The owner of the file may delete or spoil it while it is held; then a second measurement would begin
+beside the first one. So the lock is looked at before each run (:func:`renew_held`).
 """
 
 from __future__ import annotations
 
 import argparse
-import fcntl
 import os
-import struct
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, NoReturn, cast
+from typing import Any, Literal, NoReturn, cast
 
+from runner.cpu_lock import CpuLockFile, measuring
 from runner.cpus import cpu_list, with_siblings
 from runner.errors import RunnerError
-from runner.lockfile import (
-    LockFile,
-    Mode,
-    describe_holder,
-    holders,
-    holders_text,
-    mode_held,
-    unusable,
-)
-from runner.paths import is_folder
+from runner.lock_holder import LockHolder, holders_of, kill_command, written_holder
+from runner.lock_place import FILE_VARIABLE, LockPlace, cpu_path, gate_path, lock_place, mode_below
+from runner.lockfile import LockFile, Mode, Unusable
 
 VARIABLE = "AUTOTUNE_MACHINE_LOCK"
-FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
-"""Environment variable with another path of the lock file: for tests, and for containers that share
-a directory.
-"""
 _POLL_S = 0.1
-
-
-def lock_path() -> Path:
-    """The lock file that all users of this machine use.
-
-    The choice must not depend on the user or on TMPDIR, or two users would lock two files. It is in
-    the first directory of the list that everybody may write to.
-    """
-    chosen = os.environ.get(FILE_VARIABLE)
-    if chosen:
-        return Path(chosen)
-    for place in ("/run/lock", "/dev/shm", "/tmp"):
-        directory = Path(place)
-        if is_folder(directory) and directory.stat().st_mode & 0o1002 == 0o1002:
-            return directory / "autotune-machine.lock"
-    raise RunnerError(
-        "no directory for the machine lock: none of /run/lock, /dev/shm, /tmp may be "
-        f"written by everybody (mode 1777); set {FILE_VARIABLE} to a path that all "
-        "users share",
-        code="lock.unusable",
-    )
 
 
 def inherited() -> Mode | None:
@@ -82,11 +51,10 @@ def inherited() -> Mode | None:
     pid, _, fd = rest.partition(":")
     if mode not in ("shared", "exclusive") or not (pid.isdigit() and fd.isdigit()):
         return None
-    path = lock_path()
     # A command started by the wrapper has the descriptor itself. A command started by Python's
     # subprocess has not, but the holder above it still has.
     for owner in (os.getpid(), int(pid)):
-        held = mode_held(path, owner, int(fd))
+        held = mode_below(owner, int(fd), os.environ.get(FILE_VARIABLE))
         if held is not None:
             return held
     return None
@@ -96,13 +64,25 @@ class BusyError(RunnerError):
     """Another process held the lock for the whole waiting time."""
 
 
+@dataclass(frozen=True)
+class LockNews:
+    """What a process that takes the lock says, once each: ``code`` is one of those of notes."""
+
+    code: Literal["lock.waiting", "lock.own", "lock.lost"]
+    words: str
+    data: Mapping[str, Any]
+
+
+Tell = Callable[[LockNews], None]
+
+
 class MachineLock:
     """Context manager; ``mode`` is ``"exclusive"`` (measuring) or ``"shared"`` (tests, builds).
 
     ``wait_s`` is the longest wait in seconds, None for ever; after it :class:`BusyError` names the
-    holder. ``on_wait(holder)`` is called once if there is a wait. Under an inherited lock nothing
-    is taken, not even an exclusive lock under a shared one (tests measure in this way);
-    :func:`inherited` tells the mode.
+    holder. ``tell`` gets the news: that there is a wait, with the holder; that the lock is one of
+    this user alone; that it was lost. Under an inherited lock nothing is taken, not even an
+    exclusive lock under a shared one (tests measure in this way); :func:`inherited` tells the mode.
 
     ``cpus``: measure on these CPUs alone, at the same time as measurements on others. Whole cores
     are taken, because a program on the other hardware threads of a core would disturb.
@@ -112,18 +92,22 @@ class MachineLock:
         self,
         mode: Mode,
         wait_s: float | None = None,
-        on_wait: Callable[[str], None] | None = None,
+        tell: Tell | None = None,
         cpus: frozenset[int] | None = None,
     ) -> None:
         self.mode: Mode = mode
         self.cpus = None if cpus is None else with_siblings(cpus)
         self.waited_s = 0.0
         self._wait_s = wait_s
-        self._on_wait = on_wait
+        self._tell = tell
         self._files: list[LockFile] = []
         self._outer: str | None = None
-        self._told = False
+        self._chosen: str | None = None
+        self._place = LockPlace(Path())
+        self._told: set[str] = set()
         self._start = 0.0
+        self._pid = 0
+        self._entered = False
 
     @property
     def taken(self) -> bool:
@@ -133,15 +117,47 @@ class MachineLock:
     def __enter__(self) -> MachineLock:
         if inherited() is not None:
             return self
-        path = lock_path()
-        self._start = time.monotonic()
-        while not (files := self._take(path)):
-            self._pause(self._measuring(path))
-        self.waited_s = time.monotonic() - self._start
-        self._files = files
         self._outer = os.environ.get(VARIABLE)
-        os.environ[VARIABLE] = f"{self.mode}:{os.getpid()}:{files[0].fd}"
+        self._chosen = os.environ.get(FILE_VARIABLE)
+        self._pid = os.getpid()
+        self._acquire()
+        self._entered = True
+        _HELD.append(self)
         return self
+
+    def renew(self) -> None:
+        """Take the lock anew if its files are not in their places any more.
+
+        Raises as the first time if that is not possible.
+        """
+        if not self._entered or self._pid != os.getpid():
+            return
+        if self._files:
+            here = lock_place(self._chosen).path == self._place.path
+            if here and all(file.in_place() for file in self._files):
+                return
+        self._say_lost()
+        self._close()
+        self._told.discard("lock.waiting")
+        self._acquire()
+
+    def _acquire(self) -> None:
+        self._start = time.monotonic()
+        while True:
+            self._place = lock_place(self._chosen)
+            self._say_own()
+            path = self._place.path
+            try:
+                while not (files := self._take(path)):
+                    self._pause(self._measuring(path))
+                break
+            except Unusable:
+                # Somebody spoilt the file during the wait: then it has another place.
+                if lock_place(self._chosen).path == path:
+                    raise
+        self.waited_s += time.monotonic() - self._start
+        self._files = files
+        os.environ[VARIABLE] = f"{self.mode}:{os.getpid()}:{files[0].fd}"
 
     def _take(self, path: Path) -> list[LockFile]:
         """The files that make up the lock; none if another process measures on the same CPUs."""
@@ -149,16 +165,16 @@ class MachineLock:
         with ExitStack() as held:
             # A process that waits for exclusive use holds the gate, so that a stream of tests
             # cannot keep a measurement waiting for ever.
-            with closing(LockFile(path.with_name(path.name + ".gate"))) as gate:
-                holder = partial(holders_text, path)
-                self._until(lambda: gate.try_lock("exclusive"), holder)
+            with closing(LockFile(gate_path(path))) as gate:
+                holders = partial(holders_of, path)
+                self._until(lambda: gate.try_lock("exclusive"), holders)
                 main = held.enter_context(closing(LockFile(path)))
-                self._until(lambda: main.try_lock("exclusive" if whole else "shared"), holder)
+                self._until(lambda: main.try_lock("exclusive" if whole else "shared"), holders)
                 files = [main]
                 if whole:
                     main.write_holder()
                 else:
-                    cpus = held.enter_context(closing(CpuLockFile(_cpu_path(path))))
+                    cpus = held.enter_context(closing(CpuLockFile(cpu_path(path))))
                     if not self._take_cpus(cpus, path):
                         return []
                     files.append(cpus)
@@ -174,29 +190,62 @@ class MachineLock:
             # on yet other CPUs from starting.
             if blocker == "measurement":
                 return False
-            self._pause(partial(holders_text, path))
+            self._pause(partial(holders_of, path))
         return True
 
-    def _measuring(self, path: Path) -> Callable[[], str]:
-        return partial(blockers_text, path, _cpu_path(path), self.cpus)
+    def _measuring(self, path: Path) -> Callable[[], list[LockHolder]]:
+        return lambda: measuring(path, cpu_path(path), self.cpus) or holders_of(path)
 
-    def _until(self, taken: Callable[[], bool], holder: Callable[[], str]) -> None:
+    def _until(self, taken: Callable[[], bool], holders: Callable[[], list[LockHolder]]) -> None:
         while not taken():
-            self._pause(holder)
+            self._pause(holders)
 
-    def _pause(self, holder: Callable[[], str]) -> None:
-        """One step of waiting; ``on_wait`` gets the holder once."""
-        if not self._told and self._on_wait is not None:
-            self._on_wait(holder())
-        self._told = True
+    def _pause(self, holders: Callable[[], list[LockHolder]]) -> None:
+        """One step of waiting; the news about it are told once."""
+        path = self._place.path
+        if "lock.waiting" not in self._told and self._tell is not None:
+            self._say(_waiting(path, holders()))
         if self._wait_s is not None and time.monotonic() - self._start >= self._wait_s:
             use = self.mode + (f" use of CPUs {cpu_list(self.cpus)}" if self.cpus else " use")
+            by = holders()
+            end = f", or end it: {kill_command(by)}" if by else ""
             raise BusyError(
-                f"the machine lock {lock_path()} is held by {holder()}; waited "
-                f"{self._wait_s:g} s for {use}; wait until that process ends, or end it",
+                f"the machine lock {path} is held by {_words(path, by)}; waited "
+                f"{self._wait_s:g} s for {use}; wait until that process ends{end}",
                 code="lock.busy",
             )
         time.sleep(_POLL_S)
+
+    def _say_lost(self) -> None:
+        self._say(
+            LockNews(
+                "lock.lost",
+                f"the machine lock {self._place.path} is not the one that others take any more: it "
+                "was deleted, replaced or spoilt while it was held, or the common one was repaired. "
+                "Another measurement may have run beside this one; taking the lock anew",
+                {"path": str(self._place.path)},
+            )
+        )
+
+    def _say_own(self) -> None:
+        place = self._place
+        if place.common is None:
+            return
+        self._say(
+            LockNews(
+                "lock.own",
+                f"the machine lock of all users cannot be used ({place.why}). Taking a lock of "
+                f"your own, {place.path}: measurements of other users are not kept apart from "
+                f"yours. Ask its owner or root to remove {place.common}*",
+                {"path": str(place.path), "common": str(place.common), "why": place.why},
+            )
+        )
+
+    def _say(self, news: LockNews) -> None:
+        if news.code not in self._told and self._tell is not None:
+            self._tell(news)
+        if news.code != "lock.lost":
+            self._told.add(news.code)
 
     def __exit__(
         self,
@@ -204,10 +253,16 @@ class MachineLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if self._entered:
+            _HELD.remove(self)
+            self._entered = False
+        self._close()
+
+    def _close(self) -> None:
         if not self._files:
             return
         if self._outer is None:
-            del os.environ[VARIABLE]
+            os.environ.pop(VARIABLE, None)
         else:
             os.environ[VARIABLE] = self._outer
         for file in self._files:
@@ -224,8 +279,31 @@ class MachineLock:
         os.execvp(command[0], list(command))
 
 
-def _cpu_path(path: Path) -> Path:
-    return path.with_name(path.name + ".cpus")
+_HELD: list[MachineLock] = []
+"""The locks that this process has taken."""
+
+
+def renew_held() -> None:
+    """Look at each lock that this process holds, before a run: :meth:`MachineLock.renew`."""
+    for lock in list(_HELD):
+        lock.renew()
+
+
+def _words(path: Path, holders: Sequence[LockHolder]) -> str:
+    """Who holds a lock: what can be seen of the processes, else what the file says."""
+    if holders:
+        return ", ".join(holder.words for holder in holders)
+    written = written_holder(path)
+    return f"{written}, which cannot be seen from here" if written else "another process"
+
+
+def _waiting(path: Path, holders: Sequence[LockHolder]) -> LockNews:
+    end = f"; to end it: {kill_command(holders)}" if holders else ""
+    return LockNews(
+        "lock.waiting",
+        f"waiting for the machine lock: {_words(path, holders)}{end}",
+        {"path": str(path), "holders": [holder.to_json() for holder in holders]},
+    )
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -255,7 +333,7 @@ def _run_under(mode: Mode, wait_s: float | None, command: list[str]) -> int:
         print(f"runner.lock: {text}", file=sys.stderr, flush=True)
 
     try:
-        with MachineLock(mode, wait_s, lambda who: say(f"waiting for {who}")) as lock:
+        with MachineLock(mode, wait_s, lambda news: say(news.words)) as lock:
             lock.become(command)
     except RunnerError as error:
         say(str(error))
@@ -263,94 +341,6 @@ def _run_under(mode: Mode, wait_s: float | None, command: list[str]) -> int:
     except OSError as error:
         say(f"cannot start {command[0]!r}: {error.strerror}")
         return 127 if isinstance(error, FileNotFoundError) else 126
-
-
-Blocker = Literal["measurement", "shared"]
-_FLOCK = "hhqqi"
-
-
-class CpuLockFile(LockFile):
-    """The file with one byte per CPU; raises :class:`RunnerError` if the path cannot be a lock
-    file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
-        if not self.writable:
-            self.close()
-            raise unusable(path, "it cannot be written")
-
-    def try_shared(self) -> bool:
-        """Lock all CPUs for reading if no measurement holds one."""
-        return self._try(lambda: self._set(fcntl.F_RDLCK, 0, 0))
-
-    def try_cpus(self, cpus: frozenset[int]) -> Blocker | None:
-        """Lock the bytes of ``cpus``, all or none; returns who holds one of them, or None on
-        success.
-        """
-        if self._try(lambda: self._set_each(cpus)):
-            return None
-        for cpu in sorted(cpus):
-            kind = self._blocking(cpu)
-            if kind == fcntl.F_RDLCK:
-                return "shared"
-        return "measurement"
-
-    def _set_each(self, cpus: frozenset[int]) -> None:
-        try:
-            for cpu in sorted(cpus):
-                self._set(fcntl.F_WRLCK, cpu, 1)
-        except BlockingIOError:
-            self._set(fcntl.F_UNLCK, 0, 0)
-            raise
-
-    def _set(self, kind: int, start: int, length: int) -> None:
-        fcntl.fcntl(self.fd, fcntl.F_OFD_SETLK, _words(kind, start, length))
-
-    def _blocking(self, cpu: int) -> int:
-        answer = fcntl.fcntl(self.fd, fcntl.F_OFD_GETLK, _words(fcntl.F_WRLCK, cpu, 1))
-        return int(struct.unpack(_FLOCK, answer)[0])
-
-
-def _words(kind: int, start: int, length: int) -> bytes:
-    """``struct flock`` for these bytes; length 0 means up to the end of the file, however long it
-    is.
-    """
-    return struct.pack(_FLOCK, kind, os.SEEK_SET, start, length, 0)
-
-
-def blockers_text(main: Path, path: Path, cpus: frozenset[int] | None) -> str:
-    """Text for a message that says who measures on one of ``cpus`` (None: on any).
-
-    The kernel does not tell who took such a lock. But every holder also holds ``main`` shared, and
-    the same user may read the holder's own table of locks.
-    """
-    names = []
-    for pid in holders(main):
-        taken = cpus_held(path, pid)
-        if taken and (cpus is None or taken & cpus):
-            names.append(f"{describe_holder(pid)} on CPUs {cpu_list(taken)}")
-    return ", ".join(names) or holders_text(main)
-
-
-def cpus_held(path: Path, pid: int) -> frozenset[int]:
-    """CPUs on which process ``pid`` measures; empty if none, or if it may not be looked at."""
-    try:
-        inode = path.stat().st_ino
-        tables = [
-            file.read_text(encoding="utf-8") for file in Path(f"/proc/{pid}/fdinfo").iterdir()
-        ]
-    except OSError:
-        return frozenset()
-    found: set[int] = set()
-    for line in "\n".join(tables).splitlines():
-        words = line.split()
-        # "lock: 1: OFDLCK ADVISORY WRITE -1 00:1a:12345 0 1"; the last two numbers are the range.
-        if words[:1] != ["lock:"] or words[2] != "OFDLCK" or words[4] != "WRITE":
-            continue
-        if words[6].endswith(f":{inode}"):
-            found.update(range(int(words[7]), int(words[8]) + 1))
-    return frozenset(found)
 
 
 if __name__ == "__main__":

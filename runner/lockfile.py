@@ -1,4 +1,4 @@
-"""A lock file in a directory that everybody may write to, and the processes that hold it."""
+"""A lock file in a directory that everybody may write to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from runner.errors import RunnerError
-from runner.files import open_regular
+from runner.lock_holder import describe_holder, user_name
 
 Mode = Literal["shared", "exclusive"]
 
@@ -18,8 +18,21 @@ _FLAGS = os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
 _OPERATIONS = {"shared": fcntl.LOCK_SH, "exclusive": fcntl.LOCK_EX}
 
 
+class Unusable(RunnerError):
+    """A path that cannot be a lock file; ``path`` and ``why`` say so."""
+
+    def __init__(self, path: Path, why: str) -> None:
+        super().__init__(
+            f"machine lock {path}: {why}; expected a regular file that every user may open "
+            "(mode 0666, no link); remove it, or ask its owner to remove it",
+            code="lock.unusable",
+        )
+        self.path = path
+        self.why = why
+
+
 class LockFile:
-    """An open lock file; raises :class:`RunnerError` if the path cannot be one."""
+    """An open lock file; raises :class:`Unusable` if the path cannot be one."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,11 +55,15 @@ class LockFile:
                     "a local disk ($AUTOTUNE_LOCK_FILE)",
                     code="lock.unusable",
                 ) from None
-            if _same_file(self.path, self.fd):
+            if self.in_place():
                 return True
             # Somebody deleted the file: a lock on the old file would exclude nobody.
             os.close(self.fd)
             self.fd, self.writable = _open(self.path)
+
+    def in_place(self) -> bool:
+        """Whether the open file still has its name."""
+        return _same_file(self.path, self.fd)
 
     def write_holder(self) -> None:
         """Write the holder into the file, for users who may not look into /proc/locks."""
@@ -71,25 +88,32 @@ def _open(path: Path) -> tuple[int, bool]:
         except PermissionError:
             return _checked(path, _open_readable(path)), False
         except OSError as error:
-            raise unusable(path, error.strerror or "it cannot be opened") from None
+            raise Unusable(path, error.strerror or "it cannot be opened") from None
         # O_CREAT alone would fail: fs.protected_regular refuses it for another user's file.
         try:
             fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _FLAGS, 0o666)
         except FileExistsError:
             continue
         except OSError as error:
-            raise unusable(path, error.strerror or "it cannot be created") from None
+            raise Unusable(path, error.strerror or "it cannot be created") from None
         # Overrides the umask: other users must be able to open the file too.
         os.fchmod(fd, 0o666)
         return fd, True
-    raise unusable(path, "it appears and disappears")
+    raise Unusable(path, "it appears and disappears")
 
 
 def _open_readable(path: Path) -> int:
     try:
         return os.open(path, os.O_RDONLY | _FLAGS)
     except OSError as error:
-        raise unusable(path, error.strerror or "it cannot be opened") from None
+        raise Unusable(path, f"{error.strerror or 'it cannot be opened'}{_owner(path)}") from None
+
+
+def _owner(path: Path) -> str:
+    try:
+        return f" (it belongs to {user_name(path.stat(follow_symlinks=False).st_uid)})"
+    except OSError:
+        return ""
 
 
 def _checked(path: Path, fd: int) -> int:
@@ -97,23 +121,14 @@ def _checked(path: Path, fd: int) -> int:
     # The file has a second name, so it could be somebody's data, which write_holder would destroy.
     if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
         os.close(fd)
-        raise unusable(path, "it is not a regular file with a single link")
+        raise Unusable(path, "it is not a regular file with a single link")
     return fd
-
-
-def unusable(path: Path, why: str) -> RunnerError:
-    """The error for a path that cannot be a lock file."""
-    return RunnerError(
-        f"machine lock {path}: {why}; expected a regular file that every user may open "
-        "(mode 0666, no link); remove it, or ask its owner to remove it",
-        code="lock.unusable",
-    )
 
 
 def _same_file(path: Path, fd: int) -> bool:
     try:
         there = path.stat(follow_symlinks=False)
-    except FileNotFoundError:
+    except OSError:
         return False
     here = os.fstat(fd)
     return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
@@ -135,49 +150,3 @@ def mode_held(path: Path, pid: int, fd: int) -> Mode | None:
         if line.startswith("lock:") and "FLOCK" in line:
             return "exclusive" if "WRITE" in line else "shared"
     return None
-
-
-def holders(path: Path) -> list[int]:
-    """Process ids that the kernel names as holders (those of this pid namespace)."""
-    try:
-        inode = path.stat().st_ino
-        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return []
-    found = []
-    for line in lines:
-        words = line.split()
-        # "1: FLOCK ADVISORY WRITE 4711 00:1a:12345 0 EOF"; processes that wait have "->".
-        if "->" not in words and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
-            found.append(int(words[4]))
-    return [pid for pid in found if pid > 0]
-
-
-def holders_text(path: Path) -> str:
-    """Text for a message that names the holders: process ids and commands."""
-    names = [describe_holder(pid) for pid in holders(path)]
-    if names:
-        return ", ".join(names)
-    try:
-        # Everybody may write this file: only the shown length is read, and control characters are
-        # removed.
-        with open_regular(path, 1 << 30) as file:
-            written = printable_name(file.read(200).decode("utf-8", "replace").strip())
-    except OSError:
-        written = ""
-    return written or "another process"
-
-
-def describe_holder(pid: int) -> str:
-    """Text for a message that names a process: its id and command."""
-    try:
-        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
-    except OSError:
-        words = []
-    command = b" ".join(words).decode("utf-8", "replace").strip()
-    return f"pid {pid} ({printable_name(command)[:120] or 'command unknown'})"
-
-
-def printable_name(text: str) -> str:
-    """The text with a question mark for each character that a terminal would act on."""
-    return "".join(c if c.isprintable() else "?" for c in text)

@@ -49,13 +49,10 @@ def traced_features(
     """
     spec = target.spec(None)
 
-    def wait(holder: str) -> None:
-        tell(Note("lock.waiting", f"waiting for {holder}"))
-
     def step(words: str) -> None:
         tell(Note("trace.step", words))
 
-    with target.measured(guard, wait, tell) as runner:
+    with target.measured(guard, tell) as runner:
         step(f"tracing one run of {target.app.name} on {target.ranks} ranks")
         try:
             traced = trace(runner, spec, method, step)

@@ -44,13 +44,13 @@ def run_once(
 ) -> OneRun:
     """Run a program once; ``setting`` in a form of the command line.
 
-    ``tell`` gets notes on other MPI jobs on the same CPUs. An interrupted run ends the
-    program and stores nothing. Raises UsageError for a setting that cannot be used.
+    ``tell`` gets notes on the machine lock and on other MPI jobs on the same CPUs. An interrupted
+    run ends the program and stores nothing. Raises UsageError for a setting that cannot be used.
     """
     target.require_apart(store.url.database)
     adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
-    with target.measured(guard, tell=tell) as runner:
+    with target.measured(guard, tell) as runner:
         spec = dataclasses.replace(target.spec(known, chosen), watch_windows=True)
         with DeferredInterrupts():  # A run that has ended by itself is stored.
             record = runner.run(spec)

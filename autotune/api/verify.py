@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from autotune.config.cluster import Cluster, load_cluster
 from autotune.errors import AutotuneError, UsageError
+from autotune.notes import Say, lock_notes
 from autotune.publish.probe import Prober
 from autotune.publish.publication import publish_files
 from autotune.publish.recheck import Recheck, recheck
@@ -20,13 +21,11 @@ from runner.lock import MachineLock
 from runner.mpi.library import Library
 
 
-def look_at(
-    path: Path, library: Library, spaces: Sequence[str], on_wait: Callable[..., None]
-) -> FileState:
+def look_at(path: Path, library: Library, spaces: Sequence[str], say: Say) -> FileState:
     """Whether a file is unchanged and obeyed; it is loaded with the cluster that it is for.
 
-    ``spaces`` are further spaces whose parameters it may have.  ``on_wait`` is called with the
-    holder of the machine lock.  A file that must not be loaded is reported in the state, not
+    ``spaces`` are further spaces whose parameters it may have.  ``say`` gets notes on
+    the machine lock.  A file that must not be loaded is reported in the state, not
     raised.
     """
     try:
@@ -38,7 +37,7 @@ def look_at(
         cluster = load_cluster("local") if header is None else cluster_of(header, path)
     except UsageError as problem:
         return FileState(path, False, f"refused: {problem}", header, refused=True)
-    lock = MachineLock("shared", on_wait=on_wait)
+    lock = MachineLock("shared", tell=lock_notes(say))
     with lock, Prober(library, cluster) as prober:
         return look(path, prober, spaces)
 
@@ -100,7 +99,7 @@ def renew(
     states: Sequence[FileState],
     checks: Sequence[Recheck],
     library: Library,
-    on_wait: Callable[..., None],
+    say: Say,
 ) -> list[Renewal]:
     """Renew the expired files of publications whose gain was seen again with ``library``.
 
@@ -114,7 +113,7 @@ def renew(
         again = [check for check in checks if check.source == source]
         why = next((why for s in own if (why := not_renewable(s, again))), "")
         if not why:
-            why = _published_again(own, again, library, on_wait)
+            why = _published_again(own, again, library, say)
         words = why or f"proven with {library.family} {library.version}"
         found += [Renewal(state.path, not why, words) for state in own]
     return found
@@ -124,12 +123,12 @@ def _published_again(
     states: Sequence[FileState],
     checks: Sequence[Recheck],
     library: Library,
-    on_wait: Callable[..., None],
+    say: Say,
 ) -> str:
     """Write the files with their new evidence; why that failed, "" if it did not."""
     first = states[0]
     assert first.header is not None
-    lock = MachineLock("shared", on_wait=on_wait)
+    lock = MachineLock("shared", tell=lock_notes(say))
     try:
         with lock, Prober(library, cluster_of(first.header, first.path)) as prober:
             planned = [renewal(state.path, library, checks) for state in states]

@@ -30,7 +30,7 @@ from autotune.calibration.response import (
     pooled,
 )
 from autotune.calibration.rounds import CalibrationRounds
-from autotune.notes import Note, Say, waiting_note
+from autotune.notes import Note, Say, lock_notes
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
@@ -73,7 +73,7 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
     # One machine lock for all tables, so that they are of one time.
     with MachineLock(
         "exclusive",
-        on_wait=lambda holder: terms.say(waiting_note(holder)),
+        tell=lock_notes(terms.say),
         cpus=targets[0].cluster.cpu_set,
     ) as lock:
         for note in targets[-1].shared_notes(lock):

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from autotune.cli import completion
 from autotune.cli.options import ClusterName, CommutativeOnly, JsonOut, Mpi, StoreUrl, opt
 from autotune.files import check_writable
-from autotune.notes import Note, Say, waiting_note
+from autotune.notes import Note, lock_notes
 from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
 from autotune.wording import key_parts
 from runner.paths import is_file
@@ -143,23 +143,13 @@ def publish(
         if not quiet:
             errors.print(note.words, markup=False)
 
-    with MachineLock("shared", on_wait=waiting(say)), Prober(library, place) as prober:
+    with MachineLock("shared", tell=lock_notes(say)), Prober(library, place) as prober:
         done = carry_out(planned, prober, say)
     if json_out:
         _write(proposal, done, json_out)
     if not quiet:
         _print(proposal, done, force)
         _print_places(planned, library)
-
-
-def waiting(say: Say) -> Callable[..., None]:
-    """A function that says who holds the machine lock while launches wait for it."""
-
-    def told(*words: object) -> None:
-        holder = " ".join(" ".join(str(w) for w in words).split())
-        say(waiting_note(holder))
-
-    return told
 
 
 def _write(proposal: PublicationSource, done: list[Published], json_out: str) -> None:

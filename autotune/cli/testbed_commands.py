@@ -15,7 +15,7 @@ from autotune.errors import UsageError
 from autotune.terminal.render import console, note_line, table, write_json
 from autotune.wording import percent, seconds
 from runner import testbed as tb
-from runner.lock import BusyError, MachineLock
+from runner.lock import BusyError, LockNews, MachineLock
 
 testbed = typer.Typer(
     help="Set up and use a small cluster on this machine, made of network namespaces "
@@ -189,13 +189,14 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
     Returns False, with a message, if another process has the lock and ``waiting`` is false.
     """
 
-    def say(holder: str) -> None:
-        words = "waiting for" if waiting else "not measured (--measure would wait), because of"
-        print(f"{words} {holder}", file=sys.stderr, flush=True)
+    def say(news: LockNews) -> None:
+        if waiting or news.code != "lock.waiting":
+            print(news.words, file=sys.stderr, flush=True)
 
     try:
         turn.enter_context(MachineLock("exclusive", None if waiting else 0.0, say))
-    except BusyError:
+    except BusyError as problem:
+        print(f"not measured (--measure waits): {problem}", file=sys.stderr, flush=True)
         return False
     return True
 

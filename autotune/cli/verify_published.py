@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
-from autotune.cli.publish import waiting
 from autotune.errors import UsageError
+from autotune.notes import Note
 from autotune.publish.recheck import PAIRS
 from autotune.study.unchecked import MARK
 from autotune.terminal.render import console, error_console, hanging, write_json
@@ -103,7 +103,10 @@ def verify_published(
             code="published.none",
         )
     quiet = json_out == "-"
-    say = waiting(lambda note: error_console().print(note.words, markup=False))
+
+    def say(note: Note) -> None:
+        error_console().print(note.words, markup=False)
+
     states = [look_at(path, library, spaces or (), say) for path in paths]
     if not quiet:
         _print_states(states)

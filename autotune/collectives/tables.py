@@ -39,7 +39,7 @@ from autotune.collectives.tournament import (
 )
 from autotune.dialects import dialect
 from autotune.errors import UsageError
-from autotune.notes import Note, Say, waiting_note
+from autotune.notes import Note, Say, lock_notes
 from autotune.space import DEFAULT, Space
 from autotune.space.commutativity import for_any_operation
 from autotune.store import Store
@@ -102,7 +102,7 @@ def find_tables(
     # One machine lock for all tables, so that runs that are compared are close in time.
     with MachineLock(
         "exclusive",
-        on_wait=lambda holder: terms.say(waiting_note(holder)),
+        tell=lock_notes(terms.say),
         cpus=targets[0].cluster.cpu_set,
     ) as lock:
         for note in targets[-1].shared_notes(lock):

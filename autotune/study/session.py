@@ -10,6 +10,7 @@ from functools import partial
 from types import TracebackType
 
 from autotune.errors import AutotuneError
+from autotune.notes import lock_notes
 from autotune.space import Space
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.budget import BudgetSpent
@@ -64,7 +65,7 @@ class Session:
         self.began = time.monotonic()
         self.runner = target.runner(key.guarded)
         cpus = target.cluster.cpu_set
-        self._lock = MachineLock("exclusive", on_wait=self._say_waiting, cpus=cpus)
+        self._lock = MachineLock("exclusive", tell=lock_notes(watch), cpus=cpus)
         self._heartbeat: Heartbeat | None = None
         self._sides: Mapping[str, Side] = {}
         self._opened = ExitStack()
@@ -73,10 +74,6 @@ class Session:
     @staticmethod
     def adapter(target: Target) -> Adapter:
         return adapter_for(target.library)
-
-    def _say_waiting(self, *words: object) -> None:
-        holder = " ".join(" ".join(str(w) for w in words).split())
-        self.watch(Waiting(f"waiting until {holder[:200]} releases the machine lock"))
 
     def _say_reserved(self) -> None:
         """Warn of hardware threads that share a core with the chosen ones."""
@@ -118,7 +115,7 @@ class Session:
         self.evaluator.waiting_s = waited
         if self.shared:
             self.store.enroll(self.study.id)
-        self._heartbeat = Heartbeat(self.store, self.study.id, leases=self.shared)
+        self._heartbeat = Heartbeat(self.store, self.study.id)
         self._heartbeat.start()
         return self
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ from autotune.config.app import (
 )
 from autotune.config.cluster import Cluster
 from autotune.errors import UsageError
-from autotune.notes import Note, Say
+from autotune.notes import Note, Say, lock_notes, unheard
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.commutativity import for_any_operation
 from autotune.targets.jobs import shared_notes
@@ -291,18 +291,16 @@ class Target:
     def measured(
         self,
         guard: bool = True,
-        on_wait: Callable[[str], None] | None = None,
-        tell: Say | None = None,
+        tell: Say = unheard,
     ) -> Iterator[Runner]:
-        """A runner while this process holds the machine lock; ``on_wait(holder)`` before a wait.
+        """A runner while this process holds the machine lock.
 
-        ``tell`` gets notes on other MPI jobs on the same CPUs.
+        ``tell`` gets notes on the lock, and on other MPI jobs on the same CPUs.
         """
-        lock = MachineLock("exclusive", cpus=self.cluster.cpu_set, on_wait=on_wait)
+        lock = MachineLock("exclusive", cpus=self.cluster.cpu_set, tell=lock_notes(tell))
         with lock, self.runner(guard) as runner:
-            if tell is not None:
-                for note in self.shared_notes(lock):
-                    tell(note)
+            for note in self.shared_notes(lock):
+                tell(note)
             yield runner
 
     def shared_notes(self, lock: MachineLock) -> list[Note]:

@@ -107,6 +107,8 @@ class Progress(LiveView):
             self.above(f"{event.words} ...")
         elif isinstance(event, Note):
             self.above(event.words, whole=True)
+            if event.code == "lock.waiting":
+                self._waits = ("waiting for the machine lock", self._clock())
         elif isinstance(event, Waiting):
             self._wait(event)
         elif isinstance(event, TrialEnded):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
-from runner import lock
+from runner import lock, lock_place
 from runner.types import RunRecord
 from tests.cli.conftest import Cli
 from tests.runner.supervising import eventually
@@ -37,7 +37,7 @@ def two_cpus(library: object, work: Path, monkeypatch: pytest.MonkeyPatch) -> No
     """An own lock, and clusters called cpus0 and cpus1 of one CPU each and "both" of the two."""
     if len(CPUS) < 2:
         pytest.skip("needs two CPUs")
-    monkeypatch.setenv(lock.FILE_VARIABLE, str(work / "machine.lock"))
+    monkeypatch.setenv(lock_place.FILE_VARIABLE, str(work / "machine.lock"))
     monkeypatch.delenv(lock.VARIABLE, raising=False)
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
     place = work / "configs" / "clusters"
@@ -99,7 +99,7 @@ def test_overlapping_cpus_are_measured_one_after_the_other(work: Path) -> None:
     with search("both", "a.db", "a", "go") as one:
         assert eventually(lambda: (work / "a").exists() or one.poll() is not None, 60)
         with search("cpus1", "b.db", "b", "go") as other:
-            told = f"waiting until pid {one.pid} "
+            told = f"waiting for the machine lock: pid {one.pid} "
             log = work / "b.db.log"
             assert eventually(lambda: told in log.read_text() or other.poll() is not None, 60)
             assert told in log.read_text()

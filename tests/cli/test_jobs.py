@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autotune.targets import jobs
-from runner import lock
+from runner import lock, lock_place
 from runner.cpus import available_cpus, cpu_list, cpus_of
 from runner.jobs import find_jobs
 from runner.mpi.library import Library
@@ -37,7 +37,7 @@ def neighbours(open_mpi: Library, tmp_path_factory: pytest.TempPathFactory) -> I
 def measuring(work: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not below the lock of the tests, where nothing is said; and every job is named."""
     monkeypatch.setattr(jobs, "MOST", 1000)
-    monkeypatch.setenv(lock.FILE_VARIABLE, str(work / "machine.lock"))
+    monkeypatch.setenv(lock_place.FILE_VARIABLE, str(work / "machine.lock"))
     monkeypatch.delenv(lock.VARIABLE, raising=False)
 
 

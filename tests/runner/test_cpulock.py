@@ -13,11 +13,13 @@ from pathlib import Path
 import pytest
 
 import runner
-from runner import lock
+from runner import lock, lock_place
+from runner.cpu_lock import CpuLockFile, cpus_held
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
-from runner.lock import CpuLockFile, MachineLock, cpus_held, inherited
-from runner.lockfile import Mode, holders
+from runner.lock import MachineLock, inherited
+from runner.lock_holder import holders
+from runner.lockfile import Mode
 from tests.runner.supervising import eventually
 
 ROOT = Path(str(runner.__file__)).parents[1]
@@ -27,7 +29,7 @@ from runner.cpus import parse_cpus
 from runner.lock import MachineLock
 cpus = parse_cpus(sys.argv[2]) if sys.argv[2] else None
 say = lambda word: print(word, flush=True)
-with MachineLock(sys.argv[1], on_wait=lambda who: say('waits'), cpus=cpus):
+with MachineLock(sys.argv[1], tell=lambda news: say("waits"), cpus=cpus):
     say('held')
     sys.stdin.read()
 """
@@ -39,7 +41,7 @@ FIRST, SECOND, BOTH = "20000-20001", "20002", "20001-20002"
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A lock file of this test's own, and no lock inherited from the test session."""
     place = tmp_path / "machine.lock"
-    monkeypatch.setenv(lock.FILE_VARIABLE, str(place))
+    monkeypatch.setenv(lock_place.FILE_VARIABLE, str(place))
     monkeypatch.delenv(lock.VARIABLE, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return place
@@ -167,7 +169,7 @@ def test_wrapper_keeps_the_cpus_too() -> None:
     words = [sys.executable, "-m", "runner.lock", "--shared", "--", "cat"]
     running = subprocess.Popen(words, stdin=subprocess.PIPE)
     try:
-        path = lock.lock_path()
+        path = lock_place.lock_place(os.environ[lock_place.FILE_VARIABLE]).path
         assert eventually(lambda: holders(path) == [running.pid])
         # The wrapper takes the lock, then becomes the program.
         command = Path(f"/proc/{running.pid}/cmdline")

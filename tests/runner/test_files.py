@@ -12,7 +12,7 @@ import pytest
 
 from runner.errors import RunnerError
 from runner.files import open_regular, read_bytes, read_private, read_text, refuse_others
-from runner.lockfile import holders_text
+from runner.lock_holder import written_holder
 from runner.testbed import delay_line, model, state
 
 
@@ -71,7 +71,7 @@ def test_what_others_may_write_is_not_executed(tmp_path: Path) -> None:
 def test_a_lock_file_says_nothing_to_the_terminal(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     path.write_bytes(b"\x1b]0;owned\x07 pid 5\n\xff" + b"x" * 10_000)
-    said = holders_text(path)
+    said = written_holder(path)
     assert said.isprintable()
     assert len(said) <= 200
 

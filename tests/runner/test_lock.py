@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import getpass
 import os
 import signal
+import socket
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import runner
-from runner import lock
+from runner import lock, lock_place
 from runner.errors import RunnerError
-from runner.lock import MachineLock, inherited
-from runner.lockfile import LockFile, holders
+from runner.lock import LockNews, MachineLock, inherited
+from runner.lock_holder import command_of_words, holders
+from runner.lockfile import LockFile, Mode
 from tests.runner.supervising import eventually
 
 ROOT = Path(str(runner.__file__)).parents[1]
@@ -32,7 +36,7 @@ with MachineLock(sys.argv[1]):
 def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A lock file of this test's own, and no lock inherited from the test session."""
     place = tmp_path / "machine.lock"
-    monkeypatch.setenv(lock.FILE_VARIABLE, str(place))
+    monkeypatch.setenv(lock_place.FILE_VARIABLE, str(place))
     monkeypatch.delenv(lock.VARIABLE, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     return place
@@ -59,9 +63,9 @@ def wrapper(*words: str) -> list[str]:
         ("exclusive", "exclusive", False),
     ],
 )
-def test_modes_between_processes(path: Path, held: str, wanted: lock.Mode, free: bool) -> None:
+def test_modes_between_processes(path: Path, held: str, wanted: Mode, free: bool) -> None:
     holder = hold(held)
-    waits: list[str] = []
+    waits: list[LockNews] = []
     try:
         if free:
             with MachineLock(wanted, 0, waits.append):
@@ -73,9 +77,13 @@ def test_modes_between_processes(path: Path, held: str, wanted: lock.Mode, free:
                 MachineLock(wanted, 0, waits.append),
             ):
                 pass
-            assert len(waits) == 1
-            assert f"pid {holder.pid}" in waits[0]
-            assert "python" in waits[0]
+            [news] = waits
+            assert news.code == "lock.waiting"
+            [who] = news.data["holders"]
+            assert (who["pid"], who["kill"]) == (holder.pid, f"kill {holder.pid}")
+            assert who["command"].startswith("python")
+            assert (who["user"], who["host"]) == (getpass.getuser(), socket.gethostname())
+            assert 0 <= time.time() - who["since"] < 600
     finally:
         holder.communicate("")
     with MachineLock("exclusive", 0):
@@ -95,7 +103,7 @@ def test_crash_of_the_holder_frees_the_lock() -> None:
 
 def test_waiting_ends_when_the_holder_does() -> None:
     holder = hold("exclusive")
-    with MachineLock("exclusive", 30, lambda who: holder.send_signal(signal.SIGKILL)) as mine:
+    with MachineLock("exclusive", 30, lambda news: holder.send_signal(signal.SIGKILL)) as mine:
         assert mine.waited_s > 0
     holder.wait()
 
@@ -218,9 +226,52 @@ def test_deleted_file_excludes_nobody_so_it_is_opened_anew(path: Path) -> None:
 
 
 def test_default_place_does_not_depend_on_the_user(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(lock.FILE_VARIABLE)
-    first = lock.lock_path()
+    monkeypatch.delenv(lock_place.FILE_VARIABLE)
+    first = lock_place.lock_path()
     monkeypatch.setenv("TMPDIR", "/somewhere/else")
     monkeypatch.setenv("HOME", "/somewhere/else")
-    assert lock.lock_path() == first
+    assert lock_place.lock_path() == first
     assert first.parent.stat().st_mode & 0o1002 == 0o1002
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (
+            "python3 /opt/venv/bin/autotune search --store postgresql://me:s3cret@h/d",
+            "autotune search",
+        ),
+        ("/usr/bin/python3.11 -I -X dev -m autotune run -- ./p s3cret", "autotune run"),
+        ("python /opt/autotune/__main__.py worker s3cret", "autotune worker"),
+        ("python3 -W error tool.py s3cret", "tool.py"),
+        ("python3 -c s3cret", "python3"),
+        ("python3 -m", "python3"),
+        ("/home/me/autotune --store s3cret", "autotune"),
+        ("./mpirun -n 2 s3cret", "mpirun"),
+    ],
+)
+def test_of_a_command_line_only_the_name_is_told(words: str, name: str) -> None:
+    assert command_of_words(words.split(), "comm") == name
+
+
+def test_of_a_title_that_a_process_gave_itself_nothing_is_told() -> None:
+    assert command_of_words(["worker postgresql://me:s3cret@h/d"], "worker") == "worker"
+
+
+def test_a_lock_file_holds_no_argument(path: Path) -> None:
+    script = path.with_name("h")
+    script.write_text(HOLD)
+    words = ["python", "h", "exclusive", "s3cret"]
+    holder = subprocess.Popen(
+        words, executable=sys.executable, cwd=path.parent, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    written = path.read_text()
+    with pytest.raises(RunnerError) as told, MachineLock("shared", 0):
+        pass
+    holder.communicate("")
+    assert f"pid {holder.pid}" in written
+    assert f"pid {holder.pid}" in str(told.value)
+    assert "s3cret" not in written + str(told.value)

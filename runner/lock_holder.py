@@ -1,0 +1,191 @@
+"""The processes that hold a lock file: which, whose, since when, and how to end them.
+
+Nothing but the name of a process and its command of autotune is taken of its command line: the
+arguments may hold a password.
+"""
+
+from __future__ import annotations
+
+import os
+import pwd
+import re
+import socket
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner.cpus import cpu_list
+from runner.files import open_regular
+
+_PYTHON = re.compile(r"python[0-9.]*")
+_COMMAND = re.compile(r"[a-z][a-z-]{0,29}")
+_LONGEST = 40
+
+
+@dataclass(frozen=True)
+class LockHolder:
+    """A process that holds the lock; ``since`` is in seconds since the epoch, None if unknown.
+
+    ``cpus``: it measures on these CPUs alone. None: it uses the whole machine, or is a test.
+    """
+
+    pid: int
+    command: str
+    user: str
+    host: str
+    since: float | None
+    cpus: frozenset[int] | None = None
+
+    @property
+    def words(self) -> str:
+        where = "" if self.cpus is None else f" on CPUs {cpu_list(self.cpus)}"
+        when = ""
+        if self.since is not None:
+            at = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(self.since))
+            when = f" since {at} ({_duration(time.time() - self.since)})"
+        return f"pid {self.pid} ({self.command}){where} of {self.user} on {self.host}{when}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The holder in JSON types; ``kill`` is the command that ends it."""
+        return {
+            "pid": self.pid,
+            "command": self.command,
+            "user": self.user,
+            "host": self.host,
+            "since": self.since,
+            "cpus": None if self.cpus is None else cpu_list(self.cpus),
+            "kill": kill_command([self]),
+        }
+
+
+def kill_command(holders: Sequence[LockHolder]) -> str:
+    """The command that ends these processes."""
+    return " ".join(["kill", *(str(holder.pid) for holder in holders)])
+
+
+def holders_of(path: Path) -> list[LockHolder]:
+    """The processes that the kernel names as holders (those of this pid namespace)."""
+    return [holder_of(pid, path, kind) for pid, kind in _locks(path)]
+
+
+def holders(path: Path) -> list[int]:
+    """Their process ids."""
+    return [pid for pid, _ in _locks(path)]
+
+
+def _locks(path: Path) -> list[tuple[int, str]]:
+    """Process ids and kinds ("READ", "WRITE") of the locks on a file."""
+    try:
+        inode = path.stat().st_ino
+        lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        words = line.split()
+        # "1: FLOCK ADVISORY WRITE 4711 00:1a:12345 0 EOF"; processes that wait have "->".
+        if "->" not in words and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
+            found.append((int(words[4]), words[3]))
+    return [(pid, kind) for pid, kind in found if pid > 0]
+
+
+def holder_of(pid: int, path: Path, kind: str = "READ") -> LockHolder:
+    """One holder; a lock of the kind "WRITE" was written into the file when it was taken."""
+    try:
+        user = user_name(Path(f"/proc/{pid}").stat().st_uid)
+    except OSError:
+        user = "?"
+    since = _began(pid)
+    if kind == "WRITE":
+        try:
+            written = path.stat().st_mtime
+        except OSError:
+            written = 0.0
+        # Anybody may change the file: a time before the process or to come is not believed.
+        if since is None or since - 1 <= written <= time.time():
+            since = written or since
+    return LockHolder(pid, command_word(pid), user, socket.gethostname(), since)
+
+
+def written_holder(path: Path) -> str:
+    """What the last exclusive holder wrote into the file: for holders that cannot be seen here."""
+    try:
+        # Everybody may write this file: only the shown length is read, and control characters are
+        # removed.
+        with open_regular(path, 1 << 30) as file:
+            return printable_name(file.read(200).decode("utf-8", "replace").strip())
+    except OSError:
+        return ""
+
+
+def describe_holder(pid: int) -> str:
+    """A process as the lock file names it: its id and command."""
+    return f"pid {pid} ({command_word(pid)})"
+
+
+def command_word(pid: int) -> str:
+    """How a process is called: the name of its program, of a script without the interpreter's, and
+    the command of autotune; no other argument.
+    """
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
+        name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return "command unknown"
+    found = command_of_words([word for word in words if word] or [name], name)
+    return printable_name(found)[:_LONGEST] or "command unknown"
+
+
+def command_of_words(words: Sequence[str], name: str) -> str:
+    """The same from the words of a command line; ``name`` is the name that the kernel has."""
+    # A process may write a title over its words, as one word with blanks.
+    program = name if " " in words[0] else Path(words[0]).name
+    if not _PYTHON.fullmatch(program):
+        return program
+    at = 1
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-c", "-m", "-"):
+        at += 2 if words[at] in ("-X", "-W") else 1
+    if at >= len(words) or words[at] in ("-c", "-"):
+        return program
+    if words[at] == "-m":
+        at += 1
+    script = Path(words[at]) if at < len(words) else Path(program)
+    called = script.parent.name if script.name == "__main__.py" else script.name
+    follows = words[at + 1] if at + 1 < len(words) else ""
+    if called == "autotune" and _COMMAND.fullmatch(follows):
+        return f"{called} {follows}"
+    return called
+
+
+def user_name(number: int) -> str:
+    """The name of a user, or its number where it has none."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def _began(pid: int) -> float | None:
+    """When a process began, by the present wall clock; None if it may not be looked at."""
+    try:
+        line = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    ticks = int(line.rpartition(")")[2].split()[19])
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return time.time() - max(age_s, 0.0)
+
+
+def _duration(age_s: float) -> str:
+    minutes, seconds = divmod(max(round(age_s), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes} min"
+    return f"{minutes} min {seconds} s" if minutes else f"{seconds} s"
+
+
+def printable_name(text: str) -> str:
+    """The text with a question mark for each character that a terminal would act on."""
+    return "".join(c if c.isprintable() else "?" for c in text)

@@ -1,0 +1,142 @@
+"""Where the machine lock is: in the file of all users, or in one of this user alone.
+
+Anybody can make the common file first, in a form that others cannot use: with mode 0600, as a
+folder, a fifo or a link. Then each user takes a lock of his own. It keeps his processes apart, but
+not those of others.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.cpu_lock import CpuLockFile
+from runner.errors import RunnerError
+from runner.files import cache
+from runner.lockfile import LockFile, Mode, Unusable, mode_held
+
+FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
+"""Environment variable with another path of the lock file: for tests, and for containers that share
+a directory.
+"""
+COMMON = ("/run/lock", "/dev/shm", "/tmp")
+"""Directories of everybody, the preferred one first."""
+_NAME = "autotune-machine.lock"
+
+
+@dataclass(frozen=True)
+class LockPlace:
+    """The path of the lock file; ``common`` is the path that cannot be used, None if it is that
+    one; ``why`` says what is wrong with it.
+    """
+
+    path: Path
+    common: Path | None = None
+    why: str = ""
+
+
+def lock_path(chosen: str | None = None) -> Path:
+    """The lock file that all users of this machine use, or the ``chosen`` one.
+
+    The choice must not depend on the user or on TMPDIR, or two users would lock two files. It is in
+    the first directory of the list that everybody may write to.
+    """
+    if chosen:
+        return Path(chosen)
+    for place in COMMON:
+        directory = Path(place)
+        if directory.is_dir() and directory.stat().st_mode & 0o1002 == 0o1002:
+            return directory / _NAME
+    raise RunnerError(
+        f"no directory for the machine lock: none of {', '.join(COMMON)} may be "
+        f"written by everybody (mode 1777); set {FILE_VARIABLE} to a path that all "
+        "users share",
+        code="lock.unusable",
+    )
+
+
+def lock_place(chosen: str | None = None) -> LockPlace:
+    """The place of the lock at this moment; its three files exist then and can be used.
+
+    ``chosen`` is the path that the user named (:data:`FILE_VARIABLE`), if any. Raises
+    :class:`~runner.lockfile.Unusable` if that one cannot be used, or no file of one's own either.
+    """
+    common = lock_path(chosen)
+    try:
+        _require_usable(common)
+    except Unusable as problem:
+        if chosen:
+            raise
+        own = _own_path()
+        _require_usable(own)
+        return LockPlace(own, common, f"{problem.path}: {problem.why}")
+    return LockPlace(common)
+
+
+def gate_path(path: Path) -> Path:
+    """The file that those lock who wait for exclusive use."""
+    return path.with_name(path.name + ".gate")
+
+
+def cpu_path(path: Path) -> Path:
+    """The file with one byte per CPU."""
+    return path.with_name(path.name + ".cpus")
+
+
+def _require_usable(path: Path) -> None:
+    """Raise Unusable unless all three files are there, or can be made, and can be locked."""
+    for kind, file in (
+        (LockFile, path),
+        (LockFile, gate_path(path)),
+        (CpuLockFile, cpu_path(path)),
+    ):
+        with closing(kind(file)):
+            pass
+
+
+def _own_path() -> Path:
+    """The lock file of this user: in a private folder beside the common one, else in the cache."""
+    for folder in _own_folders():
+        with suppress(OSError):
+            folder.mkdir(mode=0o700)
+        if _is_private(folder):
+            return folder / _NAME
+    path = _cached()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _own_folders() -> list[Path]:
+    return [Path(place) / f"autotune-{os.geteuid()}" for place in COMMON]
+
+
+def _cached() -> Path:
+    """A home may be shared by machines."""
+    return cache(f"machine-{socket.gethostname()}.lock")
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether this is a folder, and no link, that this user alone may enter."""
+    try:
+        found = folder.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
+    return mine and not found.st_mode & 0o077
+
+
+def mode_below(pid: int, fd: int, chosen: str | None) -> Mode | None:
+    """The mode in which descriptor ``fd`` of process ``pid`` holds the lock, wherever it is."""
+    places = [*(folder / _NAME for folder in _own_folders()), _cached()]
+    with suppress(RunnerError):
+        places.insert(0, lock_path(chosen))
+    for path in places[:1] if chosen else places:
+        held = mode_held(path, pid, fd)
+        if held is not None:
+            return held
+    return None
