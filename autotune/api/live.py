@@ -11,7 +11,7 @@ from autotune.api.status import state_of
 from autotune.errors import AutotuneError
 from autotune.space import Setting
 from autotune.store import OwnerProcess, Store, StudyRecord
-from autotune.store.workers import LEASE_S
+from autotune.store.leases import LEASE_S
 from autotune.study.budget import SearchPlan
 from autotune.study.result import FINISHED, SESSION
 from autotune.study.run_history import CONFIRM, DEFAULT_PHASE, RACE, SEARCH, WARMUP, RunHistory

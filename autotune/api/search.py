@@ -177,8 +177,7 @@ class Search:
                 self._stopped("failed", None)
             raise
         finally:
-            if self.join:
-                self.store.release(study)
+            self.store.release(study)
         return result
 
     def _share(self) -> None:

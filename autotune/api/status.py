@@ -9,7 +9,6 @@ from typing import Any
 from autotune.errors import AutotuneError, WorkError
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
-from autotune.store.workers import LEASE_S
 from autotune.study.result import FINISH, FINISHED, Result
 from autotune.study.screening_summary import stored_summary
 
@@ -20,16 +19,15 @@ def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
     """Workers, trials and progress of the study (``autotune-status-1``), in JSON types."""
     now = store.get_study(study.id)
     trials = store.trials(study.id)
-    clock = store.clock()
+    clock, lost_trials = store.clock(), store.lost_trials(study.id)
     running = [
         {
             "trial": t.number,
             "setting": t.setting,
             "host": t.owner.host,
             "pid": t.owner.pid,
-            "seen_s": None if t.heartbeat_at is None else round(clock - t.heartbeat_at, 1),
-            "alive": not t.owner.surely_dead()
-            and (t.heartbeat_at is None or clock - t.heartbeat_at <= LEASE_S),
+            "seen_s": None if not t.heartbeat_at else round(max(clock - t.heartbeat_at, 0.0), 1),
+            "alive": t.id not in lost_trials,
         }
         for t in trials
         if t.state == "running"

@@ -87,14 +87,15 @@ class TrialRecord:
     finished_at: str | None
     owner: OwnerProcess
     heartbeat_at: float | None = None
-    """When its worker was last seen, by the database's clock; None without a lease."""
+    """When its process was last seen, by the database's clock; None: it was never renewed."""
 
 
 @dataclass(frozen=True)
 class WorkerRecord:
     """A process that takes part in a study.
 
-    ``lost``: the process ended without leaving, or was not seen for the length of a lease.
+    ``lost``: the process ended without leaving, or was not seen for the length of a lease
+    (:mod:`autotune.store.leases`).
     """
 
     owner: OwnerProcess
@@ -150,6 +151,10 @@ class OwnerProcess:
     def here(cls) -> OwnerProcess:
         """The calling process; asked anew after a fork, which changes the answer."""
         return cls(*_here())
+
+    def surely_alive(self) -> bool:
+        """True if this machine can tell that the process lives; False also if nobody can tell."""
+        return self.scope == _scope() and _start(self.pid) == self.start
 
     def surely_dead(self) -> bool:
         """True if this machine can tell that the process ended; False also if nobody can tell."""

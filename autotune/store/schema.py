@@ -127,7 +127,7 @@ trial = Table(
     Column("owner_scope", Text, nullable=False),
     Column("owner_pid", Integer, nullable=False),
     Column("owner_start", BigInteger, nullable=False),
-    Column("heartbeat_at", Double),  # seconds by the database's own clock; NULL: no lease
+    Column("heartbeat_at", Double),  # seconds by the database's own clock; 0: given up
     UniqueConstraint("study_id", "number"),
     UniqueConstraint("id", "study_id"),  # target of a run's (trial, study)
 )

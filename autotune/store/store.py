@@ -18,7 +18,7 @@ from autotune.store.listing import StudyPage, StudyQuery
 from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import BestRuns, StoredRun, StudyRecord, StudySummary, TrialRecord, Value
 from autotune.store.rows import Damage
-from autotune.store.workers import WorkerClaims
+from autotune.store.workers import WorkerClaims, database_now
 from runner.paths import exists, is_file
 from runner.scratch import Scratch
 from runner.types import RunRecord
@@ -294,10 +294,11 @@ class Store(WorkerClaims):
     ) -> TrialRecord:
         """A new trial in the state "running", owned by this process, with the next number.
 
-        ``attrs`` are JSON and come back unchanged.
+        ``attrs`` are JSON and come back unchanged. :meth:`beat` renews its lease.
         """
         with self._database.write() as connection:
-            return trials.add(connection, study_id, setting, key, attrs or {}, origin)
+            at = database_now(connection, self._database.dialect)
+            return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
 
     def finish_trial(
         self,

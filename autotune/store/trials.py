@@ -37,7 +37,7 @@ def add(
     key: str,
     attrs: Mapping[str, Any],
     origin: str,
-    heartbeat_at: float | None = None,
+    heartbeat_at: float,
 ) -> TrialRecord:
     """Add a running trial of this process; see :meth:`autotune.store.Store.add_trial`."""
     studies.lock(connection, study_id)
@@ -150,10 +150,10 @@ def left_over(
     connection: Connection,
     study_id: int,
     gone_hosts: Collection[str],
-    expired_before: float,
+    over: Collection[int],
     restarted: bool,
 ) -> list[TrialRecord]:
-    """Running trials whose process has ended or whose lease has expired.
+    """Running trials whose process has ended or whose lease is over (``over``: their ids).
 
     If this process has ``restarted`` the study, its own running trials are included.
     """
@@ -165,7 +165,7 @@ def left_over(
     def left(trial: TrialRecord) -> bool:
         owner = trial.owner
         mine = owner == me and restarted
-        expired = owner != me and _stale(trial, expired_before)
+        expired = owner != me and trial.id in over
         return mine or owner.host in gone_hosts or owner in dead or expired
 
     return [t for t in running if left(t)]
@@ -175,16 +175,10 @@ def take_over(connection: Connection, trials: list[TrialRecord], now: float) -> 
     """Make running trials this process's own; a new lease begins with the new owner."""
     taken = []
     for trial in trials:
-        values = owner_columns(OwnerProcess.here())
-        if trial.heartbeat_at is not None:
-            values["heartbeat_at"] = now
+        values = {**owner_columns(OwnerProcess.here()), "heartbeat_at": now}
         statement = update(s.trial).where(s.trial.c.id == trial.id).values(**values)
         taken.append(to_trial(connection.execute(statement.returning(s.trial)).one()))
     return taken
-
-
-def _stale(trial: TrialRecord, before: float) -> bool:
-    return trial.heartbeat_at is not None and trial.heartbeat_at < before
 
 
 def to_trial(row: Row[Any]) -> TrialRecord:

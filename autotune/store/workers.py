@@ -2,9 +2,10 @@
 
 The first part is what the store offers to workers; the second part has the statements about leases.
 
-A worker holds a lease as long as it is seen. It is seen every :data:`BEAT_S` seconds, also during a
-long measurement, so a long measurement does not look like a dead worker. Times are the database's
-own, so that the clocks of workers do not matter.
+A worker holds a lease as long as it is seen (:mod:`autotune.store.leases`). It is seen every
+:data:`~autotune.store.leases.BEAT_S` seconds, also during a long measurement, so a long measurement
+does not look like a dead worker. The times of heartbeats are the database's; they are shown, and
+compared with a clock only where a single look must do.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ import hashlib
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, text, update
+from sqlalchemy import Connection, Row, Select, case, insert, select, text, update
 
 from autotune.store import schema as s
 from autotune.store import studies, trials
 from autotune.store.database import Database, Dialect
+from autotune.store.leases import GIVEN_UP, LEASE_S, Lease, LeaseWatch, Sign
 from autotune.store.model import RUNNING, OwnerProcess, TrialRecord, Value, WorkerRecord
 from autotune.store.rows import all_rows, read_first
 from autotune.store.trials import owner_columns
@@ -28,6 +30,7 @@ class WorkerClaims:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._watch = LeaseWatch()
 
     def claim_trial(
         self,
@@ -38,10 +41,9 @@ class WorkerClaims:
         most: int | None = None,
         origin: str = "search",
     ) -> TrialRecord | None:
-        """Add a trial as :meth:`add_trial`, with a lease, if its setting has no trial in the study.
+        """Add a trial as :meth:`add_trial` if its setting has no trial in the study.
 
-        Returns None if another worker was faster, or if the study has ``most`` trials. :meth:`beat`
-        renews leases.
+        Returns None if another worker was faster, or if the study has ``most`` trials.
         """
         with self._database.write() as connection:
             if not trials.may_open(connection, study_id, key, most):
@@ -50,29 +52,71 @@ class WorkerClaims:
             return trials.add(connection, study_id, setting, key, attrs or {}, origin, at)
 
     def beat(self, study_id: int) -> int:
-        """Renew the leases of this process in a study, as a sign of life; returns their number."""
+        """Renew the leases of this process in a study, and look at those of others.
+
+        Returns the number of leases that were renewed.
+        """
         with self._database.write() as connection:
-            return renew_lease(connection, self._database.dialect, study_id)
+            renewed = renew_lease(connection, self._database.dialect, study_id)
+        with self._database.read() as connection:
+            trial_leases(connection, study_id, self._watch)
+            role_leases(connection, study_id, self._watch)
+        return renewed
 
     def take_role(self, study_id: int, name: str) -> bool:
         """Whether this process now holds a role of the study; only one worker can hold it."""
         with self._database.write() as connection:
-            return take_role(connection, self._database.dialect, study_id, name)
+            return take_role(connection, self._database.dialect, study_id, name, self._watch)
+
+    def role_is_renewed(self, study_id: int, name: str) -> bool:
+        """Whether the holder of a role surely lives: on this machine, or it was seen to renew it.
+
+        False also if it is not known yet, which lasts for the length of a lease at most.
+        """
+        with self._database.read() as connection:
+            row = connection.execute(_role(study_id, name)).first()
+            lease = role_leases(connection, study_id, self._watch).get(name)
+        if row is None or lease is Lease.OVER:
+            return False
+        return lease is Lease.RENEWED or _owner(row).surely_alive()
 
     def role_holder(self, study_id: int, name: str) -> str | None:
-        """The holder of a role as ``host:pid``; None if there is none or its lease has expired."""
+        """The holder of a role as ``host:pid``; None if there is none or it is lost."""
         with self._database.read() as connection:
-            return role_holder(connection, self._database.dialect, study_id, name)
+            row = connection.execute(_role(study_id, name)).first()
+            lease = role_leases(connection, study_id, self._watch).get(name, Lease.UNKNOWN)
+            now = database_now(connection, self._database.dialect)
+        if row is None or _is_lost(_owner(row), lease, now - row.heartbeat_at):
+            return None
+        return f"{row.owner_host}:{row.owner_pid}"
 
     def enroll(self, study_id: int) -> None:
         """Record that this process takes part in a study, until :meth:`release`."""
-        with self._database.write() as connection:
-            enroll(connection, self._database.dialect, study_id)
+        me = OwnerProcess.here()
+        where = hashlib.sha256(repr(owner_columns(me)).encode()).hexdigest()[:32]
+        self.take_role(study_id, f"{_WORKER}{where}")
 
     def workers(self, study_id: int) -> list[WorkerRecord]:
         """The workers of a study, also lost ones; the one seen last comes first."""
         with self._database.read() as connection:
-            return workers(connection, self._database.dialect, study_id)
+            dialect = self._database.dialect
+            return workers(connection, dialect, study_id, self._watch)
+
+    def lost_trials(self, study_id: int) -> frozenset[int]:
+        """Ids of the running trials whose process is lost, as far as this process can tell."""
+        with self._database.read() as connection:
+            now = database_now(connection, self._database.dialect)
+            leases = trial_leases(connection, study_id, self._watch)
+            rows = connection.execute(_running(study_id)).all()
+        return frozenset(
+            row.id
+            for row in rows
+            if _is_lost(
+                _owner(row),
+                leases.get(row.id, Lease.UNKNOWN),
+                0.0 if row.heartbeat_at is None else now - row.heartbeat_at,
+            )
+        )
 
     def clock(self) -> float:
         """Seconds since the epoch by the database's own clock."""
@@ -82,7 +126,7 @@ class WorkerClaims:
     def release(self, study_id: int) -> None:
         """Give up the roles and leases of this process, so that other workers continue at once."""
         with self._database.write() as connection:
-            release(connection, self._database.dialect, study_id)
+            release(connection, study_id)
 
     def recover(
         self, study_id: int, gone_hosts: Collection[str] = (), restarted: bool = True
@@ -93,30 +137,31 @@ class WorkerClaims:
         process now. Of two processes that recover at once, only one gets each trial. Running trials
         of this process itself count as left over, unless ``restarted`` is False; so call this
         before the first trial is added. A process on another host cannot be seen: its trials are
-        taken only if the host is in ``gone_hosts`` or if their lease has expired. Raises UsageError
-        for an unknown study.
+        taken only if the host is in ``gone_hosts`` or if their lease is over, for which this
+        process must have watched it (:meth:`beat`). Raises UsageError for an unknown study.
         """
 
-        def left(connection: Connection) -> tuple[float, list[TrialRecord]]:
-            now = database_now(connection, self._database.dialect)
-            before = now - LEASE_S
-            return now, trials.left_over(connection, study_id, gone_hosts, before, restarted)
+        def left(connection: Connection) -> list[TrialRecord]:
+            leases = trial_leases(connection, study_id, self._watch)
+            over = {number for number, lease in leases.items() if lease is Lease.OVER}
+            return trials.left_over(connection, study_id, gone_hosts, over, restarted)
 
         with self._database.read() as connection:
             studies.get(connection, study_id)
-            if not left(connection)[1]:
+            if not left(connection):
                 return []  # The most frequent case by far; it must not block other workers.
         with self._database.write() as connection:
             studies.lock(connection, study_id)
-            now, found = left(connection)
-            return trials.take_over(connection, found, now)
+            found = left(connection)
+            return trials.take_over(
+                connection, found, database_now(connection, self._database.dialect)
+            )
 
 
-BEAT_S = 10.0
-LEASE_S = 60.0
-"""Seconds after which a lease that was not renewed expires."""
 _WORKER = "worker:"
 """Prefix of the roles that record which processes take part."""
+_STEP_S = 0.001
+"""By so much a heartbeat differs from the one before if the database's clock stands still."""
 
 
 def database_now(connection: Connection, dialect: Dialect) -> float:
@@ -126,6 +171,45 @@ def database_now(connection: Connection, dialect: Dialect) -> float:
     return float(found)
 
 
+def _owner(row: Row[Any]) -> OwnerProcess:
+    return OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
+
+
+def _is_lost(owner: OwnerProcess, lease: Lease, age_s: float) -> bool:
+    """Whether a process is lost, for what is shown.
+
+    Who has not watched its signs long enough, as every command that looks once, can only compare
+    the last one with the database's clock: ``age_s`` seconds.
+    """
+    if lease is Lease.OVER or owner.surely_dead():
+        return True
+    if lease is Lease.RENEWED or owner.surely_alive():
+        return False
+    return abs(age_s) > LEASE_S
+
+
+def _running(study_id: int) -> Select[Any]:
+    return select(s.trial).where(s.trial.c.study_id == study_id, s.trial.c.state == RUNNING)
+
+
+def _role(study_id: int, name: str) -> Select[Any]:
+    return select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
+
+
+def trial_leases(connection: Connection, study_id: int, watch: LeaseWatch) -> dict[int, Lease]:
+    """What is known of the leases of the running trials, by the trial's id, after one more look."""
+    rows = connection.execute(_running(study_id))
+    signs = {int(row.id): Sign(_owner(row), row.heartbeat_at) for row in rows}
+    return watch.look(("trial", study_id), signs)
+
+
+def role_leases(connection: Connection, study_id: int, watch: LeaseWatch) -> dict[str, Lease]:
+    """The same for the roles of a study, by name."""
+    rows = connection.execute(select(s.role).where(s.role.c.study_id == study_id))
+    signs = {str(row.name): Sign(_owner(row), row.heartbeat_at) for row in rows}
+    return watch.look(("role", study_id), signs)
+
+
 def renew_lease(connection: Connection, dialect: Dialect, study_id: int) -> int:
     """Renew the leases that this process holds in a study; returns their number."""
     me, at = OwnerProcess.here(), database_now(connection, dialect)
@@ -133,64 +217,50 @@ def renew_lease(connection: Connection, dialect: Dialect, study_id: int) -> int:
     for table, held in ((s.trial, [s.trial.c.state == RUNNING]), (s.role, [])):
         done += connection.execute(
             update(table)
-            .where(table.c.study_id == study_id, table.c.heartbeat_at.is_not(None))
+            .where(table.c.study_id == study_id)
             .where(*(table.c[name] == value for name, value in owner_columns(me).items()))
             .where(*held)
-            .values(heartbeat_at=at)
+            .values(heartbeat_at=case((table.c.heartbeat_at == at, at + _STEP_S), else_=at))
         ).rowcount
     return done
 
 
-def take_role(connection: Connection, dialect: Dialect, study_id: int, name: str) -> bool:
+def take_role(
+    connection: Connection, dialect: Dialect, study_id: int, name: str, watch: LeaseWatch
+) -> bool:
     """Whether this process now holds the role: it was free, or its holder is gone."""
     studies.lock(connection, study_id)
     me, at = OwnerProcess.here(), database_now(connection, dialect)
-    where = (s.role.c.study_id == study_id, s.role.c.name == name)
-    row = read_first(connection, select(s.role).where(*where))
+    row = read_first(connection, _role(study_id, name))
     values = {**owner_columns(me), "heartbeat_at": at}
     if row is None:
         connection.execute(insert(s.role).values(study_id=study_id, name=name, **values))
         return True
-    owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
-    if owner != me and not owner.surely_dead() and row.heartbeat_at >= at - LEASE_S:
+    over = role_leases(connection, study_id, watch).get(name) is Lease.OVER
+    if _owner(row) != me and not _owner(row).surely_dead() and not over:
         return False
+    where = (s.role.c.study_id == study_id, s.role.c.name == name)
     connection.execute(update(s.role).where(*where).values(**values))
     return True
 
 
-def enroll(connection: Connection, dialect: Dialect, study_id: int) -> None:
-    """Record that this process takes part in a study, until it leaves or is not seen any more."""
-    me = OwnerProcess.here()
-    where = hashlib.sha256(repr(owner_columns(me)).encode()).hexdigest()[:32]
-    take_role(connection, dialect, study_id, f"{_WORKER}{where}")
-
-
-def workers(connection: Connection, dialect: Dialect, study_id: int) -> list[WorkerRecord]:
+def workers(
+    connection: Connection, dialect: Dialect, study_id: int, watch: LeaseWatch
+) -> list[WorkerRecord]:
     """The workers of a study, also lost ones; the one seen last comes first."""
     at = database_now(connection, dialect)
+    leases = role_leases(connection, study_id, watch)
     query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))
     found = []
     for row in all_rows(connection, query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name)):
-        owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
-        seen_s = max(at - row.heartbeat_at, 0.0)
-        found.append(WorkerRecord(owner, seen_s, owner.surely_dead() or seen_s > LEASE_S))
+        age_s = at - row.heartbeat_at
+        lost = _is_lost(_owner(row), leases.get(row.name, Lease.UNKNOWN), age_s)
+        found.append(WorkerRecord(_owner(row), max(age_s, 0.0), lost))
     return found
 
 
-def role_holder(connection: Connection, dialect: Dialect, study_id: int, name: str) -> str | None:
-    """The holder of a role as ``host:pid``; None if it is free or gone, or its lease expired."""
-    query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name == name)
-    row = next(iter(all_rows(connection, query)), None)
-    if row is None or row.heartbeat_at < database_now(connection, dialect) - LEASE_S:
-        return None
-    owner = OwnerProcess(row.owner_host, row.owner_scope, row.owner_pid, row.owner_start)
-    if owner.surely_dead():
-        return None
-    return f"{row.owner_host}:{row.owner_pid}"
-
-
-def release(connection: Connection, dialect: Dialect, study_id: int) -> None:
-    """Give up every role of this process, and let the leases of its trials expire."""
+def release(connection: Connection, study_id: int) -> None:
+    """Give up every role of this process, and the leases of its trials."""
     me = owner_columns(OwnerProcess.here())
     connection.execute(
         s.role.delete()
@@ -200,7 +270,6 @@ def release(connection: Connection, dialect: Dialect, study_id: int) -> None:
     connection.execute(
         update(s.trial)
         .where(s.trial.c.study_id == study_id, s.trial.c.state == RUNNING)
-        .where(s.trial.c.heartbeat_at.is_not(None))
         .where(*(s.trial.c[name] == value for name, value in me.items()))
-        .values(heartbeat_at=database_now(connection, dialect) - LEASE_S - 1)
+        .values(heartbeat_at=GIVEN_UP)
     )

@@ -37,7 +37,7 @@ from autotune.study.conclusion import (
 )
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator, MachineEvaluator
-from autotune.study.events import Event, Watcher, silent
+from autotune.study.events import Event, Waiting, Watcher, silent
 from autotune.study.executables import stored_executables, unseen_notes
 from autotune.study.next_step import search_step
 from autotune.study.operations import remarks_on
@@ -51,7 +51,7 @@ from autotune.study.result_checks import result_checks
 from autotune.study.rounds import Round, Rounds
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
-from autotune.study.search import SearchPhase
+from autotune.study.search import POLL_S, SearchPhase
 from autotune.study.searched_space import allowed_starts, searched_space
 from autotune.study.selection import Selection
 from autotune.study.session import MEASURED, Session
@@ -136,8 +136,9 @@ class StudyRun:
         return self.evaluator.history.launched_s + cheap
 
     def _may_finish(self) -> bool:
-        """Whether this worker makes the proofs: the first one whose search phase is over."""
-        return not self.request.join or self._session.store.take_role(self.study.id, FINISH)
+        """Whether this worker makes the proofs."""
+        request, store = self.request, self._session.store
+        return not request.join or takes_finish(store, self.study.id, request.plan, request.watch)
 
     def result(self, ended_by: str) -> Result:
         """The parts of the result that do not depend on how the study ended."""
@@ -323,6 +324,21 @@ class StudyContext:
         trace: TracebackType | None,
     ) -> None:
         self._session.__exit__(kind, error, trace)
+
+
+def takes_finish(store: Store, study_id: int, plan: SearchPlan, watch: Watcher) -> bool:
+    """Whether this worker makes the proofs of a study: the first one whose search phase is over.
+
+    If another one has that role, this one leaves as soon as that one is seen to live, or has ended.
+    """
+    while not store.take_role(study_id, FINISH):
+        if store.role_is_renewed(study_id, FINISH):
+            return False
+        watch(Waiting("waiting for a sign of the worker that makes the proof"))
+        time.sleep(POLL_S)
+        if answer_of(store.get_study(study_id), plan) is not None:
+            return False
+    return True
 
 
 class FinishedElsewhere(Exception):

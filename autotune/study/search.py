@@ -16,8 +16,8 @@ from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import noise_band
 from autotune.stats.blocks import NEAREST
 from autotune.store import Store
+from autotune.store.leases import BEAT_S
 from autotune.store.model import PRUNED
-from autotune.store.workers import BEAT_S
 from autotune.strategies import (
     DEFAULTS,
     INACTIVE,
@@ -358,18 +358,15 @@ class SearchPhase:
 
 
 class Heartbeat:
-    """Renews the leases of this process in one study until it is stopped, if it has any.
+    """Renews the leases of this process in one study until it is stopped.
 
-    It also looks whether the database is still in its place. If a database does not answer, it is
-    asked again; if the lease or the database is lost by then, the next statement of the study
-    itself finds out.
+    It also looks at the leases of others, and whether the database is still in its place. If a
+    database does not answer, it is asked again; if the lease or the database is lost by then, the
+    next statement of the study itself finds out.
     """
 
-    def __init__(
-        self, store: Store, study_id: int, every_s: float = BEAT_S, leases: bool = True
-    ) -> None:
+    def __init__(self, store: Store, study_id: int, every_s: float = BEAT_S) -> None:
         self._store, self._study_id, self._every_s = store, study_id, every_s
-        self._leases = leases
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
 
@@ -384,7 +381,6 @@ class Heartbeat:
         while not self._ended.wait(self._every_s):
             try:
                 self._store.check_place()
-                if self._leases:
-                    self._store.beat(self._study_id)
+                self._store.beat(self._study_id)
             except AutotuneError:
                 continue

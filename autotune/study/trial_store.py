@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
 from autotune.space.library_choice import MPI
-from autotune.store import Store, StudyRecord
+from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation
@@ -111,7 +111,8 @@ def history_of(
     """
     found = store.runs(study_id, brief=brief, lines=lines or not brief)
     history = RunHistory.of(map(entry_of, found), place)
-    history.first_runs = list(documents(store.documents(study_id, DOCUMENT).values()))
+    first = documents(store.documents(study_id, DOCUMENT).values())
+    history.first_runs = sorted(first, key=lambda run: run.order)
     return history
 
 
@@ -131,6 +132,8 @@ class StoredTrials:
     """Called before trials are read again, so that their runs are read before them."""
     trials: list[Trial] = field(default_factory=list)
     ids: dict[int, int] = field(default_factory=dict)
+    mine: set[int] = field(default_factory=set)
+    """Numbers of the trials that this process opened or took over."""
     _histories: dict[int, RunHistory] = field(default_factory=dict)
     _current: dict[int, bool] = field(default_factory=dict)
 
@@ -140,21 +143,22 @@ class StoredTrials:
         Trials that another living process measures stay its own. Raises WorkError for a trial whose
         setting is not on the space's grid, since others may write to a database.
         """
-        mine = {stored.number for stored in self.store.recover(self.study.id)}
+        self.mine = {stored.number for stored in self.store.recover(self.study.id)}
         self.trials = []
-        self._read(mine)
+        self._read()
 
-    def _read(self, mine: set[int]) -> bool:
+    def _read(self) -> bool:
         """Read what may have changed, from the first open trial on; returns whether it did."""
         over = {t.number for t in self.trials if t.state != "running"}
         first = next(number for number in itertools.count() if number not in over)
         before = [t for t in self.trials if t.number >= first]
-        after = []
+        after, here = [], OwnerProcess.here()
         for stored in self.store.trials(self.study.id, since=first):
             self.ids[stored.number] = stored.id
             trial = trial_of(stored)
             self._refuse_strange(trial)
-            trial.elsewhere = trial.state == "running" and trial.number not in mine
+            own = trial.number in self.mine and stored.owner == here
+            trial.elsewhere = trial.state == "running" and not own
             after.append(trial)
         self.trials = [t for t in self.trials if t.number < first] + after
         return _seen(before) != _seen(after)
@@ -178,12 +182,17 @@ class StoredTrials:
                     )
 
     def refresh(self) -> bool:
-        """Read the trials of other workers, and take over those of workers that are gone."""
-        if not self.shared:
+        """Read the trials of other workers, and take over those of workers that are gone.
+
+        A process that does not share its study has others only where one of another host left a
+        trial running.
+        """
+        if not self.shared and not self.busy:
             return False
-        mine = {stored.number for stored in self.store.recover(self.study.id, restarted=False)}
+        taken = self.store.recover(self.study.id, restarted=False)
+        self.mine |= {stored.number for stored in taken}
         self.on_refresh()
-        return self._read(mine)
+        return self._read()
 
     @property
     def busy(self) -> bool:
@@ -204,6 +213,7 @@ class StoredTrials:
             )
         trial = Trial(stored.number, setting, setting, attrs=dict(attrs))
         self.ids[stored.number] = stored.id
+        self.mine.add(stored.number)
         self.trials.append(trial)
         return trial
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 
+import pytest
 from sqlalchemy import text
 
 from autotune.store import RUNNING, OwnerProcess, Store
+from autotune.store.leases import BEAT_S, LEASE_BEATS, LEASE_S, LeaseWatch
 from autotune.store.model import PRUNED
-from autotune.store.workers import LEASE_S
 from runner.types import RunRecord
 from tests.contract.store_samples import key
 
@@ -19,9 +21,32 @@ ELSEWHERE = "UPDATE {table} SET owner_host = 'far', owner_scope = 'another boot/
 
 def move(store: Store, table: str, older_s: float = 0.0) -> None:
     """Make all rows those of another host, last seen so many seconds ago."""
+    change(store, ELSEWHERE.format(table=table))
+    change(store, f"UPDATE {table} SET heartbeat_at = heartbeat_at - {older_s}")
+
+
+def change(store: Store, statement: str) -> None:
     with store._database.write() as connection:
-        connection.execute(text(ELSEWHERE.format(table=table)))
-        connection.execute(text(f"UPDATE {table} SET heartbeat_at = heartbeat_at - {older_s}"))
+        connection.execute(text(statement))
+
+
+class Beats:
+    """The beats of this process on a study, which last no time."""
+
+    def __init__(self, store: Store, study_id: int) -> None:
+        self.store, self.study_id = store, study_id
+        self.now = 0.0
+        store._watch = LeaseWatch(lambda: self.now)
+        store.beat(study_id)
+
+    def __call__(self, number: int = 1) -> None:
+        for _ in range(number):
+            self.now += BEAT_S
+            self.store.beat(self.study_id)
+
+    def taken(self) -> list[int]:
+        """The numbers of the trials that this process takes over now."""
+        return [t.number for t in self.store.recover(self.study_id, restarted=False)]
 
 
 class LeaseContract:
@@ -79,12 +104,62 @@ class LeaseContract:
     def test_a_slow_worker_keeps_its_trial_and_a_dead_one_loses_it(self, store: Store) -> None:
         study = store.study(key())
         store.claim_trial(study.id, {"a": 1}, "a=1")
-        move(store, "trial", LEASE_S / 2)
-        assert store.recover(study.id, restarted=False) == []
-        move(store, "trial", LEASE_S)
-        taken = store.recover(study.id, restarted=False)
-        assert [t.number for t in taken] == [0]
-        assert store.recover(study.id, restarted=False) == []
+        store.add_trial(study.id, {"a": 2}, "a=2")  # As a search of one process adds it.
+        move(store, "trial")
+        beats = Beats(store, study.id)
+        beats(LEASE_BEATS - 1)
+        assert beats.taken() == []
+        change(store, "UPDATE trial SET heartbeat_at = heartbeat_at + 10 WHERE number = 0")
+        beats()
+        assert beats.taken() == [1]
+        beats(LEASE_BEATS - 1)
+        assert beats.taken() == []
+        beats()
+        assert beats.taken() == [0]
+        assert beats.taken() == []
+
+    def test_who_looks_again_and_again_within_a_beat_takes_nothing(self, store: Store) -> None:
+        study = store.study(key())
+        store.claim_trial(study.id, {"a": 1}, "a=1")
+        move(store, "trial", 2 * LEASE_S)
+        beats = Beats(store, study.id)
+        for _ in range(2 * LEASE_BEATS):
+            beats.now += BEAT_S / 100
+            store.beat(study.id)
+            assert beats.taken() == []
+
+    @pytest.mark.parametrize("sign", [1, -1])
+    def test_a_step_of_the_databases_clock_changes_nothing(self, store: Store, sign: int) -> None:
+        study = store.study(key())
+        store.claim_trial(study.id, {"a": 1}, "a=1")  # Of a worker that lives.
+        store.claim_trial(study.id, {"a": 2}, "a=2")  # Of a dead one.
+        store.take_role(study.id, "finish")
+        for table in ("trial", "role"):
+            move(store, table)
+        dialect, right = store._database.dialect, store._database.dialect.now()
+        beats = Beats(store, study.id)
+        for number in range(3 * LEASE_BEATS):
+            now = dialect.now()
+            for row in (
+                "trial SET heartbeat_at = {} WHERE number = 0",
+                "role SET heartbeat_at = {}",
+            ):
+                change(store, f"UPDATE {row.format(now)}")
+            # Between the sign of life and the look at it.
+            dialect.now = lambda number=number: f"({right} + {sign * 100_000 * number})"
+            beats()
+            assert beats.taken() == ([1] if number == LEASE_BEATS - 1 else [])
+            assert not store.take_role(study.id, "finish")
+
+    def test_a_clock_that_stands_still_kills_nobody(self, store: Store) -> None:
+        study = store.study(key())
+        store._database.dialect.now = lambda: "1000.0"
+        store.claim_trial(study.id, {"a": 1}, "a=1")
+        signs = []
+        for _ in range(4):
+            store.beat(study.id)
+            signs.append(store.trials(study.id)[0].heartbeat_at)
+        assert all(one != other for one, other in pairwise(signs))
 
     def test_of_several_workers_one_takes_a_dead_ones_trial_with_all_it_has(
         self, store: Store, place: str
@@ -96,7 +171,8 @@ class LeaseContract:
         assert over is not None
         store.add_run(study.id, made.id, "search", 0, 0, RunRecord("ok", wall_s=1.5))
         store.finish_trial(over.id, "ok", 0.9)
-        move(store, "trial", 2 * LEASE_S)
+        store.release(study.id)
+        move(store, "trial")
         program = (
             "import sys; from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s:\n"
@@ -124,8 +200,9 @@ class LeaseContract:
     def test_a_heartbeat_renews_what_the_process_holds(self, store: Store) -> None:
         study = store.study(key())
         made = store.claim_trial(study.id, {"a": 1}, "a=1")
-        store.add_trial(study.id, {"a": 2}, "a=2")  # No lease: nothing to renew.
+        other = store.add_trial(study.id, {"a": 2}, "a=2")
         assert made is not None
+        store.finish_trial(other.id, "ok", 1.0)
         with store._database.write() as connection:
             connection.execute(text("UPDATE trial SET heartbeat_at = heartbeat_at - 50"))
         assert store.beat(study.id) == 1
@@ -147,10 +224,17 @@ class LeaseContract:
         assert store.take_role(other.id, "finish")
         holder = store.role_holder(study.id, "finish")
         assert holder is not None
+        assert store.role_is_renewed(study.id, "finish")  # It lives on this machine.
         move(store, "role")
+        beats = Beats(store, study.id)
         assert not store.take_role(study.id, "finish")
+        assert not store.role_is_renewed(study.id, "finish")  # Nobody knows yet.
         assert (store.role_holder(study.id, "finish") or "").startswith("far:")
-        move(store, "role", LEASE_S + 1)
+        change(store, "UPDATE role SET heartbeat_at = heartbeat_at + 10")
+        beats()
+        assert store.role_is_renewed(study.id, "finish")
+        beats(LEASE_BEATS)
+        assert not store.role_is_renewed(study.id, "finish")
         assert store.role_holder(study.id, "finish") is None
         assert store.take_role(study.id, "finish")
         store.release(study.id)
@@ -172,7 +256,14 @@ class LeaseContract:
         move(store, "role")
         assert not any(w.lost for w in store.workers(study.id))  # On another host nobody can tell.
         move(store, "role", LEASE_S + 1)
-        assert all(w.lost and w.seen_s > LEASE_S for w in store.workers(study.id))
+        with Store.open(place) as other:  # One look can only believe the clock.
+            assert all(w.lost and w.seen_s > LEASE_S for w in other.workers(study.id))
+        beats = Beats(store, study.id)
+        change(store, "UPDATE role SET heartbeat_at = heartbeat_at + 1")
+        beats()
+        assert not any(w.lost for w in store.workers(study.id))  # This process knows better.
+        beats(LEASE_BEATS)
+        assert all(w.lost for w in store.workers(study.id))
         store.enroll(study.id)
         store.release(study.id)
         assert all(w.lost for w in store.workers(study.id))
@@ -180,12 +271,12 @@ class LeaseContract:
     def test_who_leaves_is_not_waited_for(self, store: Store) -> None:
         study, other = store.study(key()), store.study(key(seed=2))
         left = store.claim_trial(study.id, {"a": 1}, "a=1")
-        store.add_trial(study.id, {"a": 2}, "a=2")  # No lease: it stays its owner's.
+        lone = store.add_trial(study.id, {"a": 2}, "a=2")
         assert left is not None
         assert store.claim_trial(other.id, {"a": 1}, "a=1") is not None
         store.release(study.id)
         move(store, "trial")  # As a worker on another host sees them.
-        assert [t.id for t in store.recover(study.id, restarted=False)] == [left.id]
+        assert [t.id for t in store.recover(study.id, restarted=False)] == [left.id, lone.id]
         assert store.recover(other.id, restarted=False) == []
 
     def test_a_role_of_a_dead_process_is_free(self, store: Store, place: str) -> None:

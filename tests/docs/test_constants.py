@@ -31,7 +31,7 @@ from autotune.stats import blocks, effects, log_ratios, racing, sequential, warn
 from autotune.stats import screening as screening_rule
 from autotune.stats.comparison import MIN_GAIN
 from autotune.stats.estimate import MIN_RUNS, estimate
-from autotune.store import workers
+from autotune.store import leases
 from autotune.study import (
     ablation,
     budget,
@@ -252,9 +252,9 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "workers",
         "It renews a lease every {} s; after {} s",
-        (workers.BEAT_S, workers.LEASE_S),
+        (leases.BEAT_S, leases.LEASE_S),
     ),
-    ("database", "({} s without a heartbeat", (workers.LEASE_S,)),
+    ("database", "({} s without a heartbeat", (leases.LEASE_S,)),
     # spaces
     (
         "spaces",

@@ -68,7 +68,7 @@ def test_a_beat_notices_it_too(tmp_path: Path) -> None:
     with Store.open(place) as store:
         study = store.study(key()).id
         store.add_run(study, None, "search", 0, 0, ok(1.0))
-        heart = Heartbeat(store, study, every_s=0.001, leases=False)
+        heart = Heartbeat(store, study, every_s=0.001)
         _delete(place)
         heart.start()
         while not list(tmp_path.glob("autotune-saved-*.db")):
