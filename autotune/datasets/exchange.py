@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import fcntl
 import math
 import os
 import shutil
 import stat
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -50,7 +50,6 @@ from runner.trace import FeaturesError, load_features
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _CHUNK = MIB
 _PREFIX, _SUFFIX = ".import-", ".partial"
-_STALE_S = 24 * 3600.0
 
 
 @dataclass(frozen=True)
@@ -70,23 +69,40 @@ def partial_folder(into: Path) -> Iterator[Path]:
     """A new hidden folder in ``into``, to copy to and to rename; if it was not renamed, it is
     removed at the end.
 
-    Folders left by killed processes are removed after a day.  Raises OSError.
+    Folders left by killed processes are removed.  Raises OSError.
     """
     into.mkdir(parents=True, exist_ok=True)
-    _remove_stale(into)
-    part = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=into))
+    _remove_leftovers(into)
+    part, lock = _locked_folder(into)
     try:
         yield part
     finally:
         shutil.rmtree(part, ignore_errors=True)
+        os.close(lock)
 
 
-def _remove_stale(into: Path) -> None:
+def _locked_folder(into: Path) -> tuple[Path, int]:
+    """A new folder, and its descriptor with a lock, which ends with this process."""
+    while True:
+        part = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=into))
+        lock = os.open(part, _FOLDER)
+        with contextlib.suppress(OSError):  # A file system without locks: nothing is cleaned up.
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if part.exists():
+            return part, lock
+        os.close(lock)  # Another process took it for a leftover before it was locked.
+
+
+def _remove_leftovers(into: Path) -> None:
+    """Remove the folders whose processes have ended: those that nobody has locked."""
     for left in into.glob(f"{_PREFIX}*{_SUFFIX}"):
         with contextlib.suppress(OSError):
-            found = left.stat(follow_symlinks=False)
-            if stat.S_ISDIR(found.st_mode) and found.st_mtime < time.time() - _STALE_S:
+            lock = os.open(left, _FOLDER)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(lock)
 
 
 def copy_folder(source: Path, target: Path, bounds: Bounds = BOUNDS) -> None:

@@ -74,7 +74,7 @@ class WorkerClaims:
         False also if it is not known yet, which lasts for the length of a lease at most.
         """
         with self._database.read() as connection:
-            row = connection.execute(_role(study_id, name)).first()
+            row = read_first(connection, _role(study_id, name))
             lease = role_leases(connection, study_id, self._watch).get(name)
         if row is None or lease is Lease.OVER:
             return False
@@ -83,7 +83,7 @@ class WorkerClaims:
     def role_holder(self, study_id: int, name: str) -> str | None:
         """The holder of a role as ``host:pid``; None if there is none or it is lost."""
         with self._database.read() as connection:
-            row = connection.execute(_role(study_id, name)).first()
+            row = read_first(connection, _role(study_id, name))
             lease = role_leases(connection, study_id, self._watch).get(name, Lease.UNKNOWN)
             now = database_now(connection, self._database.dialect)
         if row is None or _is_lost(_owner(row), lease, now - row.heartbeat_at):
@@ -107,7 +107,7 @@ class WorkerClaims:
         with self._database.read() as connection:
             now = database_now(connection, self._database.dialect)
             leases = trial_leases(connection, study_id, self._watch)
-            rows = connection.execute(_running(study_id)).all()
+            rows = all_rows(connection, _running(study_id))
         return frozenset(
             row.id
             for row in rows
@@ -198,14 +198,14 @@ def _role(study_id: int, name: str) -> Select[Any]:
 
 def trial_leases(connection: Connection, study_id: int, watch: LeaseWatch) -> dict[int, Lease]:
     """What is known of the leases of the running trials, by the trial's id, after one more look."""
-    rows = connection.execute(_running(study_id))
+    rows = all_rows(connection, _running(study_id))
     signs = {int(row.id): Sign(_owner(row), row.heartbeat_at) for row in rows}
     return watch.look(("trial", study_id), signs)
 
 
 def role_leases(connection: Connection, study_id: int, watch: LeaseWatch) -> dict[str, Lease]:
     """The same for the roles of a study, by name."""
-    rows = connection.execute(select(s.role).where(s.role.c.study_id == study_id))
+    rows = all_rows(connection, select(s.role).where(s.role.c.study_id == study_id))
     signs = {str(row.name): Sign(_owner(row), row.heartbeat_at) for row in rows}
     return watch.look(("role", study_id), signs)
 

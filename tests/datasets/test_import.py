@@ -289,12 +289,31 @@ def test_what_a_kill_leaves_is_no_dataset(theirs: Dataset) -> None:
     with pytest.raises(UsageError, match="no dataset 'theirs'"):
         load("theirs")
     assert "theirs" not in [folder.name for folder in list_datasets()]
-    # The next one is not in its way, and removes it a day later.
     import_folder(theirs.folder)
-    assert left.exists()
-    os.utime(left, (time.time() - 2 * 86400,) * 2)
-    import_folder(theirs.folder, "again")
-    assert {p.name for p in Path("datasets").iterdir()} == {"theirs", "again"}
+    assert {p.name for p in Path("datasets").iterdir()} == {"theirs"}
+
+
+def test_an_import_under_way_is_left_alone(theirs: Dataset) -> None:
+    """Whatever the clock says: its folder may look old."""
+    script = (
+        "import sys\n"
+        "from pathlib import Path\n"
+        "from autotune.datasets.exchange import partial_folder\n"
+        "with partial_folder(Path('datasets')) as part:\n"
+        "    print(part, flush=True)\n"
+        "    sys.stdin.read()\n"
+    )
+    words = [sys.executable, "-c", script]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        part = Path(other.stdout.readline().strip())
+        os.utime(part, (0, 0))
+        import_folder(theirs.folder)
+        assert part.is_dir()
+        other.kill()
+        other.wait()
+        import_folder(theirs.folder, "again")
+        assert not part.exists()
 
 
 def test_interrupted_it_leaves_nothing(theirs: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
