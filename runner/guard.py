@@ -7,7 +7,8 @@ kernel's tick accounting.
 
 If a run is bound to some CPUs, only the counters of these CPUs are judged.
 
-This module imports only the standard library, because the supervision process uses it between runs.
+This module imports nothing outside of the standard library but what is as light, because the
+supervision process uses it between runs.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+
+from runner.passwords import mask_words
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
@@ -202,9 +205,13 @@ def may_run_on(pid: int, cpus: Collection[int] | None) -> bool:
 
 
 def command_of(pid: int) -> str:
-    """First 80 characters of the command line; "" for a kernel thread or an ended process."""
-    words = read_proc(f"/proc/{pid}/cmdline").replace(b"\0", b" ").decode("utf-8", "replace")
-    return "".join(c if c.isprintable() else "?" for c in words.strip()[:80])
+    """First 80 characters of the command line, without passwords of URLs.
+
+    "" for a kernel thread or an ended process.
+    """
+    words = read_proc(f"/proc/{pid}/cmdline").decode("utf-8", "replace").split("\0")
+    line = " ".join(mask_words(words)).strip()[:80]
+    return "".join(c if c.isprintable() else "?" for c in line)
 
 
 def limit_s(wall_s: float, counters: int = 1) -> float:

@@ -22,7 +22,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.expiry import published_files
-from autotune.store.location import Location, locate, mask_password
+from autotune.store.location import Location, locate
 from autotune.targets.jobs import job_words
 from autotune.targets.startup import Startup, startup
 from autotune.wording import count, seconds
@@ -32,6 +32,7 @@ from runner.jobs import MpiJob, find_jobs, shared_cpus
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
+from runner.passwords import mask_password
 from runner.scheduler.base import output_of
 from runner.testbed.model import missing_needs
 

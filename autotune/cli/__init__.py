@@ -38,10 +38,12 @@ def _run(arguments: list[str], closed: frozenset[str]) -> int:
     from autotune.terminal.command_line import remember_command
     from autotune.terminal.render import forget_documents
     from runner.errors import RunnerError, RunnerUsageError
+    from runner.passwords import mask_password
 
     _give_home()
     remember_command(arguments)
     forget_documents()
+    _tell_of_password(arguments)
     try:
         refuse_closed(closed, arguments)
         refuse_several_libraries(next(iter(arguments), ""))
@@ -52,6 +54,7 @@ def _run(arguments: list[str], closed: frozenset[str]) -> int:
     except typer.Exit as stop:
         return stop.exit_code
     except typer.TyperException as error:
+        error.message = mask_password(error.message)
         _show(error)
         _document(arguments, str(error), "usage.option", 2)
         return 2
@@ -73,13 +76,29 @@ def _run(arguments: list[str], closed: frozenset[str]) -> int:
         return 0
 
 
+def _tell_of_password(arguments: Sequence[str]) -> None:
+    """Say that other users see a password on the command line; with --quiet nothing."""
+    from autotune.terminal.command_line import shows_password
+    from autotune.terminal.render import error_console, note_line
+
+    if shows_password() and not {"--quiet", "-q"} & set(arguments):
+        words = (
+            "the command line has the password of a database, and every user of this machine can "
+            "see it; put the URL in AUTOTUNE_STORE, or the password in ~/.pgpass. Where autotune "
+            "prints a command to copy, *** stands for it"
+        )
+        error_console().print(note_line("store.password", words), markup=False)
+
+
 def _failed(arguments: Sequence[str], message: str, code: str, exit_code: int) -> int:
     """Print an error with its code, and as a document where --json asks for one."""
     from autotune.terminal.render import error_console
     from runner.closed_output import drop_output
+    from runner.passwords import mask_password
 
     if code == "output.unwritable":
         drop_output()
+    message = mask_password(message)
     error_console().print(f"autotune [{code}]: {message}", markup=False, highlight=False)
     _document(arguments, message, code, exit_code)
     return exit_code

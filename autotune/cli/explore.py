@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,6 +12,7 @@ import typer
 from autotune.cli import completion
 from autotune.cli import options as o
 from autotune.cli.options import opt
+from autotune.terminal.command_line import this_command
 from autotune.terminal.progress import LiveLine
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import parse_duration, remaining, seconds
@@ -115,7 +115,7 @@ def _passed_on(path: Path) -> str:
 
 def _continuation(why: str) -> None:
     error_console().print(
-        f"autotune: {why}.  Continue with:\n  {shlex.join(['autotune', *sys.argv[1:]])}",
+        f"autotune: {why}.  Continue with:\n  {this_command()}",
         markup=False,
     )
 

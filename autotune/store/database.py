@@ -30,8 +30,9 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, NoSuchModuleError, SQLAlchemyError
 
 from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.store.location import Location, mask_password, prepare_file
+from autotune.store.location import Location, prepare_file
 from autotune.store.rows import TOLERATES, Damage
+from runner.passwords import mask_password
 from runner.supervise import DeferredInterrupts
 
 BUSY_TIMEOUT_S = 30.0

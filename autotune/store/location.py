@@ -31,12 +31,12 @@ from sqlalchemy.exc import ArgumentError
 from autotune.errors import UsageError, WorkError
 from autotune.store.text import clean
 from runner import files
+from runner.passwords import mask_password, mask_words
 from runner.paths import exists, is_file, is_folder
 from runner.scratch import Scratch
 
 VARIABLE = "AUTOTUNE_STORE"
 _ELSEWHERE = f"choose another place with --store PATH or ${VARIABLE}"
-_PASSWORD = re.compile(r"(?<=://)([^/@\s:]*):[^@\s]*(?=@)")
 _NETWORK = re.compile(
     r"(fuse\.)?(nfs\d*|lustre\w*|gpfs|beegfs\w*|fhgfs|cifs|smb\w*|afs|auristorfs|ceph\w*|gluster\w*|"
     r"9p|pvfs2|orangefs|panfs|wekafs|dfuse|sshfs|s3fs|rclone|juicefs|davfs\w*|ocfs2|gfs2?|acfs)"
@@ -65,6 +65,12 @@ def locate(text: str | None) -> Location:
         url.render_as_string()  # A server cannot be given text that is not UTF-8.
     except (ArgumentError, ValueError):
         raise UsageError(_bad_url(clean(text)), code="store.url") from None
+    if "@" in (url.host or ""):
+        raise UsageError(
+            f"{mask_words([text])[0]} has an @ before its host; write @, / and : of a password as "
+            "%40, %2F and %3A",
+            code="store.url",
+        )
     kind = url.drivername.partition("+")[0]
     if kind == "sqlite":
         return _sqlite_url(url)
@@ -75,15 +81,9 @@ def locate(text: str | None) -> Location:
     raise UsageError(_bad_url(text), code="store.url")
 
 
-def mask_password(text: str) -> str:
-    """The ``text`` without the passwords of the URLs in it."""
-    text = _PASSWORD.sub(r"\1:***", text)
-    return re.sub(r"(?i)(password=)[^&\s]+", r"\1***", text)
-
-
 def _bad_url(text: str) -> str:
     return (
-        f"{mask_password(text)} is not a results database; expected a path, sqlite:///PATH "
+        f"{mask_words([text])[0]} is not a results database; expected a path, sqlite:///PATH "
         "(four slashes for an absolute one) or postgresql://USER:PASSWORD@HOST/DATABASE"
     )
 
@@ -91,7 +91,7 @@ def _bad_url(text: str) -> str:
 def _sqlite_url(url: URL) -> Location:
     if not url.database or url.database == ":memory:" or url.query or url.host:
         raise UsageError(
-            f"{url.render_as_string(hide_password=True)} does not name a file; expected "
+            f"{mask_password(url.render_as_string())} does not name a file; expected "
             "sqlite:///PATH (four slashes for an absolute one) without options, because "
             "results have to be stored permanently",
             code="store.url",

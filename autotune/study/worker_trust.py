@@ -36,6 +36,7 @@ from autotune.store import Store, StudyRecord
 from autotune.study.request import WorkerRequest, added, requests_of
 from runner import files
 from runner.files import open_regular
+from runner.passwords import mask_words
 
 _LARGEST = 1 << 16
 _PORT = 5432
@@ -180,7 +181,8 @@ def _url(text: str, origin: str) -> URL:
     except (ArgumentError, ValueError):
         pass
     raise UsageError(
-        f"{origin}: url = {text[:200]!r} is not a database; expected postgresql://HOST/DATABASE",
+        f"{origin}: url = {mask_words([text])[0][:200]!r} is not a database; expected "
+        "postgresql://HOST/DATABASE",
         code="trust.url",
     )
 

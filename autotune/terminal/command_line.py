@@ -1,4 +1,8 @@
-"""Command lines to copy: the running command with other options, and other commands of autotune."""
+"""Command lines to copy: the running command with other options, and other commands of autotune.
+
+No password is printed: an option whose value is a URL with one has ``***`` in its place, which the
+user replaces.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from runner.passwords import has_password, mask_words
 from runner.paths import resolved
 
 NAME = "autotune"
@@ -71,8 +76,9 @@ def own_name() -> list[str]:
 
 
 def command_line(*words: str) -> str:
-    """Another command of autotune, quoted for a shell."""
-    return shlex.join([*own_name(), *words])
+    """Another command of autotune, quoted for a shell; without passwords in its own options."""
+    end = words.index("--") if "--" in words else len(words)
+    return shlex.join([*own_name(), *mask_words(words[:end]), *words[end:]])
 
 
 def this_command(changed: Mapping[str, str] | None = None, without: Iterable[str] = ()) -> str:
@@ -132,6 +138,12 @@ def on_this_target(command: str, *words: str, mpi: Sequence[str] | None = None) 
     named = [word for name in mpi for word in ("--mpi", name)]
     rest = given(name for name in TARGET if name != "--mpi")
     return command_line(command, *words, *named, *rest, *program)
+
+
+def shows_password() -> bool:
+    """Whether an option of the running command holds a password, which every user can see."""
+    options, _ = _said()
+    return any(has_password(word) for word in options)
 
 
 def program_words() -> int:

@@ -193,6 +193,20 @@ def test_command_says_more_than_the_name() -> None:
     assert guard.command_of(8000001) == ""
 
 
+def test_a_command_is_without_its_passwords() -> None:
+    """It may be stored as the cause of foreign load, by another user."""
+    url = "postgresql://me:s3cret@db.host/d" + "x" * 200
+    words = ["sh", "-c", "echo; read end", "autotune", "--store", url]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        found = guard.command_of(process.pid)
+        process.kill()
+    assert "s3cret" not in found
+    assert "me:***@db.host" in found
+    assert len(found) == 80
+
+
 class Machine:
     """A machine whose counters follow a script: foreign CPUs in each sample of 0.25 s."""
 

@@ -1,0 +1,156 @@
+"""A password after ``--store`` is in nothing that autotune prints, writes, stores or starts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import make_url, text
+
+from autotune.store import Store
+from runner.supervise.process_tree import descendants
+from tests.servers import missing_for_postgres, new_schema, postgres_server
+
+SECRET = "s3cret/9f@7c"
+NO_SERVER = missing_for_postgres()
+HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
+PROGRAM = ("--ranks", "1", "--no-guard", "--", sys.executable, "-c", HELLO)
+SEARCH = ("search", "--strategy", "random", "--trials", "2", "--min-gain", "40", "--runs", "40")
+
+
+def hides(content: bytes) -> bool:
+    """Whether no part of the password that a careless mask may leave is in there."""
+    return not any(part in content for part in (b"s3cret", b"9f@7c", b"9f%407c", b"7c@"))
+
+
+class CommandLines:
+    """The command lines of all processes below one, as seen while it ran."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._over = threading.Event()
+        self.lines: set[bytes] = set()
+        self._thread = threading.Thread(target=self._watch)
+
+    @contextmanager
+    def watched(self) -> Iterator[CommandLines]:
+        self._thread.start()
+        try:
+            yield self
+        finally:
+            self._over.set()
+            self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.02):
+            for pid in descendants(self._pid):
+                try:
+                    self.lines.add(Path(f"/proc/{pid}/cmdline").read_bytes())
+                except OSError:
+                    continue
+
+
+def run(work: Path, *words: str) -> tuple[int, bytes, set[bytes]]:
+    """Exit code, all output, and the command lines of what the command started."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "autotune", *words],
+        cwd=work, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    with CommandLines(process.pid).watched() as seen:
+        said = process.communicate()[0]
+    return process.returncode, said, seen.lines
+
+
+@pytest.fixture
+def place(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that holds all that the commands may write."""
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("AUTOTUNE_LOCK_FILE", str(work / "lock"))
+    monkeypatch.delenv("AUTOTUNE_MACHINE_LOCK", raising=False)
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "TMPDIR"):
+        folder = work / name.lower()
+        folder.mkdir()
+        monkeypatch.setenv(name, str(folder))
+    return work
+
+
+def written(work: Path) -> list[Path]:
+    """The files in which the password stands."""
+    files = [path for path in work.rglob("*") if path.is_file()]
+    assert files
+    return [path for path in files if not hides(path.read_bytes())]
+
+
+def test_errors_show_no_password(place: Path) -> None:
+    url = f"postgresql://me:{SECRET}@127.0.0.1:1/d"
+    wrong: list[Sequence[str]] = [
+        ("studies", "--store", url),
+        ("studies", "--store", f"{url}?connect_timeout=x"),
+        ("studies", "--store", f"oracle://me:{SECRET}@h/d"),
+        ("studies", "--store", f"sqlite://me:{SECRET}@h/d"),
+        ("studies", "--store", f"postgresql://me:{SECRET}@h:port/d"),
+        ("studies", "--store", f"postgresql:///d?password={SECRET}&host=127.0.0.1&port=1"),
+        ("studies", url),
+        ("show", url),
+        ("studies", f"--stor={url}"),
+        ("studies", "--limit", url),
+        (*SEARCH, "--store", url, "--json", "error.json", *PROGRAM),
+    ]
+    for words in wrong:
+        code, said, _ = run(place, *words)
+        assert code in (1, 2), (words, said)
+        assert hides(said), (words, said)
+        assert b"Traceback" not in said
+    assert b"***" in (place / "error.json").read_bytes()
+    assert written(place) == []
+
+
+@pytest.mark.mpi
+@pytest.mark.skipif(NO_SERVER is not None, reason=str(NO_SERVER))
+def test_commands_on_a_database_show_no_password(place: Path, library: object) -> None:
+    with postgres_server() as server, new_schema(server) as schema:
+        url = make_url(schema).set(password=SECRET).render_as_string(hide_password=False)
+        store = ("--store", url)
+        commands: list[Sequence[str]] = [
+            (*SEARCH, *store, "--json", "search.json", *PROGRAM),
+            (*SEARCH, "--seed", "1", "--scheduler", "local", *store, *PROGRAM),
+            ("run", *store, "--json", "run.json", *PROGRAM),
+            ("noise", "--runs", "6", *store, *PROGRAM),
+            ("compare", "default", "btl_sm_eager_limit=65536", "--pairs", "6", *store, *PROGRAM),
+            ("studies", *store, "--json", "studies.json"),
+            ("status", *store, "--json", "status.json"),
+            ("show", "1", *store, "--json", "show.json"),
+            ("report", "1", "-o", "report.html", *store),
+            ("export", "1", "-o", "runs.csv", *store),
+        ]
+        started: set[bytes] = set()
+        shown: list[bytes] = []
+        for words in commands:
+            code, said, lines = run(place, *words)
+            assert code in (0, 1), (words, said)
+            assert hides(said), (words, said)
+            started |= lines
+            shown.append(said)
+        with Store.open(url) as opened, opened._database.read() as connection:
+            tables = connection.execute(
+                text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
+            ).scalars()
+            rows = [
+                str(row)
+                for table in tables
+                for row in connection.execute(text(f"SELECT t::text FROM {table} t"))
+            ]
+    assert len(rows) > 20
+    assert all(hides(row.encode()) for row in rows)
+    assert any(b"mpirun" in line for line in started)
+    assert any(b"worker" in line for line in started)
+    assert [line for line in started if not hides(line)] == []
+    assert b"***" in shown[0]  # The commands to copy name the database.
+    assert b"store.password" in shown[0]
+    assert written(place) == []
