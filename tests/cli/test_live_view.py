@@ -11,6 +11,7 @@ import threading
 
 import pytest
 
+from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import noise_band
 from autotune.study.events import (
@@ -160,3 +161,18 @@ def test_quiet_prints_the_result_only(cli: Cli, library: object) -> None:
     assert found.code == 0, found.err
     assert found.err == ""
     assert "Measured without the guard" in found.out
+
+
+def test_a_wait_for_the_lock_is_told_once_and_shown_as_long_as_it_lasts(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    now = 0.0
+    with Progress(60, None, clock=lambda: now) as watch:
+        watch(Note("lock.waiting", "pid 5 has it", {}))
+        now = 70.0
+        [*_, line] = watch._view(80)
+        assert "70 s" in line
+        watch(EVENTS[0])
+        [*_, line] = watch._view(80)
+        assert "70 s" not in line
+    assert capfd.readouterr().err.splitlines().count("pid 5 has it") == 1
