@@ -35,7 +35,15 @@ from runner.cpu_lock import CpuLockFile, measuring
 from runner.cpus import cpu_list, with_siblings
 from runner.errors import RunnerError
 from runner.lock_holder import LockHolder, holders_of, kill_command, written_holder
-from runner.lock_place import FILE_VARIABLE, LockPlace, cpu_path, gate_path, lock_place, mode_below
+from runner.lock_place import (
+    FILE_VARIABLE,
+    LockPlace,
+    cpu_path,
+    gate_path,
+    lock_path,
+    lock_place,
+    mode_below,
+)
 from runner.lockfile import LockFile, Mode, Unusable
 
 VARIABLE = "AUTOTUNE_MACHINE_LOCK"
@@ -115,18 +123,19 @@ class MachineLock:
         return bool(self._files)
 
     def __enter__(self) -> MachineLock:
-        if inherited() is not None:
-            return self
         self._outer = os.environ.get(VARIABLE)
         self._chosen = os.environ.get(FILE_VARIABLE)
         self._pid = os.getpid()
-        self._acquire()
+        if inherited() is None:
+            self._acquire()
+        else:
+            self._place = LockPlace(lock_path(self._chosen))
         self._entered = True
         _HELD.append(self)
         return self
 
     def renew(self) -> None:
-        """Take the lock anew if its files are not in their places any more.
+        """Take the lock anew if its files, or those of a process above, are not in their places.
 
         Raises as the first time if that is not possible.
         """
@@ -136,6 +145,8 @@ class MachineLock:
             here = lock_place(self._chosen).path == self._place.path
             if here and all(file.in_place() for file in self._files):
                 return
+        elif inherited() is not None:
+            return
         self._say_lost()
         self._close()
         self._told.discard("lock.waiting")
@@ -220,9 +231,9 @@ class MachineLock:
         self._say(
             LockNews(
                 "lock.lost",
-                f"the machine lock {self._place.path} is not the one that others take any more: it "
-                "was deleted, replaced or spoilt while it was held, or the common one was repaired. "
-                "Another measurement may have run beside this one; taking the lock anew",
+                f"the machine lock {self._place.path} is not the one that others take any more: "
+                "it was deleted, replaced or spoilt while it was held, or the common one was "
+                "repaired. Another measurement may have run beside this one; taking the lock anew",
                 {"path": str(self._place.path)},
             )
         )

@@ -10,7 +10,7 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -74,8 +74,10 @@ class Process:
 
 
 @contextmanager
-def user(number: int, place: Path, mode: str = "exclusive") -> Iterator[Process]:
-    words = [sys.executable, str(PROCESS), str(number), str(place), mode]
+def user(
+    number: int, place: Path, mode: str = "exclusive", before: Sequence[str] = ()
+) -> Iterator[Process]:
+    words = [*before, sys.executable, str(PROCESS), str(number), str(place), mode]
     started = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield Process(started)
@@ -299,3 +301,21 @@ def test_each_run_of_a_program_looks_at_the_lock(common: Path, open_mpi: Library
         assert measuring.run(spec).state == "ok"
         assert [one.code for one in news] == ["lock.lost"]
         assert holders(common / NAME) == [os.getpid()]
+
+
+def test_a_process_below_the_holder_looks_too(common: Path) -> None:
+    """The wrapper has become the command: nobody above looks at the lock before a run."""
+    path = common / NAME
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(lock_place.FILE_VARIABLE, str(path))
+        before = (sys.executable, "-m", "runner.lock", "--exclusive", "--wait", "0", "--")
+        with user(os.geteuid(), common, before=before) as below:
+            assert (below.said["held"], below.news) == ("exclusive", [])
+            below.run()
+            assert (below.said["held"], below.news) == ("exclusive", [])
+            path.unlink()
+            below.run()
+            assert (below.said["held"], below.news) == ("exclusive", ["lock.lost"])
+            assert holders(path) == [below.process.pid]
+            below.run()
+            assert below.news == []
