@@ -88,7 +88,9 @@ def cpus_held(path: Path, pid: int) -> frozenset[int]:
     """CPUs on which process ``pid`` measures; empty if none, or if it may not be looked at."""
     try:
         inode = path.stat().st_ino
-        tables = [file.read_text() for file in Path(f"/proc/{pid}/fdinfo").iterdir()]
+        tables = [
+            file.read_text(encoding="utf-8") for file in Path(f"/proc/{pid}/fdinfo").iterdir()
+        ]
     except OSError:
         return frozenset()
     found: set[int] = set()

@@ -170,7 +170,7 @@ def user_name(number: int) -> str:
 def _began(pid: int) -> float | None:
     """When a process began, by the present wall clock; None if it may not be looked at."""
     try:
-        line = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+        line = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     ticks = int(line.rpartition(")")[2].split()[19])

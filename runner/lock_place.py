@@ -18,6 +18,7 @@ from runner.cpu_lock import CpuLockFile
 from runner.errors import RunnerError
 from runner.files import cache
 from runner.lockfile import LockFile, Mode, Unusable, mode_held
+from runner.paths import is_folder
 
 FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
 """Environment variable with another path of the lock file: for tests, and for containers that share
@@ -49,7 +50,7 @@ def lock_path(chosen: str | None = None) -> Path:
         return Path(chosen)
     for place in COMMON:
         directory = Path(place)
-        if directory.is_dir() and directory.stat().st_mode & 0o1002 == 0o1002:
+        if is_folder(directory) and directory.stat().st_mode & 0o1002 == 0o1002:
             return directory / _NAME
     raise RunnerError(
         f"no directory for the machine lock: none of {', '.join(COMMON)} may be "

@@ -88,7 +88,7 @@ def _locked_folder(into: Path) -> tuple[Path, int]:
         lock = os.open(part, _FOLDER)
         with contextlib.suppress(OSError):  # A file system without locks: nothing is cleaned up.
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if part.exists():
+        if exists(part):
             return part, lock
         os.close(lock)  # Another process took it for a leftover before it was locked.
 
