@@ -1,24 +1,22 @@
 """Access to the page: who may ask, by which name, and what a browser may do with the answer.
 
-The token is a secret in the printed address. The first request with it gets a cookie and is sent on
-to the address without it, so that the token stays in no history and no log of other servers. A page
-of somebody else cannot read answers: the cookie is not sent with its requests, and a name that
-leads to this machine (DNS rebinding) is not one of ``hosts``.
+The token is a secret in the path of every address: ``http://127.0.0.1:8765/TOKEN/running``. It is
+no cookie, because a browser sends a host's cookies to every port of the host: another user of the
+machine could listen on one of them and collect it. No page of somebody else learns the address
+(there is no referrer) or can read answers (they are of another origin, and a name that leads to
+this machine, by DNS rebinding, is not one of ``hosts``).
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Collection
-from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-QUERY = "token"
-"""The name of the token in an address."""
 METHODS = ("GET", "HEAD")
 POLICY = "; ".join(
     (
@@ -53,13 +51,12 @@ class Access:
     """The application ``app`` for those who know ``token`` and ask for one of ``hosts``.
 
     ``hosts`` are the values of the Host header that are answered, in lower case, with the port.
+    The token is the root path for ``app``.
     """
 
-    def __init__(self, app: ASGIApp, token: str, hosts: Collection[str], port: int) -> None:
+    def __init__(self, app: ASGIApp, token: str, hosts: Collection[str]) -> None:
         self.app = app
         self.hosts = frozenset(hosts)
-        # A cookie counts for all ports of a machine, so its name has the port.
-        self.cookie = f"autotune-{port}"
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -77,6 +74,8 @@ class Access:
                     headers[name] = value
             await send(message)
 
+        if refused is None:
+            scope = {**scope, "root_path": f"/{self._token.decode()}"}
         await (refused or self.app)(scope, receive, send_guarded)
 
     def _refusal(self, asked: HTTPConnection) -> Response | None:
@@ -93,12 +92,9 @@ class Access:
                 405,
                 {"Allow": ", ".join(METHODS)},
             )
-        query = parse_qsl(asked.url.query, keep_blank_values=True)
-        given = [value for name, value in query if name == QUERY]
-        if given and all(self._right(value) for value in given):
-            return self._welcome(asked, [(n, v) for n, v in query if n != QUERY])
-        if not given and self._right(asked.cookies.get(self.cookie, "")):
-            return None
+        given, slash, _ = asked.scope["path"].removeprefix("/").partition("/")
+        if self._right(given):
+            return None if slash else RedirectResponse(f"/{given}/", 303)
         return PlainTextResponse(
             "This page needs the token of the address that autotune ui printed. Open that "
             "address again.\n",
@@ -110,13 +106,3 @@ class Access:
 
     def _right(self, given: str) -> bool:
         return secrets.compare_digest(given.encode(errors="replace"), self._token)
-
-    def _welcome(self, asked: HTTPConnection, query: list[tuple[str, str]]) -> Response:
-        """The cookie, and the way to the same page without the token in its address."""
-        # One slash in front: two would begin the address of another server.
-        place = "/" + quote(asked.url.path.lstrip("/"))
-        answer = RedirectResponse(f"{place}?{urlencode(query)}" if query else place, 303)
-        answer.set_cookie(
-            self.cookie, self._token.decode(), httponly=True, samesite="strict", path="/"
-        )
-        return answer

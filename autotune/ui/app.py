@@ -50,13 +50,13 @@ def static_files() -> dict[str, str]:
     return found | {name: part(name) for name in ("sections.css", "copy.js")}
 
 
-def build(store: Store, token: str, hosts: Collection[str], port: int) -> ASGIApp:
+def build(store: Store, token: str, hosts: Collection[str]) -> ASGIApp:
     """The whole application over an opened results database, which it only reads.
 
-    ``hosts``: names with port by which it may be asked for; ``token``: the secret that a browser
-    has to know (:mod:`autotune.ui.access`).
+    ``hosts``: names with port by which it may be asked for; ``token``: the secret that every
+    address has (:mod:`autotune.ui.access`).
     """
-    site, loaded = Site(store), static_files()
+    site, loaded = Site(store, f"/{token}"), static_files()
 
     def static(request: Request) -> Response:
         name = request.path_params["name"]
@@ -74,7 +74,7 @@ def build(store: Store, token: str, hosts: Collection[str], port: int) -> ASGIAp
         ],
         exception_handlers={404: missing},
     )
-    return Access(app, token, hosts, port)
+    return Access(app, token, hosts)
 
 
 def _endpoint(site: Site, page: PageFunction) -> Callable[[Request], Response]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import socket
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,11 +13,14 @@ import uvicorn
 
 from autotune.errors import UsageError, WorkError
 from autotune.store import Store
-from autotune.ui.access import QUERY, new_token
+from autotune.ui.access import new_token
 from autotune.ui.app import build
+from autotune.ui.connection import BoundedConnection
 
 HOST = "127.0.0.1"
 PORT = 8765
+_BACKLOG = 64
+"""Connections that wait to be accepted."""
 _EVERYWHERE = ("0.0.0.0", "::")
 
 
@@ -45,7 +49,7 @@ class Address:
         """The address to open, with the secret."""
         name = socket.gethostname() if self.host in _EVERYWHERE else self.host
         shown = f"[{name}]" if ":" in name else name
-        return f"http://{shown}:{self.port}/?{QUERY}={token}"
+        return f"http://{shown}:{self.port}/{token}/"
 
 
 def is_local(host: str) -> bool:
@@ -71,7 +75,7 @@ def listen(host: str, port: int) -> Address:
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((place[0], port, *place[2:]))
-        listening.listen(128)
+        listening.listen(_BACKLOG)
     except OSError as problem:
         listening.close()
         raise UsageError(
@@ -89,23 +93,32 @@ def _addresses(host: str) -> Sequence[tuple[Any, ...]]:
         return []
 
 
-def serve(store: Store, address: Address, ready: Callable[[str], None]) -> None:
-    """Answer requests until the process is interrupted; ``ready`` gets the address to open.
-
-    Raises WorkError if the server cannot start.
-    """
-    token = new_token()
-    app = build(store, token, address.hosts, address.port)
-    # No log of requests: it would have the token.
+def server_of(store: Store, address: Address, token: str) -> uvicorn.Server:
+    """The server of the page at an address."""
+    app = build(store, token, address.hosts)
+    # No log of requests: it would have the token. And nobody who only connects writes to the log.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL)
     config = uvicorn.Config(
         app,
+        http=BoundedConnection,
+        ws="none",
+        backlog=_BACKLOG,
         log_level="error",
         access_log=False,
         server_header=False,
         lifespan="off",
         timeout_graceful_shutdown=2,
     )
-    server = uvicorn.Server(config)
+    return uvicorn.Server(config)
+
+
+def serve(store: Store, address: Address, ready: Callable[[str], None]) -> None:
+    """Answer requests until the process is interrupted; ``ready`` gets the address to open.
+
+    Raises WorkError if the server cannot start.
+    """
+    token = new_token()
+    server = server_of(store, address, token)
     ready(address.url(token))
     try:
         server.run(sockets=[address.listening])

@@ -52,10 +52,13 @@ PageFunction = Callable[["Site", Request], "View | dict[str, Any]"]
 
 
 class Site:
-    """What all pages share; several requests use it at the same time."""
+    """What all pages share; several requests use it at the same time.
 
-    def __init__(self, store: Store) -> None:
-        self.store = store
+    ``at`` is what all addresses begin with.
+    """
+
+    def __init__(self, store: Store, at: str = "") -> None:
+        self.store, self.at = store, at
         self._drawn: OrderedDict[Hashable, Any] = OrderedDict()
         self._drawing = threading.Lock()
         self._templates = Environment(
@@ -74,7 +77,7 @@ class Site:
             setting=short_setting,
             known_seconds=lambda value: seconds(value if math.isfinite(value) else None),
         )
-        self._templates.globals.update(navigation=NAVIGATION, version=_version())
+        self._templates.globals.update(navigation=NAVIGATION, version=_version(), at=at)
 
     def drawn(self, key: Hashable, make: Callable[[], T]) -> T:
         """What ``make`` returns, made once for each key and kept.

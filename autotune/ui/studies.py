@@ -51,9 +51,9 @@ def studies_page(site: Site, request: Request) -> View:
             "choices": site.store.study_choices(),
             "columns": COLUMNS,
             "numbers": NUMBERS,
-            "sorted_by": {name: _sort_link(given, wanted, name) for name in ORDERS},
+            "sorted_by": {name: site.at + _sort_link(given, wanted, name) for name in ORDERS},
             "links": {
-                word: _link(given | {"page": str(place)})
+                word: site.at + _link(given | {"page": str(place)})
                 for word, place in _places(found.page, found.pages).items()
             },
             "filtered": bool(wanted.text or any(chosen.values())),

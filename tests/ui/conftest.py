@@ -18,13 +18,13 @@ Clients = Callable[[Path], TestClient]
 
 @pytest.fixture
 def clients() -> Iterator[Clients]:
-    """Opens a database read-only, as the command does; the client has not given the token yet."""
+    """Opens a database read-only, as the command does; the client's addresses have the token."""
     with ExitStack() as stack:
 
         def client(path: Path) -> TestClient:
             store = stack.enter_context(Store.open_read_only(path))
-            app = build(store, TOKEN, {HOST, f"localhost:{PORT}"}, PORT)
-            return stack.enter_context(TestClient(app, base_url=f"http://{HOST}"))
+            app = build(store, TOKEN, {HOST, f"localhost:{PORT}"})
+            return stack.enter_context(TestClient(app, base_url=f"http://{HOST}/{TOKEN}"))
 
         yield client
 
@@ -40,7 +40,5 @@ def database(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def client(clients: Clients, database: Path) -> TestClient:
-    """A client that has given the token."""
-    made = clients(database)
-    assert made.get(f"/?token={TOKEN}").status_code == 200
-    return made
+    """A client of it that knows the token."""
+    return clients(database)

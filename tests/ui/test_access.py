@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import secrets
 import sqlite3
+import urllib.request
 from contextlib import closing
 from html.parser import HTMLParser
+from http.cookiejar import CookieJar
 from pathlib import Path
 
 import pytest
@@ -20,41 +22,53 @@ from autotune.ui.app import PAGES, static_files
 from autotune.ui.server import is_local, listen
 from tests.contract.store_samples import key
 from tests.ui.conftest import Clients
+from tests.ui.served import Listening, serving
 from tests.ui.stores import HOST, HOSTILE, PORT, TOKEN, hostile
 
 
 def test_nothing_without_the_token(clients: Clients, database: Path) -> None:
     client = clients(database)
+    for wrong in ("", TOKEN[:-1], f"{TOKEN}x", "é", TOKEN.upper(), f"/{TOKEN}", f"x/{TOKEN}"):
+        for path in (*PAGES, "/static/ui.css", "/none", f"/?token={TOKEN}"):
+            answer = client.get(f"http://{HOST}/{wrong}{path}")
+            assert answer.status_code == 403
+            assert "jacobi3d" not in answer.text
+    assert client.get(f"http://{HOST}/").status_code == 403
+    assert client.get(f"http://{HOST}/{TOKEN}", follow_redirects=False).status_code == 303
+
+
+def test_the_token_is_in_no_cookie(client: TestClient) -> None:
+    """A browser sends a cookie to all ports of a host (RFC 6265, section 8.5)."""
     for path in (*PAGES, "/static/ui.css", "/none"):
         answer = client.get(path)
-        assert answer.status_code == 403
-        assert "jacobi3d" not in answer.text
-    for wrong in ("", TOKEN[:-1], f"{TOKEN}x", "é", TOKEN.upper()):
-        assert client.get("/", params={"token": wrong}).status_code == 403
-        client.cookies.set(f"autotune-{PORT}", wrong.encode("ascii", "ignore").decode())
-        assert client.get("/").status_code == 403
+        assert "set-cookie" not in answer.headers, path
+    assert not client.cookies
 
 
-def test_the_token_becomes_a_cookie_and_leaves_the_address(
-    clients: Clients, database: Path
-) -> None:
-    client = clients(database)
-    first = client.get(f"/runs?page=2&token={TOKEN}", follow_redirects=False)
-    assert first.status_code == 303
-    assert first.headers["location"] == "/runs?page=2"
-    cookie = first.headers["set-cookie"].lower()
-    assert "httponly" in cookie
-    assert "samesite=strict" in cookie
-    assert client.get("/").status_code == 200
-    # Of several tokens in one address all have to be right.
-    assert client.get(f"/?token={TOKEN}&token=x").status_code == 403
+def test_a_server_on_another_port_gets_nothing_of_the_token(database: Path) -> None:
+    """With a jar of cookies as a browser has it; ports make no difference to it."""
+    jar = CookieJar()
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}), urllib.request.HTTPCookieProcessor(jar)
+    )
+    with serving(database) as address, Listening() as other:
+        with opener.open(address.url(TOKEN), timeout=60) as answer:
+            assert answer.status == 200
+        with opener.open(other.url, timeout=60) as answer:
+            answer.read()
+    assert other.requests
+    assert not [seen for seen in other.requests if TOKEN in seen]
 
 
-@pytest.mark.parametrize("path", ["//evil.example/", "///evil.example", "/\\evil.example"])
-def test_the_way_on_stays_on_this_server(clients: Clients, database: Path, path: str) -> None:
-    answer = clients(database).get(f"http://{HOST}{path}?token={TOKEN}", follow_redirects=False)
-    assert answer.status_code == 303
-    assert re.match(r"/(?![/\\])", answer.headers["location"])
+@pytest.mark.parametrize(
+    "path", ["//evil.example/", "///evil.example", "/\\evil.example", f"//{TOKEN}"]
+)
+def test_nobody_is_sent_to_another_server(clients: Clients, database: Path, path: str) -> None:
+    for address in (f"http://{HOST}{path}", f"http://{HOST}/{TOKEN}{path}"):
+        answer = clients(database).get(address, follow_redirects=False)
+        assert answer.status_code in (303, 307, 403, 404)
+        place = answer.headers.get("location", "/")
+        assert re.match(rf"(http://{HOST})?/(?![/\\])", place)
 
 
 def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -65,7 +79,7 @@ def test_the_token_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
         return a == b
 
     monkeypatch.setattr(secrets, "compare_digest", compare)
-    access = Access(lambda *_: None, TOKEN, (HOST,), PORT)  # type: ignore[arg-type,return-value]
+    access = Access(lambda *_: None, TOKEN, (HOST,))  # type: ignore[arg-type,return-value]
     assert access._right(TOKEN)
     assert not access._right("x")
     assert len(compared) == 2
@@ -78,13 +92,11 @@ def test_another_name_is_not_answered(client: TestClient, host: str) -> None:
     answer = client.get("/", headers={"host": host})
     assert answer.status_code == 400
     assert "jacobi3d" not in answer.text
-    # Not even with the token in the address.
-    assert client.get(f"/?token={TOKEN}", headers={"host": host}).status_code == 400
 
 
 def test_localhost_is_answered(clients: Clients, database: Path) -> None:
     client = clients(database)
-    assert client.get(f"http://localhost:{PORT}/?token={TOKEN}").status_code == 200
+    assert client.get(f"http://localhost:{PORT}/{TOKEN}/").status_code == 200
 
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
@@ -120,7 +132,7 @@ def test_no_inline_script_or_style(client: TestClient, database: Path) -> None:
         study = store.studies()[0].hash
     for path in pages_of(study):
         text = client.get(path).text
-        assert not re.search(r"<script(?![^>]*\ssrc=\"/static/)", text), path
+        assert not re.search(rf"<script(?![^>]*\ssrc=\"/{TOKEN}/static/)", text), path
         assert not re.search(r"<style|\sstyle=|\son\w+=", text), path
         assert not re.search(r"(src|href)=\"(?!/|#|\?)", text), path
 
@@ -143,7 +155,6 @@ def test_texts_of_the_database_are_escaped(clients: Clients, tmp_path: Path) -> 
     with Store.open(path) as store:
         study = hostile(store)
     client = clients(path)
-    client.get(f"/?token={TOKEN}")
     shown = 0
     for page in [*pages_of(study), "/?q=%3Cscript%3E", "/?app=%3Cscript%3Ealert(1)"]:
         answer = client.get(page)
@@ -215,7 +226,7 @@ def test_addresses() -> None:
     one = listen("127.0.0.1", 0)
     try:
         assert f"localhost:{one.port}" in one.hosts
-        assert one.url("x") == f"http://127.0.0.1:{one.port}/?token=x"
+        assert one.url("x") == f"http://127.0.0.1:{one.port}/x/"
         with pytest.raises(UsageError, match=r"--port"):
             listen("127.0.0.1", one.port)
     finally:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import uvicorn
 
 from autotune.store import Store
-from autotune.ui.app import build
-from autotune.ui.server import listen
 from tests.contract.store_samples import ok
 from tests.ui.browsers import headless, missing
+from tests.ui.served import Listening, serving
 from tests.ui.stores import TOKEN, searched
 
 pytestmark = [
@@ -32,24 +29,15 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         study = searched(store)
         one = store.find_study(study[:16])
         store.add_trial(one.id, {"limit": 1}, "limit=1")  # this process measures it
-        opened, address = Store.open_read_only(path), listen("127.0.0.1", 0)
-        app = build(opened, TOKEN, address.hosts, address.port)
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [address.listening]})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{address.port}", path, study
-        finally:
-            server.should_exit = True
-            thread.join()
-            opened.close()
+        with serving(path) as address:
+            yield address.url(TOKEN).rstrip("/"), path, study
 
 
 @pytest.fixture(scope="module")
 def browser(served: tuple[str, Path, str]) -> Iterator[Any]:
     driver = headless()
     try:
-        driver.get(f"{served[0]}/?token={TOKEN}")
+        driver.get(f"{served[0]}/")
         yield driver
     finally:
         driver.quit()
@@ -76,10 +64,20 @@ def drawn_width(driver: Any) -> list[int]:
     return found
 
 
-def test_the_token_leaves_the_address_bar(browser: Any, served: tuple[str, Path, str]) -> None:
-    browser.get(f"{served[0]}/?token={TOKEN}")
-    assert browser.current_url == f"{served[0]}/"
-    assert browser.execute_script("return document.cookie") == ""  # HttpOnly
+def test_a_server_on_another_port_gets_nothing_of_the_token(
+    browser: Any, served: tuple[str, Path, str]
+) -> None:
+    """Its page is opened by hand, and loads from itself, as a page does that collects cookies."""
+    page = "<script>fetch('/fetched').then(() => { document.title = 'done'; })</script>"
+    with Listening(page) as other:
+        browser.get(f"{served[0]}/")
+        browser.get(other.url)
+        wait_for(browser, "document.title === 'done'")
+        browser.get(f"{served[0]}/")
+        assert browser.current_url == f"{served[0]}/"
+    assert len(other.requests) >= 2
+    assert not [words for words in other.requests if TOKEN in words]
+    assert browser.get_cookies() == []
 
 
 def test_slash_goes_to_the_search_and_tab_goes_everywhere(

@@ -24,7 +24,7 @@ from tests.ui.stores import TOKEN, searched
 
 def test_datasets_and_a_card(client: TestClient) -> None:
     text = client.get("/datasets").text
-    assert 'href="/dataset/grid-node"' in text
+    assert f'href="/{TOKEN}/dataset/grid-node"' in text
     card = client.get("/dataset/grid-node").text
     for word in ("Complete grids of few parameters", "autotune explore grid-node", "cg-W"):
         assert word in card
@@ -38,7 +38,6 @@ def test_two_studies_side_by_side(clients: Clients, tmp_path: Path) -> None:
     with Store.open(path) as store:
         a, b = searched(store), searched(store, seed=2, ranks=8)
     client = clients(path)
-    client.get(f"/?token={TOKEN}")
     text = client.get(f"/compare?study={a[:16]}&study={b[:16]}").text
     row = re.search(r"<td[^>]*>ranks</td><td[^>]*>4</td><td[^>]*>8</td>", text)
     assert row is not None
@@ -53,9 +52,9 @@ def test_two_studies_side_by_side(clients: Clients, tmp_path: Path) -> None:
 
 
 def test_a_cluster_with_its_studies(client: TestClient) -> None:
-    assert 'href="/cluster/local"' in client.get("/clusters").text
+    assert f'href="/{TOKEN}/cluster/local"' in client.get("/clusters").text
     text = client.get("/cluster/local").text
-    assert 'href="/?cluster=local"' in text
+    assert f'href="/{TOKEN}/?cluster=local"' in text
     assert "1 study" in text
     assert client.get("/cluster/elsewhere").status_code == 404
 
@@ -125,7 +124,7 @@ def test_a_published_file_with_what_it_changed(client: TestClient, tmp_path: Pat
     put(place, made.text(made.content, NEW, "seen"))
     remember_file(place)
     listed = client.get("/published").text
-    found = re.search(r'href="(/published/[0-9a-f]{12})"', listed)
+    found = re.search(rf'href="/{TOKEN}(/published/[0-9a-f]{{12}})"', listed)
     assert found is not None
     assert "not verified yet" in listed
     remember_verifications([FileState(place, True, "1 value in force")], [])

@@ -13,7 +13,7 @@ from autotune.errors import UsageError
 from autotune.store import Store, StudyQuery
 from tests.contract.store_samples import APP, key
 from tests.ui.conftest import Clients
-from tests.ui.stores import TOKEN, generated, hash_of, searched, statuses
+from tests.ui.stores import HOST, TOKEN, generated, hash_of, searched, statuses
 
 COUNT = 10_000
 
@@ -62,14 +62,14 @@ def test_filters_are_counted_in_the_database(many: Path) -> None:
 
 def test_the_page_and_its_links(clients: Clients, many: Path) -> None:
     client = clients(many)
-    first = client.get(f"/?token={TOKEN}&strategy=ga&order=ranks&page=3").text
+    first = client.get("/?strategy=ga&order=ranks&page=3").text
     assert "5000 of 10000 studies" in first
     assert "page 3 of 100" in first
     assert first.count('name="study"') == 50
     assert 'aria-sort="descending"' in first
     link = re.search(r'href="([^"]*)" rel="next"', first)
     assert link is not None
-    following = client.get(link[1].replace("&amp;", "&")).text
+    following = client.get(f"http://{HOST}" + link[1].replace("&amp;", "&")).text
     assert "page 4 of 100" in following
     assert not set(_hashes(first)) & set(_hashes(following))
     assert "5000 of 10000" in following
@@ -78,7 +78,7 @@ def test_the_page_and_its_links(clients: Clients, many: Path) -> None:
 
 
 def _hashes(text: str) -> list[str]:
-    return re.findall(r'href="/study/([0-9a-f]{16})"', text)
+    return re.findall(rf'href="/{TOKEN}/study/([0-9a-f]{{16}})"', text)
 
 
 @pytest.mark.parametrize("query", ["page=0", "page=x", "page=-1", "page=99999999999", "order=key"])
@@ -99,7 +99,7 @@ def test_no_study_yet(clients: Clients, tmp_path: Path) -> None:
     path = tmp_path / "new.db"
     Store.open(path).close()
     client = clients(path)
-    assert "autotune search --app" in client.get(f"/?token={TOKEN}").text
+    assert "autotune search --app" in client.get("/").text
     with Store.open(path) as store:  # Another process writes while the page is open.
         searched(store)
     assert "1 of 1 study" in client.get("/").text
@@ -112,7 +112,7 @@ def test_an_answer_that_nobody_verified_is_marked(clients: Clients, tmp_path: Pa
         for app in (APP, plain):
             study = store.study(key(app=app, conditions={"numbers": "whole"}))
             store.set_result(study.id, "recommended", {"recommended": {"setting": {"a": 1}}})
-    page = clients(path).get("/", params={"token": TOKEN}).text
+    page = clients(path).get("/").text
     rows = {
         name: row for row in page.split("<tr>") for name in ("plain", "jacobi3d") if name in row
     }

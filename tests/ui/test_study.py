@@ -13,7 +13,7 @@ from autotune.store import Store, TrialRecord
 from autotune.ui.figures import plain_svg
 from tests.contract.store_samples import key, ok
 from tests.ui.conftest import Clients
-from tests.ui.stores import TOKEN, searched
+from tests.ui.stores import searched
 
 
 @pytest.fixture
@@ -48,7 +48,6 @@ def test_its_runs_and_their_output(clients: Clients, tmp_path: Path) -> None:
             )
             store.add_run(study.id, None, "default", 0, 0, record)
     client = clients(path)
-    client.get(f"/?token={TOKEN}")
     address = f"/study/{study.hash[:16]}"
     second = client.get(f"{address}/runs?page=2").text
     assert "120 runs: 119 ok, 1 unverified" in second

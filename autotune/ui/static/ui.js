@@ -9,7 +9,7 @@ document.addEventListener("keydown", (event) => {
     search.focus();
     search.select();
   } else {
-    location.href = "/?focus=1";
+    location.href = `${document.body.dataset.home}?focus=1`;
   }
 });
 if (search && new URLSearchParams(location.search).has("focus")) search.focus();
