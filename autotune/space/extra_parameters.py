@@ -18,7 +18,7 @@ from autotune.space.parameter import Parameter, ParameterKind, default_kind
 from autotune.space.resolve import title
 from autotune.space.setting import Setting, Value
 from autotune.space.space import Space
-from autotune.space.trust import check_value, runs_programs
+from autotune.space.trust import check_no_file, check_value, is_level, runs_programs
 from runner.mpi.discover import adapter, families
 from runner.mpi.library import Library, placement_of
 from runner.types import LIBRARY
@@ -87,6 +87,8 @@ def with_extra_parameters(
     levels: dict[str, list[Value]] = {}
     for setting in settings:
         for name, value in setting.items():
+            if name in space:
+                _refuse_file(name, value, space)
             known = name in space or name in space.derived or name in space.absent
             if not known and name not in space.aliases:
                 found = levels.setdefault(name, [])
@@ -118,6 +120,12 @@ def _parameter(
     if name not in targets:
         _refuse_mistyped(name, target, library, space)
     return Parameter(name, tuple(values), target)
+
+
+def _refuse_file(name: str, value: Value, space: Space) -> None:
+    """Words and numbers of the program itself are the user's own affair."""
+    if space[name].target not in ("arg", "resource") and not is_level(space, name, value):
+        check_no_file(name, value, "the setting")
 
 
 def _refuse(name: str, values: list[Value]) -> None:

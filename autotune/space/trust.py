@@ -24,33 +24,45 @@ Names = Mapping[str, frozenset[str]]
 """Name -> targets (mca, env, ...) that it may have."""
 
 _PREFIX = re.compile(r"(OMPI_MCA|PRTE_MCA|PMIX_MCA|OMPI_PARAM|MPICH|ORTE|OPAL)_", re.IGNORECASE)
-_WORDS = re.compile(
-    # What is started, and how.
+_STARTED = (
     r"agents?|cmd|cmdline|commands?|debugger|ddd|exec|executable|execute|fork|gdb|gtool|hooks?"
-    r"|launch|launcher|program|rsh|script|shell|ssh|strace|tool|valgrind|wrapper|xterm"
-    # What is loaded.
-    r"|dl|dlopen|libpath|library|libraries|libs?|libmpi|libpmi|plugins?|preload"
-    # What is read or written.
-    r"|backing|basedir|conf|config|configure|dirs?|directory|dump|fakefile|files?|filenames?|filem"
-    r"|home|hostfile|json|logfile|machinefile|mail|memdump|nodefile|output|paths?|pipe|prefix"
-    r"|pubdir|record|root|rundir|session|socket|tmpdir|topolib|uri|url|wdir|xml"
-    # What is handed to every process.
-    r"|env|envars?|environ|environment|envlist"
+    r"|launch|launcher|program|rsh|script|shell|simulator|ssh|strace|tool|valgrind|wrapper|xterm"
 )
+"""What is started, and how."""
+_HANDED = r"args?|arguments?|argv|options|opts|env|envars?|environ|environment|envlist"
+"""Words and variables that are handed to what is started: a word may be an option of it."""
+_LOADED = r"dl|dlopen|libmpi|libpmi|library|libraries|libs?|plugins?|preload"
+_USED = (
+    r"backing|config|configure|directory|dump|filem|hints|json|mail|memdump|output|pipe"
+    r"|record|ref|session|snapshot|socket|syslog|topolib|xml"
+)
+"""What is read or written."""
+_PLACE = r"\w*?(conf|dirs?|files?|filenames?|home|paths?|prefix|root|cmd|exe|libs?)"
+"""The end of a word that says that the value is a place: ``XMLFILE``, ``PKGLIBDIR``."""
+_SPOKEN_TO = r"proxy|remote|report|server|servers|uri|url"
+"""Who is spoken to, and who may speak to a process."""
+_WORDS = re.compile("|".join((_STARTED, _HANDED, _LOADED, _USED, _PLACE, _SPOKEN_TO)))
 """A parameter with one of these words in its name decides what is run, loaded, read or written."""
 _FAMILIES = re.compile(
-    r"(LD|DYLD|BASH|PYTHON|PERL|RUBY|LUA|TCL|JAVA|NODE|GIT|OPENSSL|SSL|GLIBC|GCONV|MALLOC|XDG|NUMBA"
-    r"|MPI4PY|LTDL|AUTOTUNE|SLURM|SSH|SUDO|HYDRA|HYDI|MPIEXEC|PMI|PMIX|PRTE|I_MPI_HYDRA"
-    r"|I_MPI_JOB|I_MPI_TUNING|I_MPI_STATS|UCX_MODULES?|FI_HOOK|CUDA_INJECTION64|OMP_TOOL)(_.*)?"
+    # Loaders, libraries below MPI that load parts by a path, and this program.
+    r"(LD|DYLD|GLIBC|GCONV|MALLOC|LTDL|OPENSSL|SSL|XDG|NUMBA|MPI4PY|AUTOTUNE|HWLOC|UCX_MODULES?"
+    r"|FI_HOOK|CUDA_INJECTION64|OMP_TOOL"
+    # Interpreters and shells.
+    r"|BASH|ZSH|KSH|PYTHON|PERL|RUBY|LUA|TCL|JAVA|JDK|NODE|JULIA|PHP|R|OCTAVE|MATLAB|DOTNET|GIT"
+    # Launchers, and containers, which bring in folders and variables.
+    r"|SLURM|SSH|SUDO|HYDRA|HYDI|MPIEXEC|PMI|PMIX|PRTE|I_MPI_HYDRA|I_MPI_JOB|I_MPI_TUNING"
+    r"|I_MPI_STATS|(APPTAINER|SINGULARITY)(ENV)?|DOCKER|PODMAN|ENROOT|SARUS|SHIFTER|PYXIS|OCI"
+    r")(_.*)?"
 )
-"""Environment variables (capitals) of loaders, interpreters and launchers."""
+"""Environment variables (capitals) of loaders, interpreters, launchers and containers."""
 _SINGLE = re.compile(
-    r"(PATH|[A-Z0-9]+PATH|ENV|HOME|IFS|SHELL|PS[0-9]|USER|LOGNAME|TMP|TEMP|EDITOR|PAGER|VISUAL|BROWSER"
-    r"|TERMCAP|TERMINFO|HOSTALIASES|TZDIR|PYTHON[A-Z]+|PERL[A-Z0-9]+|BASHOPTS|SHELLOPTS|LUA[A-Z]+"
-    r"|RUBY[A-Z]+|CDPATH|MAIL|DISPLAY)"
+    r"(PATH|[A-Z0-9]+PATH|ENV|HOME|IFS|SHELL|PS[0-9]|USER|LOGNAME|TMP|TEMP|EDITOR|PAGER|VISUAL"
+    r"|BROWSER|TERMCAP|TERMINFO|HOSTALIASES|PYTHON[A-Z]+|PERL[A-Z0-9]+|BASHOPTS|SHELLOPTS|LUA[A-Z]+"
+    r"|RUBY[A-Z]+|MAIL|DISPLAY|CC|CXX|CPP|FC|F77|F90|MAKE|[A-Z]*FLAGS|[A-Z]{2,}RC)"
 )
-_SELECTIONS = frozenset({"mca_verbose", "mca_base_verbose", "plm", "odls", "schizo", "ras"})
-"""A value of the first two may send output to a file; the others choose what starts programs."""
+_WHOLE = re.compile(r"mca(_base)?_verbose|plm|odls|schizo|ras|psec|(rmaps|hwloc)_\w*topology")
+"""Names that say it as a whole: the first may send output to a file, the next choose what starts
+programs and who may connect.  The mapping's topology is read from a file; others are shapes."""
 _VALUE = re.compile(r"[A-Za-z0-9_.,:^+=@%-]{1,500}")
 _FILE_VALUE = re.compile(r"(^|[:,])file(=|:|$)", re.IGNORECASE)
 
@@ -66,7 +78,7 @@ def runs_programs(name: str) -> bool:
     if any(_FAMILIES.fullmatch(n) or _SINGLE.fullmatch(n) for n in {name, plain}):
         return True
     lowered = plain.lower()
-    return lowered in _SELECTIONS or any(_WORDS.fullmatch(word) for word in lowered.split("_"))
+    return bool(_WHOLE.fullmatch(lowered)) or any(map(_WORDS.fullmatch, lowered.split("_")))
 
 
 def check_name(name: str, origin: str) -> None:
@@ -87,8 +99,20 @@ def check_value(name: str, value: object, origin: str) -> None:
         raise UsageError(
             f"{origin}: the value {text[:80]!r} of {name} is refused: from such a source a "
             "value may have letters, digits and _ . , : ^ + - = @ % only, 1 to 500 of "
-            "them, and may not name a file (no /, no file=).\nIf you want it, give the "
-            "setting on the command line.",
+            "them, and may not name a file (no /, no file=).\nIf you want it, put it into the "
+            "launch options of a cluster of your own (configs/clusters/NAME.toml).",
+            code="parameter.value_refused",
+        )
+
+
+def check_no_file(name: str, value: object, origin: str) -> None:
+    """Raise UsageError for a value that could name a file."""
+    text = str(value)
+    if "/" in text or _FILE_VALUE.search(text):
+        raise UsageError(
+            f"{origin}: the value {text[:80]!r} of {name} is refused: it may not name a file (no "
+            "/, no file=).\nIf you want it, put it into the launch options of a cluster of your "
+            "own (configs/clusters/NAME.toml), or make it a level of a space of your own.",
             code="parameter.value_refused",
         )
 
@@ -99,13 +123,14 @@ def check_values(values: Mapping[str, Value], origin: str, space: Space | None =
     ``space`` is a space that this command line has named: all of its levels are accepted.
     """
     for name, value in values.items():
-        if space is not None and name in space and _is_level(space, name, value):
+        if space is not None and name in space and is_level(space, name, value):
             continue
         check_name(name, origin)
         check_value(name, value, origin)
 
 
-def _is_level(space: Space, name: str, value: Value) -> bool:
+def is_level(space: Space, name: str, value: Value) -> bool:
+    """Whether a value is one of those that the space gives its parameter."""
     parameter = space[name]
     return parameter.normalise(value) in parameter.levels
 
