@@ -7,7 +7,6 @@ of it, and whether that may be carried out.
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections import Counter
 from contextlib import suppress
@@ -27,6 +26,7 @@ from autotune.wording import count, remaining
 from runner import files
 from runner.errors import RunnerError
 from runner.json_text import parse_json
+from runner.own_python import OWN_PYTHON
 from runner.scheduler import Job, Scheduler, State, find
 
 POLL_S = 2.0
@@ -93,7 +93,7 @@ class _Jobs:
     def submit(self) -> None:
         study = self.search.study
         log = Path.cwd() / f"autotune-{study.hash[:8]}-worker{len(self.ids)}.log"
-        words = [sys.executable, "-m", "autotune", "worker", study.hash[:16]]
+        words = [*OWN_PYTHON, "-m", "autotune", "worker", study.hash[:16]]
         words += ["--json", str(_report(log))]
         job = Job(
             words=tuple(words),

@@ -68,7 +68,7 @@ def probe_target(target: Target, points: Sequence[Point]) -> Target:
     base = load_app(MICRO)
     app = base.model_copy(
         update={
-            "command": (base.command[0], "-m", _PROBE, f"--{POINTS}", listed(points)),
+            "command": (*base.command[:-1], _PROBE, f"--{POINTS}", listed(points)),
             "inputs": {},
             "default_input": "",
         }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -52,6 +51,7 @@ from autotune.targets.target import Target
 from autotune.wording import asked_time
 from runner.lock import MachineLock
 from runner.machine import describe_machine
+from runner.own_python import OWN_PYTHON
 
 STRATEGY = "collectives"
 """The strategy in the keys of the studies."""
@@ -202,7 +202,7 @@ def _part(
     if terms.multi_object and operation in RIVAL_FORMS:
         rivalry, left_s, more = _rivals(operation, target, terms, found.entries, left_s, limit_s)
         launches += more
-    program = [sys.executable, "-m", "runner.micro", *micro_program(operation, sizes)]
+    program = [*OWN_PYTHON, "-m", "runner.micro", *micro_program(operation, sizes)]
     rules = as_rules(words, space, operation, target.ranks, found.entries)
     part = TablePart(
         operation, target.ranks, tuple(rules), found.evidence, search.points, search.grid, launches,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +22,7 @@ from runner.machine import describe_machine
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.own_python import OWN_PYTHON
 from runner.scratch import Scratch
 from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
 
@@ -123,7 +123,7 @@ class Prober:
         words = _fixed(self.cluster.options(self.library), set(expected), placed)
         spec = LaunchSpec(
             program=(
-                sys.executable,
+                *OWN_PYTHON,
                 "-m",
                 "runner.micro",
                 operation,

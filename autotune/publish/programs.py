@@ -173,7 +173,7 @@ def _known(name: str, check: Mapping[str, Any]) -> App | None:
             check_config(file)
             return load_app(name)
     words = list(check.get("program", []))[1:]
-    match words:
+    match words[words[:1] == ["-P"] :]:
         case ["-m", "runner.micro", operation, "--size", sizes, "--count", _] if (
             name == f"{MICRO} {operation}" and operation in OPERATIONS and _SIZES.fullmatch(sizes)
         ):

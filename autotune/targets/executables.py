@@ -16,7 +16,13 @@ from pathlib import Path
 from typing import Any, get_args
 
 from autotune.errors import WorkError
-from autotune.targets.program_identity import StartedSource, code_hash, entries, sources
+from autotune.targets.program_identity import (
+    StartedSource,
+    code_hash,
+    entries,
+    leaves_out_cwd,
+    sources,
+)
 from runner import files
 from runner.executables import file_digest
 from runner.types import Executable, ExecutablePlace, RunRecord
@@ -213,7 +219,9 @@ def _sources(one: Executable, program: Sequence[str]) -> Iterator[ExecutableFile
         return  # The study's key covers them.
     wanted = {entry.path for entry in entries(one.argv, one.cwd)}
     for at, word in enumerate(one.argv[1:], 1):
-        module = ("-m",) if at > 1 and one.argv[at - 1] == "-m" else ()
+        module: tuple[str, ...] = ()
+        if at > 1 and one.argv[at - 1] == "-m":
+            module = ("-P", "-m") if leaves_out_cwd(one.argv[: at - 1]) else ("-m",)
         words = (one.argv[0], *module, word)
         for entry in _started(words, one.cwd):
             if entry.path in wanted:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import importlib.util
+import os
 import re
 import shutil
 import sys
@@ -184,6 +185,7 @@ _LARGEST = 4 << 20
 """Largest size of a source in bytes; a larger file is data."""
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*")
 _WITH_VALUE = ("-W", "-X", "--check-hash-based-pycs")
+_SAFE = re.compile(r"-[bBdEhiOqRsSuvx]*[IP][bBdEhiIOPqRsSuvx]*")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _LONGEST_NAME = 200
 
@@ -230,7 +232,9 @@ def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[StartedSource]:
     found = []
     place = Path(cwd)
     for at, word in enumerate(argv):
-        if at and argv[at - 1] == "-m" and at > 1 and (entry := _module(word, place)):
+        is_module = at > 1 and argv[at - 1] == "-m"
+        here = None if is_module and leaves_out_cwd(argv[: at - 1]) else place
+        if is_module and (entry := _module(word, here)):
             found.append(entry)
         elif _is_script(argv, at, place / word):
             path = resolved(place / word)
@@ -309,12 +313,22 @@ def _shebang(path: Path) -> bool:
     return first.startswith(b"#!") and b"python" in first
 
 
-def _module(module: str, cwd: Path) -> StartedSource | None:
-    """The module as ``python -m`` finds it: in the current directory, then on Python's path."""
+def leaves_out_cwd(argv: Sequence[str]) -> bool:
+    """Whether Python is told by an option, or by a variable, to import nothing from there."""
+    for word in reversed(argv):
+        if _PYTHON.fullmatch(Path(word).name):
+            break
+        if _SAFE.fullmatch(word):
+            return True
+    return bool(os.environ.get("PYTHONSAFEPATH"))
+
+
+def _module(module: str, cwd: Path | None) -> StartedSource | None:
+    """The module as ``python -m`` finds it: in ``cwd``, if given, then on Python's path."""
     if not _DOTTED.fullmatch(module):
         return None
     top = module.partition(".")[0]
-    here = [resolved(cwd)]
+    here = [] if cwd is None else [resolved(cwd)]
     installed = [RUNNER, *(resolved(p) for p in sys.path if p)]
     for root in [*here, *installed]:
         path = _source(root, module)

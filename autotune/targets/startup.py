@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import statistics
-import sys
 from dataclasses import dataclass
 
 from autotune.errors import WorkError
@@ -13,9 +12,10 @@ from runner.machine import describe_machine
 from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.own_python import OWN_PYTHON
 from runner.types import LaunchSpec, RunRecord
 
-PROGRAM = (sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
+PROGRAM = (*OWN_PYTHON, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()")
 
 
 @dataclass(frozen=True)

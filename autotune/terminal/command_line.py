@@ -68,7 +68,8 @@ def own_name() -> list[str]:
     """The words that start autotune in the user's shell: by its name, if the shell finds it."""
     called = Path(sys.argv[0])
     if called.name == "__main__.py" and called.parent.name == NAME:
-        return [sys.executable, "-m", NAME]
+        safe = ["-P"] if sys.flags.safe_path else []
+        return [sys.executable, *safe, "-m", NAME]
     found = shutil.which(NAME)
     if called.name != NAME or (found is not None and resolved(found) == resolved(called)):
         return [NAME]

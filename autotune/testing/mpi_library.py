@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -26,6 +25,7 @@ from runner.mpi.discover import (
     identify_environment,
 )
 from runner.mpi.library import Library
+from runner.own_python import OWN_PYTHON
 from runner.types import LIBRARY, LaunchSpec, RunRecord
 
 TIMEOUT_S = 60.0
@@ -108,7 +108,7 @@ class MpiLibraryContract:
         """A launch of a small program whose ranks print who they are."""
         env = launcher.python_variables(os.environ) | more.pop("env", {})
         return LaunchSpec(
-            program=(sys.executable, "-c", more.pop("program", PROGRAM), *words),
+            program=(*OWN_PYTHON, "-c", more.pop("program", PROGRAM), *words),
             ranks=ranks,
             env=env,
             launch_options=(*self.launch_options, *more.pop("launch_options", ())),

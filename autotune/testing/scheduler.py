@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
+from runner.own_python import OWN_PYTHON
 from runner.scheduler import Job, Scheduler
 
 PATIENCE_S = 60.0
@@ -57,7 +57,7 @@ class SchedulerContract:
     @staticmethod
     def job(place: Path, program: str) -> Job:
         """A job: a Python program in ``place``, with arguments that a shell would change."""
-        words = (sys.executable, "-c", program, "a b", "$HOME", "quote'd")
+        words = (*OWN_PYTHON, "-c", program, "a b", "$HOME", "quote'd")
         return Job(words, "contract", place / "job.log", cwd=str(place), env={"A_VALUE": "a $b"})
 
     @staticmethod

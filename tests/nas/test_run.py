@@ -153,7 +153,7 @@ def test_every_class_is_an_input_of_its_app(kernel: str) -> None:
     module = importlib.import_module(f"runner.nas.{kernel}")
     assert list(app.inputs) == list(module.PROBLEMS) == ["S", "W", "A", "B"]
     assert KERNELS == NAMES
-    assert app.program("A")[1:] == ("-m", "runner.nas", kernel, "--class", "A")
+    assert app.program("A")[1:] == ("-P", "-m", "runner.nas", kernel, "--class", "A")
 
 
 def test_threads_are_for_kernels_that_have_them() -> None:
