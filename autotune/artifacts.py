@@ -16,8 +16,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from autotune.errors import UsageError
 from runner import files
-from runner.files import MIB, read_text, write_atomically
+from runner.files import MIB, read_text
 from runner.json_text import parse_json
+from runner.private_files import write_private
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _LARGEST = 64 * MIB
@@ -67,7 +68,7 @@ class ArtifactStore(Generic[R]):
         """Write the result, whole or not at all; raises UsageError if this is impossible."""
         path = (folder or self.folder) / f"{result.id}.json"
         try:
-            write_atomically(path, json.dumps(result.to_json(), indent=2) + "\n", mode=0o600)
+            write_private(path, json.dumps(result.to_json(), indent=2) + "\n")
         except OSError as problem:
             raise UsageError(
                 f"cannot write {path}: {problem.strerror}", code="file.unwritable"

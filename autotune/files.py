@@ -13,8 +13,8 @@ from runner.paths import exists, is_folder
 def write_text(path: Path, text: str) -> None:
     """Replace a file in one step; raises UsageError if the file cannot be written."""
     try:
-        with atomic_file(path) as part:
-            part.write_text(text, encoding="utf-8")
+        with atomic_file(path) as file:
+            file.write(text.encode())
     except OSError as problem:
         raise UsageError(
             f"cannot write {path}: {problem.strerror}", code="file.unwritable"

@@ -17,8 +17,7 @@ from importlib import resources
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.files import refuse_others
-from runner.paths import is_file
+from runner.private_files import FILE, has_private, private_folder
 
 FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
 LIBRARIES = ("-ldl", "-lpthread")
@@ -29,10 +28,13 @@ class NoCompiler(RunnerError):
     """There is no compiler, or it cannot compile the library."""
 
 
-def make_folder(place: Path) -> Path:
-    """``place``, made if it is missing; raises RunnerError if it cannot be written."""
+def code_folder(place: Path) -> Path:
+    """``place``, made if it is missing, for this user only.
+
+    Raises RunnerError if it cannot be written, or if others could change what is in it.
+    """
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        private_folder(place)
         tempfile.TemporaryFile(dir=place).close()
     except OSError as error:
         raise RunnerError(
@@ -65,14 +67,15 @@ def compiled(place: Path, compiler: Sequence[str], sources: Mapping[str, str]) -
     """The library at ``place``; it is compiled if it is not there.
 
     ``compiler`` are the first words of the command. Raises NoCompiler if it is missing or refuses
-    the sources, RunnerError if the result cannot be stored or others could have written it.
+    the sources, RunnerError if the result cannot be stored or others could change it.
     """
-    refuse_others(place.parent, place)
-    if is_file(place):
-        return place
     try:
+        private_folder(place.parent)
+        if has_private(place):
+            return place
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
             _compile(compiler, sources, Path(work))
+            (Path(work) / "library").chmod(FILE)
             (Path(work) / "library").replace(place)
     except OSError as error:
         raise RunnerError(

@@ -1,12 +1,10 @@
-"""Reading, writing and trusting files: regular, complete, private, and where they belong.
+"""Reading and writing files: regular, complete, and where they belong.
 
 Reading: a file from outside is read only if it is regular and not too large. A fifo would block the
 reader, a device may give bytes for ever, and a sparse file can be larger than the memory. What a
 user names may be a pipe or a device; it is read up to a bound.
 
 Writing: a file is written completely or not at all, so that a reader never sees half of one.
-
-Trust: a file from a cache is executed only if no user but its owner and root could have written it.
 
 Places: files of this user go where the XDG base directory specification says. The specification
 also says that a variable with a relative path is ignored.
@@ -23,10 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from runner.errors import RunnerError
 from runner.paths import resolved
 
-_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
+"""Opening a fifo does not block, and a terminal does not become that of this process."""
 _KINDS = {
     stat.S_IFIFO: "a fifo",
     stat.S_IFSOCK: "a socket",
@@ -36,6 +34,7 @@ _KINDS = {
     stat.S_IFDIR: "a directory",
 }
 MIB = 1 << 20
+_ANY_SIZE = 1 << 63
 
 
 def open_regular(
@@ -48,7 +47,7 @@ def open_regular(
     """
     # Checked before opening: opening a device may already have an effect.
     _refuse(os.stat(path, dir_fd=dir_fd, follow_symlinks=follow), path, most)
-    fd = os.open(path, _FLAGS | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
+    fd = os.open(path, FLAGS | (0 if follow else os.O_NOFOLLOW), dir_fd=dir_fd)
     try:
         _refuse(os.fstat(fd), path, most)  # The path may name another file by now.
         return open(fd, "rb")  # noqa: PTH123 (a descriptor)
@@ -111,26 +110,29 @@ def _too_large(path: Path | str, most: int) -> OSError:
 
 
 @contextlib.contextmanager
-def atomic_file(path: Path, mode: int | None = None) -> Iterator[Path]:
-    """An empty file beside ``path`` to write into; at the end of the block it replaces ``path``.
+def atomic_file(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
+    """A new file beside ``path``, open for writing; at the end of the block it replaces ``path``.
 
-    If the block raises, ``path`` is unchanged and the new file is removed. ``mode`` are permission
-    bits; None: those that the umask gives. Raises OSError if the place cannot be written.
+    Its ``name`` is its path. If the block raises, ``path`` is unchanged and the new file is
+    removed. ``mode`` are permission bits; None: those that the umask gives. Raises OSError if the
+    place cannot be written.
     """
-    import tempfile  # Only here: it takes 3 ms, and most processes write no file.
-
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(handle)
-    part = Path(name)
-    try:
-        yield part
-        with part.open("rb") as file:
+    part = path.with_name(f".{path.name}.{os.urandom(6).hex()}.part")
+    with open(str(part), "xb", opener=_new) as file:
+        try:
+            yield file
+            file.flush()
             os.fsync(file.fileno())
-        part.chmod(_usual() if mode is None else mode)
-        part.replace(path)
-    finally:
-        with contextlib.suppress(OSError):
-            part.unlink()
+            os.fchmod(file.fileno(), _usual() if mode is None else mode)
+            part.replace(path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                part.unlink()
+            raise
+
+
+def _new(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
 def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
@@ -139,47 +141,25 @@ def write_atomically(path: Path, text: str, mode: int | None = None) -> None:
     The folder is made if it is missing. Raises OSError.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with atomic_file(path, mode) as part:
-        part.write_text(text, encoding="utf-8")
+    with atomic_file(path, mode) as file:
+        file.write(text.encode())
+
+
+def open_log(path: Path) -> BinaryIO:
+    """A file to append to, made if it is missing; raises OSError, also for a link."""
+    fd = os.open(path, FLAGS | os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+    try:
+        _refuse(os.fstat(fd), path, _ANY_SIZE)
+        return open(fd, "ab")  # noqa: PTH123 (a descriptor)
+    except BaseException:
+        os.close(fd)
+        raise
 
 
 def _usual() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return 0o666 & ~mask
-
-
-_LARGEST = 1 << 28
-
-
-def trusted(found: os.stat_result) -> bool:
-    """Whether a file or folder belongs to this user or root and other users may not write it."""
-    return found.st_uid in (0, os.geteuid()) and not found.st_mode & stat.S_IWOTH
-
-
-def refuse_others(*places: Path) -> None:
-    """Raise RunnerError for the first of these places that exists and is not :func:`trusted`."""
-    for place in places:
-        try:
-            found = place.stat()
-        except OSError:
-            continue
-        if not trusted(found):
-            raise RunnerError(
-                f"{place} has files that are executed here, but other users may write it "
-                f"(owner {found.st_uid}, mode {stat.S_IMODE(found.st_mode):04o}); expected one "
-                "that only you may write.  Remove it, or choose another place (XDG_CACHE_HOME, "
-                "XDG_RUNTIME_DIR)",
-                code="file.writable_by_others",
-            )
-
-
-def read_private(path: Path) -> bytes:
-    """The content of this user's file; raises OSError, also if other users may write the file."""
-    with open_regular(path, _LARGEST) as file:
-        if not trusted(os.fstat(file.fileno())):
-            raise PermissionError(f"other users may write {path}")
-        return file.read()
 
 
 def cache(*parts: str) -> Path:

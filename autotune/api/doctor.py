@@ -26,6 +26,7 @@ from autotune.store.location import Location, locate
 from autotune.targets.jobs import job_words
 from autotune.targets.startup import Startup, startup
 from autotune.wording import count, seconds
+from runner import files
 from runner.cpus import cpu_list
 from runner.errors import RunnerError, RunnerUsageError
 from runner.jobs import MpiJob, find_jobs, shared_cpus
@@ -33,6 +34,7 @@ from runner.machine import describe_machine
 from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
 from runner.passwords import mask_password
+from runner.private_files import private_folder
 from runner.scheduler.base import output_of
 from runner.testbed.model import missing_needs
 
@@ -324,12 +326,23 @@ _PATIENCE_S = 20
 def needs(quick: bool) -> list[DoctorFinding]:
     """One finding for each check that only some commands need; ``quick`` starts no program."""
     return [
+        *_cache(),
         *([] if quick else _interpreters()),
         _slurm(quick),
         _postgres(quick),
         _testbed(),
         _remote(),
     ]
+
+
+def _cache() -> list[DoctorFinding]:
+    """Whether compiled code can be kept; nothing if it can."""
+    try:
+        private_folder(files.cache())
+        return []
+    except (OSError, RunnerError) as problem:
+        words = f"compiled code cannot be kept in {files.cache()}"
+        return [DoctorFinding(NOTE, "cache.unusable", "cache", words, str(problem))]
 
 
 def _interpreters() -> list[DoctorFinding]:

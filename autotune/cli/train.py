@@ -13,6 +13,7 @@ from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.terminal.render import console, note_line, table, write_json
+from runner.private_files import make_folder
 from runner.scratch import Scratch
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def train(
     place = out or (own_place() if composed else default_place())
     if out is None:
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(place.parent)
         except OSError as problem:
             raise UsageError(
                 f"cannot write {place}: {problem.strerror}: {problem.filename}; name another "

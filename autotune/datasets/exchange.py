@@ -23,7 +23,7 @@ from pathlib import Path
 from autotune.artifacts import content_id
 from autotune.datasets.campaign import commit_of, row_of
 from autotune.datasets.card import CARD, Card, Cell, RecordedMachine
-from autotune.datasets.catalog import FOLDER, folder_of
+from autotune.datasets.catalog import FOLDER, folder_of, own_folder
 from autotune.datasets.dataset import (
     CALIBRATION,
     FEATURES,
@@ -45,6 +45,7 @@ from runner.files import MIB, open_regular, read_text
 from runner.json_text import parse_json
 from runner.machine import describe_machine
 from runner.paths import entries, exists, is_file, is_folder, resolved
+from runner.private_files import make_folder
 from runner.trace import FeaturesError, load_features
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -71,7 +72,10 @@ def partial_folder(into: Path) -> Iterator[Path]:
 
     Folders left by killed processes are removed.  Raises OSError.
     """
-    into.mkdir(parents=True, exist_ok=True)
+    if into == own_folder():
+        make_folder(into)
+    else:
+        into.mkdir(parents=True, exist_ok=True)
     _remove_leftovers(into)
     part, lock = _locked_folder(into)
     try:
@@ -340,7 +344,8 @@ def import_folder(
                 raise UsageError(
                     f"dataset {place} exists already; give another --name", code="dataset.exists"
                 )
-            part.chmod(0o777 & ~_umask())
+            if into != own_folder():
+                part.chmod(0o777 & ~_umask())
             part.rename(place)
     except OSError as problem:
         raise UsageError(

@@ -97,8 +97,8 @@ def write_shard(folder: Path, rows: Sequence[RunRow]) -> Path:
     table = pa.Table.from_pylist([asdict(row) for row in rows], schema=arrow_schema())
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path, 0o644) as part:
-            pq.write_table(table, part, compression="zstd")
+        with atomic_file(path, 0o644) as file:
+            pq.write_table(table, file, compression="zstd")
     except OSError as problem:
         raise WorkError(
             f"cannot write {path}: {problem.strerror}", code="dataset.unwritable"

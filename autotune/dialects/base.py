@@ -13,6 +13,7 @@ from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value
 from autotune.space.commutativity import needs_commutative
 from runner.mpi.library import Library
+from runner.private_files import private_folder, write_private
 
 LIBRARY_DECIDES = "0"
 """The algorithm of a rule that leaves the choice to the library, in every family."""
@@ -75,8 +76,8 @@ def written(text: str, place: Path, stem: str, suffix: str) -> Path:
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     path = place / f"{stem}-{digest}{suffix}"
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        private_folder(place)
+        write_private(path, text)
     except OSError as problem:
         raise UsageError(
             f"cannot write {path}: {problem.strerror}", code="file.unwritable"

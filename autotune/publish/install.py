@@ -1,14 +1,17 @@
 """Installation of a file: backup, one atomic step, and rollback.
 
-The second part checks owners: root never executes what another user could have written.
+Others may be able to write the folder of a published file. So each file is opened relative to its
+folder, the files beside it (backup, header) are never links, and links on the way to it are
+followed only if they are this user's own, root's, or the folder's owner's.
+
+The last part checks owners: root never reads, writes or executes what another user could change.
 """
 
 from __future__ import annotations
 
 import datetime
+import errno
 import os
-import shutil
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +19,15 @@ from pathlib import Path
 from autotune.config.find import ConfigFile, is_shipped
 from autotune.errors import UsageError, WorkError
 from autotune.publish.header import Header, read_header, untouched
-from runner.files import atomic_file, read_bytes
+from runner.open_folder import FileContent, OpenFolder
+from runner.trusted_path import Step, open_to_others, steps, stranger, weakness
 
 BACKUP = ".before-autotune"
 SIDE = ".autotune"
 """Suffix of the file that holds the header if the format has no comments."""
 _LARGEST = 1 << 22
+_NO_FILE = (errno.EINVAL, errno.EFBIG)
+"""What the file itself is, not whether it can be read."""
 
 
 @dataclass(frozen=True)
@@ -51,20 +57,23 @@ def read_installed(path: Path) -> Text | None:
 
     Raises UsageError if it cannot be read.
     """
-    side = side_of(path)
     try:
-        if not path.exists():
-            return None
-        if not path.is_file() or path.stat().st_size > _LARGEST:
-            raise UsageError(
-                f"{path} is not a regular file of at most 4 MiB, so it cannot be a published file",
-                code="published.no_file",
-            )
-        return Text(read(path), read(side) if side.is_file() else None)
+        main = _read(path)
+        side = None if main is None else read_beside(path, side_of(path).name)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as problem:
+        if problem.errno in _NO_FILE:
+            raise UsageError(
+                f"{problem.filename} cannot be a published file: {problem.strerror}",
+                code="published.no_file",
+            ) from None
         raise UsageError(
             f"cannot read {path}: {problem.strerror}", code="published.unreadable"
         ) from None
+    if main is None:
+        return None
+    return Text(text_of(main), None if side is None else text_of(side))
 
 
 def side_of(path: Path) -> Path:
@@ -77,19 +86,26 @@ def backup_of(path: Path) -> Path:
     return path.with_name(path.name + BACKUP)
 
 
+def text_of(file: FileContent) -> str:
+    """The text of a file, byte for byte."""
+    return file.content.decode(errors="surrogateescape")
+
+
 def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> None:
     """Replace ``path`` by ``text`` and run ``prove``; if that fails, restore everything.
 
     ``backup`` saves the present content for ``unpublish``.  Raises WorkError if the file cannot be
-    written, and whatever ``prove`` raises, after the rollback.
+    written, UsageError if others could change as root what is written, and whatever ``prove``
+    raises, after the rollback.
     """
+    check_owners(path, backup_of(path))
     before = read_installed(path)
-    kept = backup_of(path)
-    had_backup = kept.exists()
+    backup = backup and before is not None
+    earlier: FileContent | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        if backup and before is not None:
-            shutil.copy2(path, kept)
+        if backup:
+            earlier = _back_up(path)
         put(path, text)
     except OSError as problem:
         raise WorkError(
@@ -99,97 +115,186 @@ def install(path: Path, text: Text, backup: bool, prove: Callable[[], None]) -> 
         prove()
     except BaseException:
         _restore(path, before)
-        if backup and not had_backup:
-            kept.unlink(missing_ok=True)
+        if backup:
+            _restore_backup(path, earlier)
         raise
+
+
+def _back_up(path: Path) -> FileContent | None:
+    """Copy the file to its backup; returns what the backup was before.  Raises OSError."""
+    present = _read(path)
+    assert present is not None
+    earlier = read_beside(path, backup_of(path).name)
+    with _folder(path) as folder:
+        folder.replace(backup_of(path).name, present)
+    return earlier
+
+
+def _restore_backup(path: Path, earlier: FileContent | None) -> None:
+    with _folder(path) as folder:
+        if earlier is None:
+            folder.remove(backup_of(path).name)
+        else:
+            folder.replace(backup_of(path).name, earlier)
 
 
 def _restore(path: Path, before: Text | None) -> None:
     if before is not None:
         put(path, before)
         return
-    path.unlink(missing_ok=True)
-    side_of(path).unlink(missing_ok=True)
+    remove_file(path)
+    remove_beside(path, side_of(path).name)
 
 
-def put(path: Path, text: Text) -> None:
-    """Write the file and the file beside it, each atomically; raises OSError if that fails."""
-    _write(path, text.main)
-    if text.side is None:
-        side_of(path).unlink(missing_ok=True)
-    else:
-        _write(side_of(path), text.side)
+def put(path: Path, text: Text, like: FileContent | None = None) -> None:
+    """Write the file and the file beside it, each atomically; raises OSError if that fails.
 
-
-def _write(path: Path, text: str) -> None:
+    The file keeps the rights that it has, or gets those of ``like``.
+    """
     # A link (as in many /etc) stays a link: the file that it points to is replaced.
-    path = path.resolve()
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    with atomic_file(path, mode) as part:
-        part.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+    real = real_path(path)
+    with OpenFolder(real.parent) as folder:
+        rights = like or folder.read(real.name, _LARGEST) or FileContent(b"")
+        content = text.main.encode(errors="surrogateescape")
+        folder.replace(real.name, FileContent(content, rights.mode, rights.uid, rights.gid))
+    side = side_of(path).name
+    if text.side is None:
+        remove_beside(path, side)
+        return
+    with _folder(path) as folder:
+        rights = folder.read(side, _LARGEST) or FileContent(b"")
+        content = text.side.encode(errors="surrogateescape")
+        folder.replace(side, FileContent(content, rights.mode, rights.uid, rights.gid))
 
 
-def read(path: Path) -> str:
-    """The text of a regular file of at most 4 MiB, byte for byte; raises OSError otherwise."""
-    return read_bytes(path, _LARGEST).decode("utf-8", "surrogateescape")
+def _read(path: Path) -> FileContent | None:
+    real = real_path(path)
+    with OpenFolder(real.parent) as folder:
+        return folder.read(real.name, _LARGEST)
+
+
+def read_beside(path: Path, name: str) -> FileContent | None:
+    """The file ``name`` beside the published file ``path``; None if there is none.
+
+    Raises OSError, also for a link and for more than 4 MiB, and UsageError for a file of this user
+    or root beside a file of somebody else, who could have put it there to have it read.
+    """
+    with _folder(path) as folder:
+        companion = folder.read(name, _LARGEST)
+    main = None if companion is None else _read(path)
+    if companion is None or main is None or companion.uid == main.uid:
+        return companion
+    if companion.uid in (0, os.geteuid()):
+        raise UsageError(
+            f"{path.with_name(name)} belongs to user {companion.uid}, but {path} to user "
+            f"{main.uid}: autotune writes both as one user.\nLook who put "
+            "them there, and restore the file by hand",
+            code="published.owner",
+        )
+    return companion
+
+
+def remove_file(path: Path) -> None:
+    """Remove the file, or the link to it, if there is one; raises OSError."""
+    remove_beside(path, path.name)
+
+
+def remove_beside(path: Path, name: str) -> None:
+    """Remove the file ``name`` beside ``path``, if there is one; raises OSError."""
+    with _folder(path) as folder:
+        folder.remove(name)
+
+
+def _folder(path: Path) -> OpenFolder:
+    return OpenFolder(real_path(path.absolute().parent, folder=True))
 
 
 def keep_edited(path: Path) -> Path:
     """Copy a hand-edited file aside before it is replaced; returns the copy.  Raises WorkError."""
     now = datetime.datetime.now(datetime.UTC).strftime("%Y%m%d-%H%M%S")
-    kept = path.with_name(f"{path.name}.edited-{now}")
+    copy = path.with_name(f"{path.name}.edited-{now}")
     try:
-        shutil.copy2(path, kept)
+        present = _read(path)
+        if present is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        with _folder(path) as folder:
+            folder.create(copy.name, present)
     except OSError as problem:
         raise WorkError(
-            f"cannot save the edited file as {kept}: {problem.strerror}",
+            f"cannot save the edited file as {copy}: {problem.strerror}",
             code="published.unwritable",
         ) from None
-    return kept
+    return copy
+
+
+def real_path(path: Path, folder: bool = False) -> Path:
+    """The path without links; its end need not exist.  ``folder``: it is the way to another file.
+
+    Raises OSError, and UsageError for a link that another user could have put there.
+    """
+    seen: dict[Path, Step] = {}
+    try:
+        for step in steps(path):
+            above = seen.get(step.place.parent)
+            if step.is_link and stranger(step) and not _of_site(step, above, folder):
+                raise UsageError(
+                    f"{step.place}, on the way to {path}, is a link of user {step.state.st_uid}, "
+                    "who so decides which file is read or written; give the path of the file "
+                    "itself",
+                    code="published.link",
+                )
+            seen[step.place] = step
+            last = step.place
+    except FileNotFoundError:
+        if os.path.lexists(path):  # A link that leads nowhere.
+            raise
+        return real_path(path.absolute().parent, folder=True) / path.name
+    return last
+
+
+def _of_site(link: Step, above: Step | None, folder: bool) -> bool:
+    """Whether a link on the way belongs to the owner of its folder, which others may not write."""
+    return (
+        (folder or not link.is_end)
+        and above is not None
+        and above.state.st_uid == link.state.st_uid
+        and not open_to_others(above)
+    )
 
 
 def check_owner(path: Path) -> None:
     """Raise UsageError if this process runs as root and another user could change ``path``.
 
     That is the case if the file, a link to it or a folder above it belongs to neither root nor the
-    caller, or is writable by others.  A folder with the sticky bit does not count as writable,
-    because only owners can replace files in it.
+    caller, or is writable by others.  A missing file counts as its folder does.
     """
     if os.geteuid() != 0:
         return
-    trusted = {0, os.getuid()}
-    real = path.resolve()
-    for place in dict.fromkeys((path.absolute(), *path.absolute().parents, real, *real.parents)):
-        try:
-            seen = place.lstat()
-        except OSError as problem:
-            raise UsageError(
-                f"cannot find out who owns {place}: {problem.strerror}", code="published.owner"
-            ) from None
-        if seen.st_uid not in trusted:
-            raise _refusal(path, place, f"belongs to user {seen.st_uid}")
-        if not stat.S_ISLNK(seen.st_mode) and _open_to_others(seen):
-            raise _refusal(path, place, f"is writable by others (mode {seen.st_mode & 0o7777:o})")
+    place = path.absolute()
+    try:
+        while not os.path.lexists(place):
+            place = place.parent
+        weak = weakness(place, inside=place != path.absolute())
+    except OSError as problem:
+        raise UsageError(
+            f"cannot find out who owns {path}: {problem.strerror}", code="published.owner"
+        ) from None
+    if weak is not None:
+        raise UsageError(
+            f"{path}: nothing of it is read, written or executed as root, because {weak}, so that "
+            "another user could decide what root runs.\nGive it to root (chown root, chmod "
+            "go-w), or give the command as the user who owns it.",
+            code="publish.root",
+        )
+
+
+def check_owners(path: Path, backup: Path | None) -> None:
+    """:func:`check_owner` for a published file and the files beside it."""
+    for one in (path, side_of(path), *([] if backup is None else [backup])):
+        check_owner(one)
 
 
 def check_config(file: ConfigFile) -> None:
     """:func:`check_owner` for a user's configuration; shipped ones are as safe as the code."""
     if not is_shipped(file):
         check_owner(Path(file.path))
-
-
-def _open_to_others(seen: os.stat_result) -> bool:
-    if stat.S_ISDIR(seen.st_mode) and seen.st_mode & stat.S_ISVTX:
-        return False
-    by_group = seen.st_mode & stat.S_IWGRP and seen.st_gid != 0
-    return bool(by_group or seen.st_mode & stat.S_IWOTH)
-
-
-def _refusal(path: Path, place: Path, why: str) -> UsageError:
-    what = "it" if place in (path, path.absolute()) else f"{place}"
-    return UsageError(
-        f"{path}: nothing of it is executed as root, because {what} {why}, so that "
-        "another user could decide what root runs.\nGive it to root (chown root, chmod "
-        "go-w), or run the check as the user who owns it.",
-        code="publish.root",
-    )

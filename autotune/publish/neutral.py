@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from autotune.errors import WorkError
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Format, system_directory, variables
 from autotune.publish.formats.impi import ImpiUser
@@ -27,10 +28,12 @@ from runner import files
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.paths import entries, is_file, is_folder, resolved
+from runner.private_files import make_folder, private_folder, write_private
 
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 _PRTE_VARIABLE = "PRTE_SYSCONFDIR"
 _USER = (".openmpi", ".prte", ".pmix")
+_LARGEST = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,8 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     options: list[str] = []
     stand_ins: list[tuple[str, str]] = []
     place = _place([*user.items(), *system.items()])
+    if user or system:
+        _own(place)
     if user:
         real = environment["HOME"]
         home = _home(place / "home", Path(real), user)
@@ -134,7 +139,7 @@ def _place(texts: list[tuple[str, str]]) -> Path:
 def _home(home: Path, real: Path, texts: Mapping[str, str]) -> Path:
     for name in _USER:
         if is_folder(real / name):
-            shutil.copytree(real / name, home / name, dirs_exist_ok=True)
+            shutil.copytree(real / name, home / name, copy_function=_copy, dirs_exist_ok=True)
     for name, text in texts.items():
         if _says_something(text):
             _write(home / name, text)
@@ -150,18 +155,31 @@ def _says_something(text: str) -> bool:
 
 
 def _etc(etc: Path, real: Path, texts: Mapping[str, str]) -> Path:
-    etc.mkdir(parents=True, exist_ok=True)
+    make_folder(etc)
     for file in entries(real):
         if is_file(file) and os.access(file, os.R_OK):
-            shutil.copy(file, etc / file.name)
+            _copy(file, etc / file.name)
     for name, text in texts.items():
         _write(etc / name, text)
     return etc
 
 
+def _own(place: Path) -> None:
+    """Make the folder; raises WorkError unless it is this user's alone."""
+    try:
+        private_folder(place)
+    except OSError as problem:
+        raise WorkError(
+            f"cannot write {place}: {problem.strerror}", code="published.unwritable"
+        ) from None
+
+
+def _copy(source: str | Path, target: str | Path) -> None:
+    write_private(Path(target), files.read_bytes(Path(source), _LARGEST))
+
+
 def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8", errors="surrogateescape")
+    write_private(path, text.encode(errors="surrogateescape"))
 
 
 def _param_files(home: Path, library: Library) -> str:

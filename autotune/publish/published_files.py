@@ -10,8 +10,8 @@ from pathlib import Path
 
 from autotune.errors import WorkError
 from runner import files
-from runner.files import write_atomically
 from runner.json_text import parse_json
+from runner.private_files import write_private
 
 _LARGEST = 4 * files.MIB
 
@@ -59,7 +59,7 @@ def forget(path: Path) -> None:
 def _write(paths: list[Path]) -> None:
     place = record_path()
     try:
-        write_atomically(place, json.dumps([str(p) for p in paths], indent=1) + "\n", mode=0o600)
+        write_private(place, json.dumps([str(p) for p in paths], indent=1) + "\n")
     except OSError as problem:
         raise WorkError(
             f"cannot write {place}: {problem.strerror}", code="published.unwritable"

@@ -43,8 +43,9 @@ def write_tune_file(
     text = tune_text(values, evidence)
     try:
         with atomic_file(path, 0o644) as staged:
-            staged.write_text(text, encoding="ascii", errors="replace")
-            loading = (option, str(staged.absolute()))
+            staged.write(text.encode("ascii", errors="replace"))
+            staged.flush()
+            loading = (option, str(Path(staged.name).absolute()))
             _prove(loading, target, space, setting, values, runner)
     except OSError as problem:
         raise WorkError(

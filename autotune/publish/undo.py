@@ -9,7 +9,19 @@ from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.publish.formats import find
 from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.header import Header, Split, split_published
-from autotune.publish.install import BACKUP, Text, keep_edited, put, read, read_installed, side_of
+from autotune.publish.install import (
+    BACKUP,
+    Text,
+    check_owners,
+    keep_edited,
+    put,
+    read_beside,
+    read_installed,
+    remove_beside,
+    remove_file,
+    side_of,
+    text_of,
+)
 from autotune.publish.trust import difference
 from runner.mpi.library import Library
 
@@ -20,9 +32,11 @@ def remove(path: Path, force: bool = False) -> str:
     If lines of others stay in the file, only the published block is removed, whatever was written
     around it since.  Any other file gets its previous content.
 
-    Raises UsageError for a file that autotune did not publish, or, without ``force``, if the
-    published part was edited since; WorkError if the backup is gone.
+    Raises UsageError for a file that autotune did not publish, for one that others could change if
+    this is root, and, without ``force``, if the published part was edited since; WorkError if the
+    backup is gone.
     """
+    check_owners(path, None)
     text = read_installed(path)
     if text is None:
         raise UsageError(
@@ -35,6 +49,7 @@ def remove(path: Path, force: bool = False) -> str:
             f"{path} was not published by autotune; it is left as it is", code="published.foreign"
         )
     backup = previous_content(path, header)
+    check_owners(path, backup)
     words = ""
     if text.edited:
         if not force:
@@ -43,7 +58,7 @@ def remove(path: Path, force: bool = False) -> str:
     parts = split_published(text.main) if _keeps_others(header) else None
     try:
         done = _restore(path, backup) if parts is None else _take_out(path, parts, backup)
-        side_of(path).unlink(missing_ok=True)
+        remove_beside(path, side_of(path).name)
     except OSError as problem:
         raise WorkError(
             f"cannot undo {path}: {problem.strerror}", code="published.undo_failed"
@@ -98,35 +113,38 @@ def _library_of(header: Header) -> Library:
 
 def _take_out(path: Path, parts: Split, backup: Path | None) -> str:
     """Remove the block; delete the file if nothing is left and it did not exist before."""
-    there = backup is not None and backup.is_file()
-    before = read(backup) if backup is not None and there else None
+    previous = None if backup is None else read_beside(path, backup.name)
+    before = None if previous is None else text_of(previous)
     others = parts.others
     if before is not None and others == f"{before}\n":
         others = before  # Publishing had added the newline at the end.
     if backup is None and not others:
-        path.unlink()
+        remove_file(path)
         return f"removed {path}"
-    put(path, Text(others))
+    put(path, Text(others), previous if others == before else None)
     if others == before:
         assert backup is not None
-        backup.unlink()
+        remove_beside(path, backup.name)
         return f"restored {path} from {backup.name}"
     done = f"removed what autotune had published from {path}; its other lines stay as they are"
     return done + (
-        f" ({backup.name} has the lines from before)" if backup is not None and there else ""
+        f" ({backup.name} has the lines from before)"
+        if backup is not None and previous is not None
+        else ""
     )
 
 
 def _restore(path: Path, backup: Path | None) -> str:
     """Restore the previous content of the whole file."""
     if backup is None:
-        path.unlink()
+        remove_file(path)
         return f"removed {path}"
-    if not backup.is_file():
+    previous = read_beside(path, backup.name)
+    if previous is None:
         raise WorkError(
             f"the backup {backup} does not exist any more; {path} was not changed",
             code="published.backup_missing",
         )
-    put(path, Text(read(backup)))
-    backup.unlink()
+    put(path, Text(text_of(previous)), previous)
+    remove_beside(path, backup.name)
     return f"restored {path} from {backup.name}"

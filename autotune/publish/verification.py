@@ -16,8 +16,9 @@ from typing import Any
 from autotune.publish.recheck import Recheck
 from autotune.publish.verify import FileState
 from runner import files
-from runner.files import MIB, read_text, write_atomically
+from runner.files import MIB, read_text
 from runner.json_text import parse_json
+from runner.private_files import write_private
 
 _LARGEST = 4 * MIB
 
@@ -65,7 +66,7 @@ def remember_verifications(states: Sequence[FileState], checks: Sequence[Recheck
         )
     text = json.dumps({path: asdict(one) for path, one in found.items()}, indent=1)
     try:
-        write_atomically(record_path(), text + "\n", mode=0o600)
+        write_private(record_path(), text + "\n")
     except OSError:
         return  # The verification itself counts, and it was printed.
 

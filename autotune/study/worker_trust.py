@@ -21,7 +21,6 @@ import os
 import re
 import secrets
 import shlex
-import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,8 +34,11 @@ from autotune.errors import UsageError
 from autotune.store import Store, StudyRecord
 from autotune.study.request import WorkerRequest, added, requests_of
 from runner import files
-from runner.files import open_regular
+from runner.errors import RunnerError
+from runner.files import read_text
 from runner.passwords import mask_words
+from runner.private_files import private_folder, read_private, write_private
+from runner.trusted_path import weakness
 
 _LARGEST = 1 << 16
 _PORT = 5432
@@ -142,25 +144,24 @@ def trust_path() -> Path:
 def trusted_roles(url: URL) -> frozenset[str] | None:
     """The roles that ``trust.toml`` names for a database; None for a file or if it names none.
 
-    Raises UsageError for a damaged ``trust.toml`` or one that others may write.
+    Raises UsageError for a damaged ``trust.toml`` or one that others control.
     """
     if url.get_backend_name() != "postgresql":
         return None
     path = trust_path()
     try:
-        with open_regular(path, _LARGEST) as file:
-            found = os.fstat(file.fileno())
-            text = file.read(_LARGEST).decode("utf-8")
+        weak = weakness(path)
+        text = read_text(path, _LARGEST)
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         raise UsageError(f"cannot read {path}: {reason}", code="trust.unreadable") from None
-    if found.st_uid not in (0, os.geteuid()) or found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if weak is not None:
         raise UsageError(
-            f"{path} lists whose programs are run here, but others may write it; expected "
-            "a file of your own (or root's) that nobody else may write: chmod 644 "
-            f"{shlex.quote(str(path))}",
+            f"{path} lists whose programs are run here, but {weak}; expected a file of your own "
+            "(or root's), in folders of the same kind, that nobody else may write: chmod go-w "
+            f"{shlex.quote(str(weak.step.place))}",
             code="file.writable_by_others",
         )
     return roles_for(text, str(path), url)
@@ -254,19 +255,16 @@ def make_key(path: Path | None = None) -> WorkerKey:
         return known
     part = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        fd = os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600)
-        with open(fd, "w", encoding="ascii") as file:  # noqa: PTH123 (a descriptor)
-            file.write(secrets.token_hex(32) + "\n")
-            file.flush()
-            os.fsync(fd)
+        private_folder(place.parent)
+        write_private(part, secrets.token_hex(32) + "\n")
         # Another process may do the same; the key that is linked first counts.
         with contextlib.suppress(FileExistsError):
             os.link(part, place)
-    except OSError as problem:
+    except (OSError, RunnerError) as problem:
+        why = problem.strerror if isinstance(problem, OSError) else problem
         raise UsageError(
             f"cannot write the key file {place}, with which requests to workers are "
-            f"signed: {problem.strerror}; make its directory writable, or set XDG_DATA_HOME",
+            f"signed: {why}; make its directory writable, or set XDG_DATA_HOME",
             code="trust.key_file",
         ) from None
     finally:
@@ -281,18 +279,11 @@ def make_key(path: Path | None = None) -> WorkerKey:
 
 
 def _private_text(place: Path) -> str:
-    fd = os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
-    with open(fd, "rb") as file:  # noqa: PTH123 (a descriptor)
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode):
-            raise _unusable(place, "it is not a regular file")
-        if found.st_uid != os.geteuid():
-            raise _unusable(place, f"it belongs to user {found.st_uid}, not to {os.geteuid()}")
-        if found.st_mode & 0o077:
-            raise _unusable(
-                place, f"other users may access it (mode {stat.S_IMODE(found.st_mode):04o})"
-            )
-        return file.read(_MOST).decode("ascii", "replace")
+    text = read_private(place, _MOST).decode("ascii", "replace")
+    weak = weakness(place.parent)
+    if weak is not None:
+        raise _unusable(place, f"{weak}")
+    return text
 
 
 def _unusable(place: Path, why: str) -> UsageError:

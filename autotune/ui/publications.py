@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.expiry import PublishedFile, proven_with, published_files
-from autotune.publish.install import read, read_installed
+from autotune.publish.install import read_beside, read_installed, text_of
 from autotune.publish.undo import previous_content
 from autotune.publish.verification import Verification, last_verifications
 from autotune.ui.site import Site, View
@@ -120,11 +120,14 @@ def change(file: PublishedFile) -> tuple[str, list[tuple[str, str]]]:
     try:
         text = read_installed(path)
         backup = previous_content(path, file.header)
-        before = "" if backup is None else read(backup)
+        previous = None if backup is None else read_beside(path, backup.name)
+        before = "" if previous is None else text_of(previous)
     except (AutotuneError, OSError) as problem:
         return f"It cannot be shown: {problem}", []
     if text is None:
         return "The file does not exist any more.", []
+    if backup is not None and previous is None:
+        return f"It cannot be shown: {backup.name} does not exist any more.", []
     said = "There was no such file before."
     if backup is not None:
         said = f"The previous content is in {Path(backup).name}."

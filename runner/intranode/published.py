@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from runner import files
-from runner.files import atomic_file
+from runner.files import write_atomically
 from runner.intranode import switches
 from runner.intranode.errors import ConfigError
 from runner.paths import exists
+from runner.private_files import make_folder
 
 _LARGEST = 1 << 16
 """Most bytes of a file."""
@@ -152,6 +153,5 @@ class Library:
             "settings": dict(sorted(settings.items())),
             "evidence": [*evidence],
         }
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_file(path, 0o644) as staged:
-            staged.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
+        make_folder(path.parent)
+        write_atomically(path, json.dumps(found, indent=2) + "\n", 0o644)

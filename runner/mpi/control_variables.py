@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from runner import files
-from runner.c_library import compiled, compiler, digest, make_folder, preloaded, sources_of
+from runner.c_library import code_folder, compiled, compiler, digest, preloaded, sources_of
 from runner.errors import RunnerError
 from runner.mpi.library import Library, same_value
 from runner.paths import exists
@@ -41,7 +41,7 @@ def reporting_library() -> Path | None:
         return None
     sources = sources_of("runner.mpi")
     try:
-        folder = make_folder(files.cache("control-variables"))
+        folder = code_folder(files.cache("control-variables"))
         place = folder / f"libautotune-variables-{digest(sources, [found])}.so"
         return compiled(place, [found], sources)
     except RunnerError:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from runner import files
-from runner.files import trusted
+from runner.errors import RunnerError
 from runner.mpi.abi import LOADER_PATH, MPICH_ABI
 from runner.mpi.base import PYTHON_LIBRARY, Adapter, Probe
 from runner.mpi.control_variables import (
@@ -34,6 +34,7 @@ from runner.mpi.control_variables import (
 from runner.mpi.hosts import HYDRA_FILES, HYDRA_LISTS, Hosts, hydra_hosts_of
 from runner.mpi.library import Library
 from runner.paths import entries, exists, is_file, is_folder
+from runner.private_files import private_folder
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 ABI_NAME = "libmpi.so.12"
@@ -76,23 +77,21 @@ def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str
 
 
 def _folder_with_link(own: Path) -> Path | None:
-    """The folder with the links; None if the cache cannot be written, or if others may write it.
+    """The folder with the links; None if the cache cannot be written, or if others control it.
 
     It has the libraries beside ``own`` under the names of either kind of distribution. Folders
     beside them are there too if the library looks for others relative to its own place.
     """
     folder = files.cache("mpich", hashlib.sha256(str(own).encode()).hexdigest()[:16])
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not trusted(folder.stat()):
-            return None
+        private_folder(folder)
         links = _links(own)
         for name, place in links.items():
             with suppress(FileExistsError):
                 (folder / name).symlink_to(place)
         same = all((folder / name).readlink() == place for name, place in links.items())
         return folder if same else None
-    except OSError:
+    except (OSError, RunnerError):
         return None
 
 

@@ -18,6 +18,7 @@ from runner import files
 from runner.json_text import parse_json
 from runner.mpi.library import ParamInfo
 from runner.mpi.output import output_of
+from runner.private_files import read_private, write_private
 
 COMMAND = "impi_info"
 TIMEOUT_S = 30
@@ -47,7 +48,7 @@ def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, 
         texts = [output_of(words, environment, timeout_s=TIMEOUT_S) for words in asked]
         if all(texts):
             with suppress(OSError):
-                files.write_atomically(place, json.dumps(texts))
+                write_private(place, json.dumps(texts))
     usual, everything = texts
     return parse(everything, set(parse(usual)))
 
@@ -123,7 +124,7 @@ def words_of(info: ParamInfo) -> frozenset[str]:
 def _stored(place: Path) -> list[str] | None:
     """The two texts in the cache, checked; None if there are none."""
     try:
-        texts = parse_json(files.read_bytes(place, _MOST_BYTES))
+        texts = parse_json(read_private(place, _MOST_BYTES))
     except (OSError, ValueError):
         return None
     if not (isinstance(texts, list) and len(texts) == 2):

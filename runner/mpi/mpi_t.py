@@ -22,6 +22,7 @@ from typing import Any
 from runner import files
 from runner.json_text import parse_json
 from runner.mpi.library import ParamInfo
+from runner.private_files import read_private, write_private
 
 TIMEOUT_S = 30
 _FORMAT = 5
@@ -166,7 +167,7 @@ def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, Par
         stored = _rows(path, environment)
         if stored:
             with suppress(OSError):
-                files.write_atomically(place, json.dumps(stored))
+                write_private(place, json.dumps(stored))
     return {row[0]: _info(*row) for row in stored}
 
 
@@ -189,7 +190,7 @@ def _info(
 def _stored(place: Path) -> list[Any] | None:
     """The rows in the cache, checked; None if there are none."""
     try:
-        rows = parse_json(files.read_bytes(place, _MOST_BYTES))
+        rows = parse_json(read_private(place, _MOST_BYTES))
         for name, kind, value, level, text, enum in rows:
             if not all(isinstance(word, str) for word in (name, kind, value, text)):
                 return None

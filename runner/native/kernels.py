@@ -44,10 +44,16 @@ from numpy.typing import NDArray
 
 from runner import files
 from runner.errors import RunnerError
-from runner.files import atomic_file, read_private
 from runner.native import processor
 from runner.native.machine_code import MachineCode, loaded
 from runner.native.sources import sha256, source, sources_key
+from runner.private_files import (
+    drop_foreign,
+    open_private,
+    private_folder,
+    read_private,
+    write_private,
+)
 from runner.types import COMPILING
 
 _C_TYPES: dict[str, Any] = {
@@ -146,28 +152,38 @@ def stored(name: str, key: bytes, compile_: Callable[[], MachineCode]) -> Kernel
     cache cannot be written, every process compiles for itself and says so on standard error. Raises
     what ``compile_`` raises.
     """
-    path = cache_dir() / f"{name}-{_key(key)}.bin"
+    try:
+        folder = private_folder(cache_dir())
+    except (OSError, RunnerError) as error:
+        return Kernels(_not_kept(compile_, error))
+    path = folder / f"{name}-{_key(key)}.bin"
     if code := _read(path):
         return Kernels(code)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         with _locked(path.with_suffix(".lock")):
             code = _read(path)
             if code is None:
                 print(f"{COMPILING}{name}; the code is kept for later runs", file=sys.stderr)
                 code = compile_()
-                with atomic_file(path) as part:
-                    part.write_bytes(code.to_bytes())
+                write_private(path, code.to_bytes())
     except OSError as error:
-        print(f"note: kernels are not kept, {path.parent}: {error.strerror}", file=sys.stderr)
-        code = compile_()
+        code = _not_kept(compile_, error)
     return Kernels(code)
 
 
+def _not_kept(compile_: Callable[[], MachineCode], error: OSError | RunnerError) -> MachineCode:
+    why = error.strerror if isinstance(error, OSError) else error
+    print(f"note: kernels are not kept, {cache_dir()}: {why}", file=sys.stderr)
+    return compile_()
+
+
 def cache_dir() -> Path:
-    """``$NUMBA_CACHE_DIR/autotune``, or ``autotune/kernels`` in the user's cache directory."""
+    """``autotune-UID`` in ``$NUMBA_CACHE_DIR``, or ``autotune/kernels`` in the user's cache.
+
+    Users may share ``$NUMBA_CACHE_DIR``, so each has a folder of their own there.
+    """
     if numba_dir := os.environ.get("NUMBA_CACHE_DIR"):
-        return Path(numba_dir) / "autotune"
+        return Path(numba_dir).absolute() / f"autotune-{os.geteuid()}"
     return files.cache("kernels")
 
 
@@ -209,7 +225,8 @@ def _read(path: Path) -> MachineCode | None:
 @contextlib.contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold the lock file; the system releases it if the holder dies."""
-    with path.open("w") as file:
+    drop_foreign(path)
+    with open_private(path) as file:
         # Some network file systems have no locks. Then several processes compile the same code, and
         # the atomic write keeps that safe.
         with contextlib.suppress(OSError):

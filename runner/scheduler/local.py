@@ -11,6 +11,7 @@ import subprocess
 from collections.abc import Sequence
 
 from runner.errors import RunnerError, RunnerUsageError
+from runner.files import open_log
 from runner.scheduler.base import Job, Scheduler, State
 
 
@@ -32,7 +33,7 @@ class LocalScheduler(Scheduler):
                 code="scheduler.one_node",
             )
         try:
-            with job.log.open("ab") as log:
+            with open_log(job.log) as log:
                 started = subprocess.Popen(
                     list(job.words),
                     stdin=subprocess.DEVNULL,

@@ -26,8 +26,7 @@ from pathlib import Path
 
 from runner import files
 from runner.errors import RunnerError
-from runner.files import refuse_others
-from runner.paths import is_file
+from runner.private_files import PROGRAM, has_private, private_folder, write_private
 from runner.testbed.model import Node
 
 FLAGS = ("-O2", "-std=gnu11")
@@ -41,19 +40,19 @@ def cache_dir() -> Path:
 def delay_line_program() -> Path:
     """Path of the compiled program; it is compiled if it is missing.
 
-    Raises RunnerError if it cannot be compiled or stored, or if other users may write it.
+    Raises RunnerError if it cannot be compiled or stored, or if others could change it.
     """
     sources = _sources()
     place = cache_dir() / f"testbed-{_digest(sources)}"
-    refuse_others(place.parent, place)
-    if is_file(place) and os.access(place, os.X_OK):
-        return place
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(place.parent)
+        if has_private(place) and os.access(place, os.X_OK):
+            return place
         with tempfile.TemporaryDirectory(dir=place.parent) as work:
             _compile(sources, Path(work))
             # Two builders at the same time make the same program; the later one replaces it
             # completely.
+            (Path(work) / "program").chmod(PROGRAM)
             (Path(work) / "program").replace(place)
     except OSError as error:
         raise RunnerError(
@@ -162,7 +161,7 @@ class Counters:
 def create_shared_page(directory: Path) -> Path:
     """Make an empty page."""
     path = directory / FILE
-    path.write_bytes(bytes(mmap.PAGESIZE))
+    write_private(path, bytes(mmap.PAGESIZE))
     return path
 
 

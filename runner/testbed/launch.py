@@ -16,6 +16,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.paths import exists
+from runner.private_files import PROGRAM, write_private
 from runner.testbed import model, state
 from runner.testbed.model import Node, Ran, Testbed
 from runner.testbed.processes import TOKEN
@@ -26,9 +27,8 @@ _LAUNCHERS = ("mpirun", "mpiexec")
 def write_files(testbed: Testbed) -> None:
     """Write the host file and the launch agent of a testbed."""
     lines = [f"{node.address} slots={len(node.cpus)}" for node in testbed.nodes]
-    testbed.hostfile.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    testbed.agent.write_text(_agent(testbed), encoding="utf-8")
-    testbed.agent.chmod(0o755)
+    write_private(testbed.hostfile, "\n".join(lines) + "\n")
+    write_private(testbed.agent, _agent(testbed), PROGRAM)
 
 
 def _agent(testbed: Testbed) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
 from runner.paths import exists
+from runner.private_files import make_folder, open_private, write_private
 from runner.testbed import delay_line, launch, model, state
 from runner.testbed.measure import compensation
 from runner.testbed.model import Downed, Node, NodeProcess, Testbed
@@ -135,15 +136,16 @@ def _start(
     """Start the delay line and its nodes, still without delay."""
     program = delay_line.delay_line_program()
     token = uuid.uuid4().hex
-    (place / "tmp").mkdir(parents=True)
+    make_folder(place / "tmp")
     # Written before any process is started: whatever happens, the next call finds every process by
     # it.
-    (place / state.TOKEN_FILE).write_text(token, encoding="utf-8")
+    write_private(place / state.TOKEN_FILE, token)
     nodes = len(cpus)
     subnet = _free_subnet(name)
     names = [(f"{name}{i}", f"{subnet}.{i}") for i in range(1, nodes + 1)]
     lines = ["127.0.0.1 localhost", *(f"{address} {node}" for node, address in names)]
-    (place / "hosts").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    # The nodes have it as /etc/hosts, which every user reads.
+    write_private(place / "hosts", "\n".join(lines) + "\n", 0o644)
     words = [program, "line", name, subnet, nodes, mtu, place / "tmp", place / "hosts"]
     spin_ns = SPIN_NS if latency_s < SPIN_BELOW_S else 0
     words += [delay_line.create_shared_page(place), max(os.sched_getaffinity(0)), spin_ns]
@@ -206,7 +208,7 @@ def _free_subnet(name: str) -> str:
 
 def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess]:
     """Start the program, which detaches once it works; returns its processes, delay line first."""
-    with log.open("w", encoding="utf-8") as errors:
+    with open_private(log) as errors:
         try:
             done = subprocess.run(
                 words,
@@ -236,7 +238,7 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess
 
 def _clean(name: str) -> Downed:
     """Remove all parts of a testbed, whether it works or not."""
-    place = state.directory(name)
+    place = state.trusted_directory(name)
     ended = 0
     with contextlib.suppress(FileNotFoundError):
         token = (place / state.TOKEN_FILE).read_text(encoding="utf-8").strip()

@@ -13,11 +13,19 @@ from pathlib import Path
 
 from runner import files
 from runner.errors import RunnerError
-from runner.files import MIB, read_text, refuse_others
+from runner.files import MIB
 from runner.json_text import parse_json
 from runner.paths import is_folder
+from runner.private_files import (
+    drop_foreign,
+    open_private,
+    private_folder,
+    read_private,
+    write_private,
+)
 from runner.testbed.model import Testbed, testbed_from_json, to_json
 from runner.testbed.processes import alive
+from runner.trusted_path import refuse_others
 
 DEFAULT_NAME = "testbed"
 RECORD = "testbed.json"
@@ -53,6 +61,13 @@ def directory(name: str) -> Path:
     return root() / name
 
 
+def trusted_directory(name: str) -> Path:
+    """The same; RunnerError is raised too if other users control the directory."""
+    place = directory(name)
+    refuse_others(root(), place)
+    return place
+
+
 def names() -> list[str]:
     """Names of the testbeds of which any part exists, working or broken."""
     with contextlib.suppress(OSError):
@@ -68,9 +83,9 @@ def locked() -> Iterator[None]:
     time disturb each other.
     """
     try:
-        root().mkdir(parents=True, exist_ok=True)
-        lock = root() / "lock"
-        file = lock.open("ab")
+        lock = private_folder(root()) / "lock"
+        drop_foreign(lock)
+        file = open_private(lock)
     except OSError as error:
         raise RunnerError(
             f"testbeds cannot be recorded in {root()}: {error.strerror}", code="testbed.unwritable"
@@ -95,20 +110,17 @@ def locked() -> Iterator[None]:
 def write_testbed(testbed: Testbed) -> None:
     """Write the record of the testbed, completely or not at all."""
     place = Path(testbed.directory)
-    new = place / f"{RECORD}.new"
-    new.write_text(json.dumps(to_json(testbed), indent=2) + "\n", encoding="utf-8")
-    new.replace(place / RECORD)
+    write_private(place / RECORD, json.dumps(to_json(testbed), indent=2) + "\n")
 
 
 def read_testbed(name: str) -> Testbed | None:
     """The record; None if there is no readable one.
 
-    Raises RunnerError if other users may write the place, because its content is run as root.
+    Raises RunnerError if others control the place, because its content is run as root.
     """
-    place = directory(name)
-    refuse_others(root(), place)
+    place = trusted_directory(name)
     try:
-        found = testbed_from_json(parse_json(read_text(place / RECORD, _LARGEST)))
+        found = testbed_from_json(parse_json(read_private(place / RECORD, _LARGEST)))
         return found if (found.name, found.directory) == (name, str(place)) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None

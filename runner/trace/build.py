@@ -14,11 +14,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner import files
-from runner.c_library import NoCompiler, compiled, digest, make_folder, sources_of
-from runner.files import refuse_others
+from runner.c_library import NoCompiler, code_folder, compiled, digest, sources_of
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.paths import exists, is_file, resolved
+from runner.paths import exists, resolved
+from runner.private_files import has_private
 
 
 def cache_dir() -> Path:
@@ -28,7 +28,7 @@ def cache_dir() -> Path:
 
 def make_cache() -> Path:
     """The cache directory, made if it is missing; raises RunnerError if it cannot be written."""
-    return make_folder(cache_dir())
+    return code_folder(cache_dir())
 
 
 def profiling_library(library: Library, tell: Callable[[str], None] = lambda words: None) -> Path:
@@ -46,8 +46,7 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
     sources = sources_of("runner.trace")
     name = digest(sources, _state(library, compiler))
     place = make_cache() / f"libautotune-trace-{name}.so"
-    refuse_others(place.parent, place)
-    if not is_file(place):
+    if not has_private(place):
         tell(f"compiling the profiling library for {library.family} {library.version} (once)")
     return compiled(place, compiler, sources)
 

@@ -61,9 +61,9 @@ class Features:
         """Write the file completely or not at all; raises FeaturesError if that fails."""
         place = Path(path)
         try:
-            with atomic_file(place) as part:
-                text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
-                part.write_text(text, encoding="utf-8")
+            text = json.dumps(self.to_json(), indent=2, allow_nan=False) + "\n"
+            with atomic_file(place) as file:
+                file.write(text.encode())
         except OSError as problem:
             raise FeaturesError(
                 f"cannot write {place}: {problem.strerror}", code="file.unwritable"

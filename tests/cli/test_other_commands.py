@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, Outcome
+from tests.runner.others import shared
+
+__all__ = ["shared"]
 
 
 def test_apps(cli: Cli) -> None:
@@ -163,3 +166,17 @@ def test_noise_keeps_to_a_budget(cli: Cli, library: object, work: Path) -> None:
     some = cli(*words, "--budget", "5s", "--json", "n.json", "--", sys.executable, program)
     assert some.code == 0, some.err
     assert 6 <= json.loads((work / "n.json").read_text())["runs"] < 20
+
+
+def test_doctor_tells_of_a_cache_that_others_control(
+    cli: Cli, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Compiled code is not kept there, so that every run makes it again."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shared / "cache"))
+    assert "cache.unusable" not in codes(cli("doctor", "--quick", "--json", "-"))
+    shared.chmod(0o777)
+    assert "cache.unusable" in codes(cli("doctor", "--quick", "--json", "-"))
+
+
+def codes(outcome: Outcome) -> set[str]:
+    return {one["code"] for one in json.loads(outcome.out)["findings"]}

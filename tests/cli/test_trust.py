@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import grp
 import json
+import os
 import sqlite3
 from pathlib import Path
 from typing import Any
@@ -306,10 +308,15 @@ def test_a_damaged_trust_file_is_refused(content: str, said: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o664, 0o646])
-def test_a_trust_file_that_others_may_write_is_refused(mode: int) -> None:
+def test_a_trust_file_that_others_may_write_is_refused(
+    mode: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = grp.struct_group(("project", "x", os.getegid(), ["mallory"]))
+    monkeypatch.setattr(grp, "getgrgid", lambda gid: project)
     trust_file("").chmod(mode)
-    with pytest.raises(UsageError, match="others may write it"):
+    with pytest.raises(UsageError) as refused:
         trusted_roles(make_url(URL))
+    assert refused.value.code == "file.writable_by_others"
     assert trusted_roles(make_url("sqlite:///x")) is None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,9 @@ from runner.native.atomic import inner
 from runner.native.compile import compile_functions
 from runner.native.machine_code import MachineCode
 from runner.native.sources import sources_key
+from tests.runner.others import needs_root, shared
+
+__all__ = ["shared"]
 
 HERE = Path(__file__).parent
 ADD = """
@@ -45,7 +49,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.syspath_prepend(str(HERE))
     monkeypatch.setenv("PYTHONPATH", f"{HERE.parents[1]}:{HERE}")
     kernels.load.cache_clear()
-    yield tmp_path / "autotune"
+    yield tmp_path / f"autotune-{os.geteuid()}"
     kernels.load.cache_clear()
 
 
@@ -138,14 +142,50 @@ def test_code_of_somebody_else_is_not_loaded(cache: Path) -> None:
     """A cache that others write to: what they put there would run in every rank."""
     assert outcome(start()) == "[1.0, 1.0, 1.0] True"
     assert outcome(start()) == "[1.0, 1.0, 1.0] False"
+    for mode in (0o666, 0o664, 0o644):
+        [code] = stored(cache)
+        code.chmod(mode)
+        assert outcome(start()) == "[1.0, 1.0, 1.0] True"
     [code] = stored(cache)
-    code.chmod(0o666)
-    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
-    [code] = stored(cache)
-    assert not code.stat().st_mode & 0o002
+    assert code.stat().st_mode & 0o777 == 0o600
     if os.geteuid() == 0:
         os.chown(code, 65534, -1)
         assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+
+
+def test_links_in_a_shared_cache_lead_nowhere(cache: Path) -> None:
+    """The code to a file whose bytes somebody else chose, the lock to one that must stay."""
+    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    [code] = stored(cache)
+    chosen, thesis = cache.parent / "download", cache.parent / "thesis"
+    chosen.write_bytes(code.read_bytes())
+    chosen.chmod(0o600)
+    thesis.write_text("long work")
+    for path, target in ((code, chosen), (code.with_suffix(".lock"), thesis)):
+        path.unlink()
+        path.symlink_to(target)
+    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    assert thesis.read_text() == "long work"
+    assert not code.is_symlink()
+    assert outcome(start()) == "[1.0, 1.0, 1.0] False"
+
+
+@needs_root
+def test_the_folder_of_another_user_in_a_shared_place_is_not_used(
+    cache: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """``NUMBA_CACHE_DIR=/tmp``: the first to come may be somebody else."""
+    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    shared.chmod(0o1777)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(shared))
+    place = kernels.cache_dir()
+    shutil.copytree(cache, place)
+    place.chmod(0o777)
+    os.chown(place, 65534, 65534)
+    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    os.chown(place, 0, 0)
+    assert outcome(start()) == "[1.0, 1.0, 1.0] False"
+    assert place.stat().st_mode & 0o022 == 0
 
 
 def test_functions_of_the_c_libraries_are_found(

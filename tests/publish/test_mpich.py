@@ -363,7 +363,11 @@ def test_mpi4py_finds_a_library_that_a_distribution_renamed(tmp_path: Path, home
     assert before == "/first"
     assert (Path(folder) / "libmpi.so.12").resolve() == own.resolve()
     Path(folder).chmod(0o777)
-    assert "LD_LIBRARY_PATH" not in python_variables(library, {}), "others may write the folder"
+    assert python_variables(library, {})["LD_LIBRARY_PATH"] == folder
+    assert not Path(folder).stat().st_mode & 0o022  # Nobody else puts links there any more.
+    (Path(folder) / "libmpi.so.12").unlink()
+    (Path(folder) / "libmpi.so.12").symlink_to(tmp_path / "of-others.so")
+    assert "LD_LIBRARY_PATH" not in python_variables(library, {})
     (tmp_path / "lib" / "libmpi.so.12").touch()
     assert python_variables(library, {}) == {"MPI4PY_LIBMPI": str(own)}
 

@@ -46,6 +46,9 @@ from autotune.testing.format import evidence
 from runner.mpi.library import Library
 from tests.prediction.family import traced
 from tests.publish.conftest import MakeStudy
+from tests.runner.others import shared
+
+__all__ = ["shared"]
 
 Capture = pytest.CaptureFixture[str]
 
@@ -551,6 +554,8 @@ MICRO = ["-m", "runner.micro", "allreduce", "--size", "8,64", "--count", "40"]
     "words",
     [
         MICRO,
+        ["-P", *MICRO],
+        ["-P", "-P", *MICRO],
         ["-c", "x", *MICRO[2:]],
         ["-m", "evil", *MICRO[2:]],
         [*MICRO[:4], "8,x", *MICRO[5:]],
@@ -562,11 +567,18 @@ def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary
     check = {"app": "micro allreduce", "input": None, "ranks": 2}
     check["program"] = [str(canary.program), *words]
     found = program_of(check, load_cluster("local"), _plain(), "here", recorded=False)
-    if words is MICRO:
+    if words in (MICRO, ["-P", *MICRO]):
         assert isinstance(found, EvidenceProgram)
         # This Python, not the program that the file names; as many calls as for these sizes.
         assert found.target.program[0] == sys.executable
-        assert found.target.program[1:6] == ("-m", "runner.micro", "allreduce", "--size", "8,64")
+        assert found.target.program[1:7] == (
+            "-P",
+            "-m",
+            "runner.micro",
+            "allreduce",
+            "--size",
+            "8,64",
+        )
     else:
         assert isinstance(found, NotRun)
 
@@ -613,9 +625,9 @@ def as_root(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("what", ["file", "folder", "link"])
 @pytest.mark.usefixtures("as_root")
 def test_root_executes_nothing_that_others_may_write(
-    what: str, tmp_path: Path, prober: Prober
+    what: str, shared: Path, prober: Prober
 ) -> None:
-    folder = tmp_path / "place"
+    folder = shared / "place"
     folder.mkdir()
     path = forged(folder / "f.sh", find("sh"), EAGER, prober.library)
     assert look(path, prober).in_force is True
@@ -624,13 +636,13 @@ def test_root_executes_nothing_that_others_may_write(
     elif what == "folder":
         folder.chmod(0o777)
     else:
-        (tmp_path / "open").mkdir(mode=0o777)
-        (tmp_path / "open").chmod(0o777)
-        (tmp_path / "open" / "f.sh").symlink_to(path)
-        path = tmp_path / "open" / "f.sh"
+        (shared / "open").mkdir(mode=0o777)
+        (shared / "open").chmod(0o777)
+        (shared / "open" / "f.sh").symlink_to(path)
+        path = shared / "open" / "f.sh"
     seen = look(path, prober)
     assert seen.refused
-    assert "nothing of it is executed as root" in seen.why
+    assert "as root" in seen.why
     assert "writable by others" in seen.why
     if what == "folder":
         folder.chmod(0o1777)

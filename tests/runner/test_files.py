@@ -1,17 +1,16 @@
-"""Files from outside: no waiting, no device, no more than the bound; and who may have written."""
+"""Files from outside: no waiting, no device, no more than the bound; and those of a testbed."""
 
 from __future__ import annotations
 
 import json
 import os
 import socket
-import stat
 from pathlib import Path
 
 import pytest
 
 from runner.errors import RunnerError
-from runner.files import open_regular, read_bytes, read_private, read_text, refuse_others
+from runner.files import open_log, open_regular, read_bytes, read_text
 from runner.lock_holder import written_holder
 from runner.testbed import delay_line, model, state
 
@@ -48,24 +47,6 @@ def test_nothing_else_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     ):
         with pytest.raises(OSError, match=f"it is {words}; expected a regular file"):
             read_bytes(Path(name), 100)
-
-
-def test_what_others_may_write_is_not_executed(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    path.write_text("code")
-    refuse_others(tmp_path, path, tmp_path / "none")
-    assert read_private(path) == b"code"
-    for place, mode in ((path, 0o646), (tmp_path, 0o777)):
-        before = stat.S_IMODE(place.stat().st_mode)
-        place.chmod(mode)
-        with pytest.raises(
-            RunnerError, match=f"may write it .owner {os.geteuid()}, mode {mode:04o}"
-        ):
-            refuse_others(tmp_path, path)
-        place.chmod(before)
-    path.chmod(0o666)
-    with pytest.raises(PermissionError):
-        read_private(path)
 
 
 def test_a_lock_file_says_nothing_to_the_terminal(tmp_path: Path) -> None:
@@ -114,20 +95,42 @@ def test_the_record_of_a_testbed_is_its_own(bed: Path, key: str, value: object) 
 def test_a_testbed_that_others_may_write_is_refused(bed: Path) -> None:
     for place in (bed, bed.parent):
         place.chmod(0o777)
-        with pytest.raises(RunnerError, match="other users may write it"):
+        with pytest.raises(RunnerError, match="writable by others"):
             state.read_testbed("testbed")
         place.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(bed, 65534, -1)
-        with pytest.raises(RunnerError, match="owner 65534"):
+        with pytest.raises(RunnerError, match="belongs to user 65534"):
             state.read_testbed("testbed")
 
 
-def test_a_compiled_program_that_others_may_write_is_refused(
+def test_a_compiled_program_that_others_may_write_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, compiler: str
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     place = delay_line.delay_line_program()
-    place.chmod(0o777)
-    with pytest.raises(RunnerError, match="other users may write it"):
-        delay_line.delay_line_program()
+    for mode in (0o755, 0o770, 0o777):
+        place.chmod(mode)
+        place.write_bytes(b"not the program")
+        assert delay_line.delay_line_program() == place
+        assert place.stat().st_mode & 0o777 == 0o700
+        assert place.read_bytes() != b"not the program"
+
+
+def test_a_log_is_no_link(tmp_path: Path) -> None:
+    """Workers write into the current directory, which may be everybody's."""
+    mine, log = tmp_path / "mine", tmp_path / "log"
+    mine.write_text("mine")
+    log.symlink_to(mine)
+    with pytest.raises(OSError, match="symbolic links"):
+        open_log(log)
+    assert mine.read_text() == "mine"
+    log.unlink()
+    for _ in range(2):
+        with open_log(log) as file:
+            file.write(b"line\n")
+    assert log.read_text() == "line\nline\n"
+    log.unlink()
+    os.mkfifo(log)
+    with pytest.raises(OSError):
+        open_log(log)

@@ -1,0 +1,196 @@
+"""Trusted paths: whether another user could change what a path leads to.
+
+A path leads through folders and links. Whoever may write one of the folders, or made one of the
+links, decides what is state at the end. This user and root are trusted.
+
+A group counts as other users, unless it is this user's or root's own: it has the user's name and no
+other member (many distributions make such a group for each user and let it write). A folder that
+others may write is harmless on the way if it has the sticky bit, as ``/tmp`` has (only owners can
+replace what is in it), or if it lies in a folder that only this user can enter.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from runner.errors import RunnerError
+
+_MOST_LINKS = 40
+_ACL = "system.posix_acl_access"
+_OTHERS_ENTER = stat.S_IXGRP | stat.S_IXOTH
+
+
+@dataclass(frozen=True)
+class Step:
+    """A folder or link on the way to a path, or its end, with its state (of the link itself)."""
+
+    place: Path
+    state: os.stat_result
+    is_end: bool
+    """Whether no part of the path follows (a link at the end leads on to its own target)."""
+
+    @property
+    def is_link(self) -> bool:
+        return stat.S_ISLNK(self.state.st_mode)
+
+    @property
+    def is_folder(self) -> bool:
+        return stat.S_ISDIR(self.state.st_mode)
+
+
+@dataclass(frozen=True)
+class Weakness:
+    """A place on the way to a path that other users control, and the reason in words."""
+
+    step: Step
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.step.place} {self.why}"
+
+
+def steps(path: Path) -> Iterator[Step]:
+    """Each folder and each link on the way to ``path`` from ``/`` on; the last is its end.
+
+    Raises OSError if something on the way does not exist or cannot be entered.
+    """
+    waiting = list(reversed(path.absolute().parts))
+    place, links = Path("/"), 0
+    while waiting:
+        part = waiting.pop()
+        if part == "..":
+            place = place.parent  # It has no links any more.
+            continue
+        step = Step(place / part, os.lstat(place / part), not waiting)
+        yield step
+        if not step.is_link:
+            place = step.place
+            continue
+        links += 1
+        if links > _MOST_LINKS:
+            raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+        waiting += reversed(step.place.readlink().parts)
+
+
+def weakness(path: Path, inside: bool = False) -> Weakness | None:
+    """The first place on the way to ``path`` that another user controls; None if there is none.
+
+    The end of the path counts more strictly than the folders on the way: it must not be writable
+    by others, sticky or not; ``inside``: it counts as they do. Raises OSError as :func:`steps`
+    does.
+    """
+    own: Path | None = None
+    last: Step | None = None
+    for step in steps(path):
+        last = step
+        if stranger(step):
+            return Weakness(step, f"belongs to user {step.state.st_uid}")
+        if step.is_link or not step.is_folder:
+            continue
+        guarded = own is not None and step.place.is_relative_to(own)
+        sticky = step.state.st_mode & stat.S_ISVTX
+        if not guarded and not sticky and open_to_others(step):
+            return Weakness(step, _writable(step))
+        if not guarded and _closed(step.state):
+            own = step.place
+    if last is not None and not inside and open_to_others(last):
+        return Weakness(last, _writable(last))
+    return None
+
+
+def refuse_others(*paths: Path) -> None:
+    """Raise RunnerError for the first of these paths that others control; missing ones are fine."""
+    for path in paths:
+        try:
+            weak = weakness(path)
+        except OSError:
+            continue
+        if weak is not None:
+            raise RunnerError(
+                f"{path} is for files that are executed or trusted here, but {weak}: other users "
+                "could change them. Expected a place that only you and root may write: correct its "
+                "owner and mode (chmod go-w), remove it, or choose another place (XDG_CACHE_HOME, "
+                "XDG_DATA_HOME, XDG_RUNTIME_DIR, NUMBA_CACHE_DIR)",
+                code="file.writable_by_others",
+            )
+
+
+def stranger(step: Step) -> bool:
+    """Whether a file belongs to a user other than this one and root."""
+    uid = step.state.st_uid
+    if uid in (0, os.getuid(), os.geteuid()):
+        return False
+    # A container without root: the system's root has no number in it, but folders on the way.
+    unknown = step.is_folder and not step.is_end and uid == _number("overflowuid")
+    return not unknown or _has_root()
+
+
+def open_to_others(step: Step) -> bool:
+    """Whether users other than its owner and root may write a file or folder."""
+    mode = step.state.st_mode
+    if step.is_link:
+        return False
+    if mode & stat.S_IWOTH:
+        return True
+    if not mode & stat.S_IWGRP:
+        return False
+    return not own_group(step.state.st_gid) or _names_others(step.place)
+
+
+def own_group(gid: int) -> bool:
+    """Whether a group is this user's or root's own: the user's name, and no other member."""
+    import grp  # Only here: hardly any file is writable by a group.
+    import pwd
+
+    try:
+        group = grp.getgrgid(gid)
+    except KeyError:
+        return False
+    for uid in (os.geteuid(), 0):
+        try:
+            user = pwd.getpwuid(uid)
+        except KeyError:
+            continue
+        if user.pw_gid == gid and group.gr_name == user.pw_name:
+            return set(group.gr_mem) <= {user.pw_name}
+    return False
+
+
+def _names_others(place: Path) -> bool:
+    """Whether an access list may give rights to others; the group's bits are then its mask."""
+    try:
+        return bool(os.getxattr(place, _ACL, follow_symlinks=False))
+    except OSError:
+        return False
+
+
+def _closed(state: os.stat_result) -> bool:
+    """Whether only the owner of a folder can enter it."""
+    return not state.st_mode & _OTHERS_ENTER
+
+
+def _writable(step: Step) -> str:
+    mode = stat.S_IMODE(step.state.st_mode)
+    group = "" if mode & stat.S_IWOTH else f", group {step.state.st_gid}"
+    return f"is writable by others (mode {mode:04o}{group})"
+
+
+def _number(name: str) -> int:
+    try:
+        return int(Path("/proc/sys/kernel", name).read_text(encoding="ascii"))
+    except (OSError, ValueError):
+        return -1
+
+
+def _has_root() -> bool:
+    """Whether the system's root has a number in this process's user namespace."""
+    try:
+        rows = Path("/proc/self/uid_map").read_text(encoding="ascii").splitlines()
+        return any(int(row.split()[1]) == 0 for row in rows)
+    except (OSError, ValueError, IndexError):
+        return True
