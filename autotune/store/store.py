@@ -214,6 +214,14 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return studies.has(connection, key)
 
+    def comparisons(self, study_id: int) -> int:
+        """Number of searches and comparisons of a study's program against its default, with it.
+
+        Each has an error probability of its own.
+        """
+        with self._database.read() as connection:
+            return studies.comparisons(connection, study_id)
+
     def set_result(self, study_id: int, status: str, result: Mapping[str, Any] | None) -> None:
         """Store the status and result of a study; a later result replaces it."""
         with self._database.write() as connection:

@@ -28,7 +28,7 @@ from sqlalchemy import (
 
 from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
-from autotune.store.keys import AppInfo, MachineInfo, MpiInfo, StudyKey
+from autotune.store.keys import NOISE, SCREENING, AppInfo, MachineInfo, MpiInfo, StudyKey
 from autotune.store.model import NEW, StudyRecord, StudySummary
 from autotune.store.rows import all_rows, read_all, read_first
 from autotune.store.text import DamagedRow, clean, damaged_row, dump, load, load_object
@@ -344,6 +344,18 @@ def _list(studies: list[StudySummary]) -> str:
 def has(connection: Connection, key: StudyKey) -> bool:
     """Whether there is a study of exactly this key."""
     return connection.scalar(select(s.study.c.id).where(s.study.c.hash == key.hash)) is not None
+
+
+def comparisons(connection: Connection, study_id: int) -> int:
+    """Number of searches and comparisons with a result of a study's context, itself included."""
+    context = select(s.study.c.context_hash).where(s.study.c.id == study_id).scalar_subquery()
+    query = (
+        select(func.count())
+        .select_from(s.study)
+        .where(s.study.c.context_hash == context, s.study.c.strategy.not_in((NOISE, SCREENING)))
+        .where(or_(s.study.c.id == study_id, s.study.c.result.is_not(None)))
+    )
+    return int(connection.scalar(query) or 0)
 
 
 def get(connection: Connection, study_id: int) -> StudyRecord:

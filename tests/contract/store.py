@@ -431,6 +431,18 @@ class StoreContract:
         assert [best.key for best in store.best(study.id, phases=["confirm"])] == ["a=4"]
         assert store.best(store.study(key(seed=9)).id) == []
 
+    def test_comparisons_of_a_program_are_counted(self, store: Store) -> None:
+        first = store.study(key())
+        assert store.comparisons(first.id) == 1
+        others = [key(seed=7), key(strategy="compare"), key(strategy="auto")]
+        for other in others:
+            store.set_result(store.study(other).id, "keep_default", {"x": 1})
+        store.study(key(seed=8))  # It has no result.
+        store.set_result(store.study(key(strategy="noise")).id, "measured", {"x": 1})
+        elsewhere = dataclasses.replace(APP, argv=("other",))
+        store.set_result(store.study(key(app=elsewhere)).id, "keep_default", {"x": 1})
+        assert store.comparisons(first.id) == 4
+
     def test_known_runs_come_from_studies_of_the_same_context(self, store: Store) -> None:
         mine = store.study(key())
         same = store.study(key(seed=7, strategy="random", space_hash="0" * 64))
