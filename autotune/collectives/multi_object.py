@@ -121,8 +121,8 @@ def compare_rivals(
     chosen = {size: min((ratios[s][n], s.key, s) for s in forms)[2] for n, size in enumerate(sizes)}
     live = [*proven, *dict.fromkeys(chosen.values())]
     plan = proof_plan(len(sizes), max(pairs, _fewest(len(sizes))))
-    blocks = Blocks(evaluator, f"{CONFIRM}:rivals", live, seed, limit_s)
-    watch(PhaseStarted("confirm", "comparing with mcoll", plan.looks[-1] * (len(live) + 1)))
+    blocks = Blocks(evaluator, f"{CONFIRM}:rivals", live, seed, limit_s, leads=True)
+    watch(PhaseStarted("confirm", "comparing with mcoll", blocks.runs(plan.looks[-1], len(live))))
     count, decisions = 0, dict[int, Decision]()
     for look in plan.looks:
         done = measure_blocks(blocks, look, live, budget, reach=count > 0)

@@ -109,7 +109,7 @@ def prove_table(
     every = sorted({*sizes, *extra})
     plan = proof_plan(len(every), max(pairs, fewest_pairs(sizes)))
     evaluator.budget = budget
-    blocks = Blocks(evaluator, PROOF, [table], seed, limit_s)
+    blocks = Blocks(evaluator, PROOF, [table], seed, limit_s, leads=True)
     if not blocks.complete(plan.looks[0] - 1, [table]):
         evaluator.run(DEFAULT, WARMUP)
     figures = {str(size): at_size(size) for size in every}

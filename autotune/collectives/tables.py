@@ -43,6 +43,7 @@ from autotune.space import DEFAULT, Space
 from autotune.space.commutativity import for_any_operation
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
+from autotune.study.confirmation import order_seed
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.session import Session
@@ -181,7 +182,8 @@ def _part(
         with _session(timed, loads, options, terms) as on:
             budget = _budget(on.evaluator, left_s)
             found = prove_table(
-                *(on.evaluator, budget, table, setting, sizes, terms.pairs, terms.seed, limit_s),
+                *(on.evaluator, budget, table, setting, sizes, terms.pairs),
+                *(order_seed(on.study.hash, terms.seed), limit_s),
                 terms.watch,
                 words.leaves_sizes,
             )
@@ -241,7 +243,7 @@ def _rivals(
         budget = _budget(on.evaluator, left_s)
         rivalry = compare_rivals(
             *(on.evaluator, budget, operation, entries, table, terms.sizes, forms, terms.pairs),
-            *(terms.seed, limit_s, terms.watch),
+            *(order_seed(on.study.hash, terms.seed), limit_s, terms.watch),
         )
         left_s, launches = budget.left_s, len(on.evaluator.history.entries)
     if rivalry is None:

@@ -15,10 +15,8 @@ from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory, entry_o
 from autotune.study.screening_summary import screening_words, stored_summary
 from autotune.study.unchecked import MARK, StoredAnswer, unchecked
 from autotune.wording import (
-    HEADLINES,
     WHY_UNGUARDED,
     ParameterNames,
-    interval,
     interval_or_range,
     key_parts,
     percent,
@@ -64,9 +62,7 @@ def _notes(result: Result) -> list[str]:
 def _headline(study: StudyRecord, result: Result | None) -> str:
     if result is None:
         return f"No result yet (status {study.status})."
-    if result.status == "recommended":
-        return f"A better setting is proven: {percent(result.gain)} ({interval(result.gain_ci)})."
-    return HEADLINES[result.status]
+    return result.headline
 
 
 def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> list[str]:

@@ -9,6 +9,7 @@ from autotune.stats.blocks import DefaultLevel, design, drifted
 from autotune.stats.comparison import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.estimate import Estimate, estimate
 from autotune.stats.log_ratios import detect_resolution, noise_band
+from autotune.stats.mean_difference import MeanDifference, mean_difference
 from autotune.stats.power import (
     PowerEstimate,
     Resolvable,
@@ -28,19 +29,19 @@ from autotune.stats.sequential import (
     settle,
     winner,
 )
-from autotune.stats.slow_launches import SLOW, SlowLaunches, slow_launches
+from autotune.stats.slow_launches import SlowLaunches, slow_from, slow_launches
 from autotune.stats.warnings import depends_on_setting
 
 __all__ = [
     "LOOKS",
     "MIN_GAIN",
-    "SLOW",
     "Comparison",
     "Decision",
     "DefaultLevel",
     "ErrorBudget",
     "Estimate",
     "LookPlan",
+    "MeanDifference",
     "NoBlocks",
     "PowerEstimate",
     "Resolvable",
@@ -57,6 +58,7 @@ __all__ = [
     "finalists",
     "known_gain",
     "looks_up_to",
+    "mean_difference",
     "next_run",
     "noise_band",
     "noise_of",
@@ -65,6 +67,7 @@ __all__ = [
     "resolution_table",
     "scatter",
     "settle",
+    "slow_from",
     "slow_launches",
     "time_limit",
     "winner",

@@ -21,18 +21,13 @@ _DRIFT_SIGMAS = 4.0
 def design(settings: int, blocks: int, rng: np.random.Generator) -> list[list[int]]:
     """Run order of ``blocks`` blocks, each a random order of 0 (the default) .. settings - 1.
 
-    Positions are balanced: in every group of ``settings`` blocks each setting runs once at each
-    position (a random Latin square). So neither the first position nor a trend within the blocks
-    favours a setting. Raises ``ValueError`` for fewer than two settings.
+    The orders are independent. So neither a trend within the blocks nor a speed that comes and
+    goes with a period favours a setting: within each block every order is as likely, whatever the
+    blocks before it had. Raises ``ValueError`` for fewer than two settings.
     """
     if settings < 2:
         raise ValueError("a block needs the default and at least one candidate")
-    order: list[list[int]] = []
-    while len(order) < blocks:
-        names = rng.permutation(settings)
-        for shift in rng.permutation(settings):
-            order.append([int(i) for i in np.roll(names, int(shift))])
-    return order[:blocks]
+    return [[int(i) for i in rng.permutation(settings)] for _ in range(blocks)]
 
 
 def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[int]:

@@ -1,7 +1,8 @@
 """Rank tests in their normal approximation: signs that need no distribution of the run times.
 
 Formulas: Hollander and Wolfe, *Nonparametric Statistical Methods*, 4.1 (rank sum) and 8.5
-(Spearman).  Ties get their mean rank.
+(Spearman); Bartels, "The Rank Version of von Neumann's Ratio Test for Randomness", 1982.  Ties get
+their mean rank.
 """
 
 from __future__ import annotations
@@ -36,3 +37,17 @@ def rank_sum_z(first: Sequence[float], second: Sequence[float]) -> float:
         return 0.0
     excess = float(ranks([*first, *second])[m:].sum()) - n * (m + n + 1) / 2
     return excess / math.sqrt(m * n * (m + n + 1) / 12)
+
+
+def neighbours_z(values: Sequence[float]) -> float:
+    """How much closer neighbours lie than values at random, over the standard deviation.
+
+    Large for values that come in spells or drift; 0 for fewer than four, or if all are equal.
+    """
+    n = len(values)
+    place = ranks(values) if n else np.zeros(0)
+    if n < 4 or np.ptp(place) == 0:
+        return 0.0
+    ratio = float(np.sum(np.diff(place) ** 2) / np.sum((place - place.mean()) ** 2))
+    variance = 4 * (n - 2) * (5 * n * n - 2 * n - 9) / (5 * n * (n + 1) * (n - 1) ** 2)
+    return (2 - ratio) / math.sqrt(variance)

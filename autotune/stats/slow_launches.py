@@ -1,28 +1,40 @@
 """Slow launches: a test for a difference that the median does not show.
 
-A launch is slow if it takes more than twice the default's time at that moment. If a fifth of the
-launches are slow, the medians do not show them. Fisher's exact test compares how often slow
-launches come, one-sided in each direction.
+A launch is slow if it takes a multiple of the default's time at that moment that noise explains in
+no case: 1.5 on a quiet machine, 2 on a noisy one. If a fifth of the launches are slow, the medians
+do not show them. Fisher's exact test compares how often slow launches come, one-sided in each
+direction.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
-SLOW = 2.0
-"""A launch is slow from this multiple of the default's time on."""
+SLOW_LEAST, SLOW_MOST = 1.5, 2.0
+"""Multiples of the default's time from which a launch is slow, on a quiet and a noisy machine."""
+_SIGMAS = 6.0
 _POWER = 0.8
 
 SlowVerdict = Literal["rarer", "more frequent", "no difference shown"]
+
+
+def slow_from(noise: float) -> float:
+    """The multiple of the default's time from which a launch is slow.
+
+    ``noise``: standard deviation of the logarithm of one run of the default.
+    """
+    return min(max(math.exp(_SIGMAS * noise), SLOW_LEAST), SLOW_MOST)
 
 
 @dataclass(frozen=True)
 class SlowLaunches:
     """Slow launches of a candidate beside the default's.
 
-    ``rarer_from`` and ``more_from`` are rates (0..1) of the candidate that so many launches would
-    show with 80 % probability; None if not even a rate of 0 or 1 would be shown.
+    ``threshold``: the multiple of the usual time from which they were called slow. ``rarer_from``
+    and ``more_from`` are rates (0..1) of the candidate that so many launches would show with 80 %
+    probability; None if not even a rate of 0 or 1 would be shown.
     """
 
     slow: int
@@ -33,6 +45,7 @@ class SlowLaunches:
     alpha: float
     rarer_from: float | None
     more_from: float | None
+    threshold: float = SLOW_MOST
 
     @property
     def rate(self) -> float:
@@ -46,7 +59,13 @@ class SlowLaunches:
 
 
 def slow_launches(
-    slow: int, launches: int, default_slow: int, default_launches: int, *, alpha: float
+    slow: int,
+    launches: int,
+    default_slow: int,
+    default_launches: int,
+    *,
+    alpha: float,
+    threshold: float = SLOW_MOST,
 ) -> SlowLaunches:
     """Compare the rates; ``alpha`` (0..1) is the chance of naming a difference if there is none.
 
@@ -69,6 +88,7 @@ def slow_launches(
         alpha=alpha,
         rarer_from=None if few is None else _rate_at_most(few, launches),
         more_from=None if many is None else 1 - _rate_at_most(launches - many, launches),
+        threshold=threshold,
     )
 
 

@@ -15,14 +15,22 @@ from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.space.commutativity import commutative_values
-from autotune.stats import Decision, LookPlan, NoBlocks, comparison_words, known_gain
+from autotune.stats import Comparison, Decision, LookPlan, NoBlocks, comparison_words, known_gain
 from autotune.store import Store, StudyKey
 from autotune.store.keys import COMPARE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.conclusion import proof_warnings, rejection_rows
-from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, decide, measure_blocks
+from autotune.study.confirmation import (
+    Blocks,
+    Confirmation,
+    confirm_blocks,
+    decide,
+    measure_blocks,
+    order_seed,
+)
 from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
+from autotune.study.fresh_pairs import fresh_blocks, fresh_findings, look_again
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
@@ -115,6 +123,8 @@ class ComparisonOutcome:
     """Why they were not (:mod:`autotune.study.unchecked`); empty if they were."""
     findings: tuple[Finding, ...] = ()
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
+    fresh: Comparison | None = None
+    """The comparison on pairs after the decision (:mod:`autotune.study.fresh_pairs`), if any."""
     next_step: NextStep | None = None
     """What would decide the comparison if it is open."""
     failed: str = ""
@@ -195,6 +205,7 @@ class ComparisonOutcome:
             "gain_ci95": [known_gain(seen.lo), known_gain(seen.hi)] if seen.interval else None,
             "gain_range": None if seen.interval else [known_gain(seen.lo), known_gain(seen.hi)],
             "significant": seen.significant and self.guarded,
+            "fresh": None if self.fresh is None else _fresh_row(self.fresh),
             "pairs": self.pairs,
             "metric": self.metric.to_json(),
             "a_median_s": _median(self.first_s),
@@ -211,6 +222,15 @@ class ComparisonOutcome:
             "warnings": [note.to_json() for note in self.warnings],
             **({} if self.libraries is None else {"mpi": self.libraries, "faster": self.faster}),
         }
+
+
+def _fresh_row(fresh: Comparison) -> dict[str, Any]:
+    """The gain of fresh pairs in JSON types."""
+    return {
+        "gain": known_gain(fresh.gain),
+        "ci95": [known_gain(fresh.lo), known_gain(fresh.hi)] if fresh.interval else None,
+        "pairs": fresh.n,
+    }
 
 
 def library_titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
@@ -297,7 +317,12 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             other = evaluator.run(second, WARMUP, timeout_s=limit)
             starts = other.record.valid or other.censored
         name = f"{COMPARE}:{again}"
-        blocks = Blocks(evaluator, name, [second], request.seed, limit, request.first)
+        seed = order_seed(study, request.seed)
+        both = request.plan.symmetric
+        blocks = Blocks(
+            *(evaluator, name, [second], seed, limit, request.first),
+            symmetric=both,
+        )
         if not (blocks.complete(0, [second]) or budget.affords(2, run_s / 2)):
             raise NoBlocks  # A pair takes A's time at least.
         begun = (request.ends_if_same or not starts) and measure_blocks(
@@ -311,9 +336,38 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             outcome = outcome_of(request, evaluator, blocks, proof, study)
             return replace(outcome, failed=alike) if alike else outcome
         proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
+        fresh = _look_again(request, blocks, proof, budget)
     except (NoBlocks, BudgetSpent):
         raise BudgetTooSmall(_no_pair(request, warm), code="budget.too_small") from None
-    return outcome_of(request, evaluator, blocks, proof, study)
+    return outcome_of(request, evaluator, blocks, proof, study, fresh)
+
+
+def _look_again(
+    request: ComparisonRequest, blocks: Blocks, proof: Confirmation, budget: Budget
+) -> Comparison | None:
+    """The comparison on fresh pairs, if one side was shown to be faster by a gain worth naming."""
+    seen = proof.decisions[request.candidate].comparison
+    if request.plan.margin is not None or not seen.significant or proof.cut_short:
+        return None
+    again = _fresh_blocks(blocks)
+    count = fresh_blocks(blocks.pairs(request.candidate, first=seen.n), seen.gain)
+    words = "measuring fresh pairs: each run follows one of its own side"
+    _telling(request)(PhaseStarted("confirm", words, again.runs(count, 1)))
+    return look_again(again, count, request.plan.min_gain, budget, seen.lo > 0)
+
+
+def _fresh_blocks(blocks: Blocks) -> Blocks:
+    """The fresh pairs of a comparison."""
+    return Blocks(
+        blocks.evaluator,
+        f"{blocks.phase}:fresh",
+        blocks.settings,
+        blocks.seed,
+        blocks.limit_s,
+        blocks.reference,
+        leads=True,
+        symmetric=blocks.symmetric,
+    )
 
 
 def _telling(request: ComparisonRequest) -> Watcher:
@@ -368,13 +422,14 @@ def outcome_of(
     blocks: Blocks,
     proof: Confirmation,
     study: str,
+    fresh: Comparison | None = None,
 ) -> ComparisonOutcome:
-    """The figures of a proof."""
+    """The figures of a proof, with those of the ``fresh`` pairs after it."""
     second = request.candidate
     decision = proof.decisions[second]
     # Blocks after the look that decided are left out, so that all figures are from the same blocks.
     pairs = blocks.pairs(second).head(decision.comparison.n)
-    phases = (blocks.phase, blocks.again.phase)
+    phases = (*blocks.phases, *_fresh_blocks(blocks).phases)
     entries = [e for e in evaluator.history.entries if e.phase in phases]
     # Runs of an earlier round say nothing about this one.
     rejections = rejection_rows(RunHistory.of(entries))
@@ -384,6 +439,9 @@ def outcome_of(
         sides = (request.first, second)
         faster, slower = reversed(sides) if decision.comparison.lo > 0 else sides
         findings = findings_on(evaluator.history, faster, slower)
+        faster_b = decision.comparison.lo > 0
+        again = fresh_findings(faster, decision.comparison.gain, fresh, faster_b)
+        findings = (*again, *findings)
     else:
         # Other results make even a setting that is as fast no replacement.
         findings = tuple(output(evaluator.history, second, request.first))
@@ -407,6 +465,7 @@ def outcome_of(
         checks=result_checks(request.target.app, evaluator.history, second, request.first),
         unchecked=unchecked(_answer(request)),
         findings=findings,
+        fresh=fresh,
         failed=failed,
         next_step=step if request.guard and not failed else None,
         guarded=request.guard,

@@ -15,10 +15,12 @@ from autotune.space import DEFAULT, Setting
 from autotune.stats import estimate, known_gain
 from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirmation import Confirmation
+from autotune.study.disturbance import carry_over_notes, position_note, search_note, spells_note
 from autotune.study.objections import remarks
-from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed, slow_row
+from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
 from autotune.study.result import Finalist, Result, Status
 from autotune.study.run_history import RunHistory
+from autotune.study.tails import slow_row
 from autotune.study.trial_store import Trial
 from autotune.study.tried_layouts import unseen_threads
 from autotune.wording import LOOKS_BETTER
@@ -102,21 +104,21 @@ def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
 
 def name_recommendation(result: Result, made: Recommendation) -> None:
     """Fill in what is known of the recommended setting."""
-    seen = made.decision.comparison
+    proof, fresh = made.decision.comparison, made.fresh
+    seen = proof if fresh is None else fresh
     result.recommended = made.setting
-    result.gain = seen.gain
-    result.gain_ci = (known_gain(seen.lo), known_gain(seen.hi))
-    result.significant = seen.significant
+    result.gain = known_gain(seen.gain)
+    result.gain_ci = (known_gain(seen.lo), known_gain(seen.hi)) if seen.interval else None
+    result.gain_pairs = 0 if fresh is None else fresh.n
+    result.gain_proof = {
+        "gain": known_gain(proof.gain),
+        "ci95": [known_gain(proof.lo), known_gain(proof.hi)],
+        "pairs": proof.n,
+    }
+    result.significant = proof.significant
     result.round = made.round.number
     result.pruning = made.pruning.to_json()
     result.slow_launches = slow_row(made.slow)
-    fresh = made.fresh
-    if fresh is not None:
-        result.gain_fresh = {
-            "gain": known_gain(fresh.gain),
-            "ci95": [known_gain(fresh.lo), known_gain(fresh.hi)] if fresh.interval else None,
-            "pairs": fresh.n,
-        }
 
 
 def contradictions(answer: StudyOutcome) -> list[Note]:
@@ -166,6 +168,8 @@ def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcom
         if proof.cut_short:
             words = "the budget was spent before the last test of the confirmation"
             notes.append(Note("budget.spent", words))
+    carried = search_note(history)
+    notes += [] if carried is None else [carried]
     notes += _failures(trials) + _rejections(history) + _inactive(trials)
     notes += unseen_threads(history)
     return list(dict.fromkeys(notes))
@@ -197,7 +201,7 @@ def sharing_warnings(ranks: int, cores: int) -> list[Note]:
 
 
 def proof_warnings(proof: Confirmation) -> list[Note]:
-    """Warnings on the machine in a proof: drift, and rejections that depend on the setting."""
+    """Warnings on the machine in a proof: drift, disturbances, failures, and rejections."""
     notes = []
     if proof.repeated:
         notes.append(
@@ -217,6 +221,12 @@ def proof_warnings(proof: Confirmation) -> list[Note]:
                 {"blocks": proof.unsteady},
             )
         )
+    for setting in proof.settings:
+        found = position_note(proof.blocks, setting), spells_note(proof.blocks, setting)
+        notes += [note for note in found if note is not None]
+    notes += _failed_launches(proof)
+    keys = [proof.blocks.reference.key, *(setting.key for setting in proof.settings)]
+    notes += carry_over_notes(proof.blocks.evaluator.history, keys)
     for setting in disturbed(proof):
         notes.append(
             Note(
@@ -227,6 +237,17 @@ def proof_warnings(proof: Confirmation) -> list[Note]:
             )
         )
     return notes
+
+
+def _failed_launches(proof: Confirmation) -> list[Note]:
+    """How often the reference and the settings of a proof failed, if one of them did."""
+    sides = [proof.blocks.reference, *proof.settings]
+    counts = {side.key: proof.blocks.failures(side) for side in sides}
+    if not any(failed for failed, _ in counts.values()):
+        return []
+    each = [f"{key} in {failed} of {of}" for key, (failed, of) in counts.items() if of]
+    data = {"settings": [{"setting": k, "failed": f, "runs": n} for k, (f, n) in counts.items()]}
+    return [Note("runs.failed", f"launches failed: {', '.join(each)}", data)]
 
 
 def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:

@@ -3,6 +3,10 @@
 A block has the reference and every compared setting, once, in random order. Blocks that are
 measured already are read from the run history, so an interrupted comparison continues.
 
+A run may leave the machine slower for the next one: by heat, in memory or in the page cache. A lead
+is a run of the same setting directly before a run that counts; its own time is not used
+(docs/explanation/statistics.md, "Runs that disturb the next one").
+
 The proof compares finalists with the default on fresh interleaved blocks, with looks as planned.
 """
 
@@ -26,8 +30,12 @@ from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.run_history import Figure, HistoryEntry
 from autotune.targets.metric import failure_words, refuses_file
 
-_REPEATS = 3
-"""Number of attempts at a block in which the reference failed, before the study gives up."""
+_REPEATS = 5
+"""Number of attempts at a block before a reference that fails in most of its runs is given up."""
+_MOST_REPEATS = 12
+"""The same for a reference that fails now and then."""
+LEAD = "lead"
+"""Last part of the name of a phase whose runs are leads."""
 MISSED_SHARE = 0.85
 """Share of slower blocks from which a parameter matters: 7 of 8, by chance in 3.5 % of cases."""
 
@@ -39,8 +47,10 @@ class ReferenceFailed(WorkError):
 class Blocks:
     """The blocks of one phase: ``settings`` against ``reference``; ``seed`` fixes the orders.
 
-    ``limit_s`` and ``reference_limit_s`` are the wall seconds after which a run of the settings or
-    of the reference is stopped; None: not before the user's own limit.
+    ``leads``: every run follows a run of its own setting. ``symmetric``: a run of a setting that
+    failed is repeated as one of the reference is. ``limit_s`` and ``reference_limit_s`` are the
+    wall seconds after which a run of the settings or of the reference is stopped; None: not before
+    the user's own limit.
     """
 
     def __init__(
@@ -52,6 +62,9 @@ class Blocks:
         limit_s: float | None,
         reference: Setting = DEFAULT,
         reference_limit_s: float | None = None,
+        *,
+        leads: bool = False,
+        symmetric: bool = False,
     ) -> None:
         self.evaluator = evaluator
         self.phase = phase
@@ -60,6 +73,8 @@ class Blocks:
         self.limit_s = limit_s
         self.reference = reference
         self.reference_limit_s = reference_limit_s
+        self.leads = leads
+        self.symmetric = symmetric
         self._orders: list[list[int]] = []
         self._again: Blocks | None = None
 
@@ -76,8 +91,22 @@ class Blocks:
                 self.limit_s,
                 self.reference,
                 self.reference_limit_s,
+                leads=self.leads,
+                symmetric=self.symmetric,
             )
         return self._again
+
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """Names of all phases in which runs are made for these blocks."""
+        own = (self.phase, f"{self.phase}:again")
+        return (*own, *(f"{phase}:{LEAD}" for phase in own))
+
+    def runs(self, blocks: int, live: int) -> int:
+        """Expected number of runs of so many blocks of the reference and ``live`` settings."""
+        size = live + 1
+        # A lead is not needed where the block before ended with the setting: once in ``size``.
+        return math.ceil(blocks * (size + (size - 1 / size if self.leads else 0)))
 
     @property
     def run_s(self) -> float | None:
@@ -116,33 +145,62 @@ class Blocks:
         after an interruption, the person who interrupts could choose among results. Raises
         ReferenceFailed if the reference fails in every attempt.
         """
-        for _attempt in range(_REPEATS):
-            for position, setting in enumerate(self._order(number, wanted)):
-                if self._lacks(number, setting):
-                    is_reference = setting == self.reference
-                    self.evaluator.run(
-                        setting,
-                        self.phase,
-                        block=number,
-                        position=position,
-                        timeout_s=self.reference_limit_s if is_reference else self.limit_s,
-                    )
-            if self.complete(number, wanted):
+        order = self._order(number, wanted)
+        for attempt in range(1, _MOST_REPEATS + 1):
+            for position, setting in enumerate(order):
+                if self._lacks(number, setting, attempt):
+                    if self.leads and self.evaluator.history.previous != setting.key:
+                        self._run(setting, f"{self.phase}:{LEAD}", number, position)
+                    self._run(setting, self.phase, number, position)
+            if not any(self._lacks(number, setting, attempt + 1) for setting in order):
                 return
+            failed, launches = self.failures(self.reference)
+            if attempt >= _REPEATS and 2 * failed > launches:
+                break
         entry = self.evaluator.history.blocks(self.phase)[number][self.reference.key]
         words = (
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
-            f"{_REPEATS} attempts of one block. What was measured is stored; the same "
+            f"{attempt} attempts of one block. What was measured is stored; the same "
             f"command continues.{failure_words(entry.record)}"
         )
         if refuses_file(entry.record):
             raise ReferenceFailed(words, code="work.file_exists")
         raise ReferenceFailed(words, code="proof.reference_fails")
 
-    def _lacks(self, number: int, setting: Setting) -> bool:
-        """Whether the run history has no run of the setting in this block that counts."""
+    def _run(self, setting: Setting, phase: str, number: int, position: int) -> None:
+        is_reference = setting == self.reference
+        self.evaluator.run(
+            setting,
+            phase,
+            block=number,
+            position=position,
+            timeout_s=self.reference_limit_s if is_reference else self.limit_s,
+        )
+
+    def failures(self, setting: Setting) -> tuple[int, int]:
+        """Number of failed launches of a setting in these blocks, and of all its launches.
+
+        A run that the guard rejected or that was stopped at a limit has not failed.
+        """
+        records = [
+            entry.record
+            for entry in self.evaluator.history.entries
+            if entry.phase in self.phases and entry.key == setting.key and entry.counts
+        ]
+        return sum(not r.valid and r.state != "timeout" for r in records), len(records)
+
+    def _lacks(self, number: int, setting: Setting, attempt: int) -> bool:
+        """Whether the run history has no run of the setting in this block that counts.
+
+        A failure of the reference never counts; of a setting it counts at once or, if the blocks
+        are symmetric, after :data:`_REPEATS` attempts.
+        """
         entry = self.evaluator.history.blocks(self.phase).get(number, {}).get(setting.key)
-        return entry is None or (setting == self.reference and not entry.record.valid)
+        if entry is None or entry.record.valid:
+            return entry is None
+        if setting == self.reference:
+            return True
+        return self.symmetric and attempt <= _REPEATS and not entry.censored
 
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
         """The order of block ``number``: the design for all settings, without the decided ones."""
@@ -212,6 +270,15 @@ class Pairs:
     clock: bool = False
     """Whether the figures are wall times and not the program's own figure."""
 
+    def __add__(self, other: Pairs) -> Pairs:
+        """The pairs of both, these first."""
+        return Pairs(
+            self.reference + other.reference,
+            self.candidate + other.candidate,
+            self.censored + other.censored,
+            self.clock or other.clock,
+        )
+
     def head(self, count: int) -> Pairs:
         """The first ``count`` pairs."""
         return Pairs(
@@ -249,6 +316,14 @@ def _seconds(candidate: HistoryEntry, reference: HistoryEntry) -> float:
         outside = reference.record.wall_s - reference.record.value_s
         return max(candidate.record.wall_s - outside, reference.record.value_s)
     return reference.record.value_s
+
+
+def order_seed(study: str, seed: int) -> int:
+    """The seed of the orders of a study's blocks; ``study`` is its hash.
+
+    No other study has the same orders, so what one of them shows by chance is not repeated.
+    """
+    return _number(f"{study}:{seed}")
 
 
 def _number(text: str) -> int:
@@ -352,7 +427,7 @@ def _look(
 ) -> None:
     """Measure up to each look; ``judge`` decides on the blocks and returns the open settings."""
     blocks, live = result.blocks, list(result.settings)
-    most = plan.looks[-1] * (len(live) + 1)
+    most = blocks.runs(plan.looks[-1], len(live))
     watch(PhaseStarted("confirm", f"proving against {blocks.reference.key}", most))
     seen = 0
     for look in plan.looks:
@@ -378,10 +453,10 @@ def measure_blocks(
     there = 0
     while there < look and blocks.complete(there, live):
         there += 1
-    cost = len(live) + 1
-    if reach and not budget.affords((look - there) * cost, blocks.run_s):
+    if reach and not budget.affords(blocks.runs(look - there, len(live)), blocks.run_s):
         return there
     for number in range(there, look):
+        cost = blocks.runs(1, len(live))
         if not blocks.complete(number, live) and not budget.affords(cost, blocks.run_s):
             return number
         try:
@@ -406,7 +481,7 @@ def _repeat_drifted(
         result.unsteady += len(away)
         return True
     for number in away:
-        cost = len(live) + 1
+        cost = blocks.runs(1, len(live))
         if not blocks.again.complete(number, live) and not budget.affords(cost, blocks.run_s):
             return False
         try:

@@ -353,6 +353,7 @@ class MachineEvaluator:
         position: int,
     ) -> HistoryEntry:
         key = setting.key
+        self.history.previous = key
         entry = HistoryEntry(self.history.next_order, key, phase, record, trial, block, position)
         stored = self.store.add_run(
             self.study_id,

@@ -35,7 +35,7 @@ from autotune.study.conclusion import (
     sharing_warnings,
     study_warnings,
 )
-from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
+from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks, order_seed
 from autotune.study.evaluator import Evaluator, MachineEvaluator
 from autotune.study.events import Event, Waiting, Watcher, silent
 from autotune.study.executables import stored_executables, unseen_notes
@@ -103,7 +103,7 @@ class StudyRun:
             strategy,
             space,
             request.plan,
-            request.seed,
+            order_seed(self.study.hash, request.seed),
             request.watch,
             may_finish=self._may_finish,
             screening=self.screening,
@@ -186,6 +186,7 @@ class StudyRun:
         result.rounds = round_rows(answer, result.guard)
         result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
         result.contradictions = contradictions(answer)
+        result.comparisons = self._session.store.comparisons(self.study.id)
         vetoed = answer.vetoed[0].setting if answer.vetoed else DEFAULT
         result.checks = result_checks(target.app, history, answer.chosen or vetoed)
         result.unchecked = unchecked(
@@ -362,6 +363,8 @@ def run_procedure(
     If other workers take part in the study, ``may_finish`` says whether this one makes the proofs.
     With ``screening``, cheap runs keep settings that show no gain from full runs. ``warm``: this
     process has warmed up already.
+
+    ``seed``: of the orders of the blocks (:func:`~autotune.study.confirmation.order_seed`).
 
     Raises WorkError if the default does not run, MachineBusy if the guard rejects all runs,
     FinishedElsewhere if another worker makes the proofs.

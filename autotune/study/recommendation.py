@@ -16,42 +16,32 @@ from typing import Any, Literal
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.stats import (
-    SLOW,
     Comparison,
     Decision,
     LookPlan,
     SlowLaunches,
-    compare,
     depends_on_setting,
-    scatter,
-    slow_launches,
 )
 from autotune.study.ablation import SPENT, Ablation
 from autotune.study.confirmation import (
     Blocks,
     Confirmation,
-    Pairs,
     decide,
     decide_pairs,
     is_missed,
     measure_blocks,
 )
 from autotune.study.events import PhaseStarted
+from autotune.study.fresh_pairs import FRESH_BLOCKS, fresh_blocks, fresh_findings, look_again
 from autotune.study.objections import Finding, findings_on, objections
-from autotune.study.result import slow_words
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
-from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
 from autotune.study.search import SearchPhase
+from autotune.study.tails import doubtful, mean_findings, slow_findings, slow_of
 from autotune.wording import share
 
-FRESH_BLOCKS = 12
-"""Largest number of blocks of the fresh comparison; the number is fixed before its first block."""
-FRESH_LEAST = 6
-"""Smallest number: fewer have no 95 % interval."""
-FRESH_ERROR = 1 / 3
-"""Standard error of the fresh gain, as a share of the gain, for which the number is chosen."""
-FRESH_IF_SLOW = 60
-"""Blocks after the proof if slow launches were seen.
+TAIL_BLOCKS = 60
+"""Blocks after the proof, the fresh ones included, if some launches may cost more than the median
+says.
 
 For a fifth of slow launches against none, 60 blocks show the difference in 87 % of the cases.
 """
@@ -134,8 +124,7 @@ class Recommender:
             pruning = self._in_proof(rounds, plan, plan.whole, proof)
         elif plan.small == winner:
             blocks, pruning, _ = self._beside_whole(rounds, plan, plan.whole, None)
-            if plan.fresh <= FRESH_BLOCKS:
-                fresh = self._fresh(rounds, blocks, plan.fresh)
+            fresh = self._look_again(rounds, blocks, plan.fresh)
         else:
             _, pruning, seen = self._beside_whole(rounds, plan, plan.whole, rounds.plan)
             if seen is not None and seen.outcome == "better" and pruning.non_inferior is not False:
@@ -146,15 +135,26 @@ class Recommender:
         if plan.why:
             pruning = dataclasses.replace(pruning, state="not pruned", why=pruning.why or plan.why)
         if fresh is None:
+            blocks = self._blocks(rounds, "fresh", named, leads=True)
             self.search.watch(
-                PhaseStarted("confirm", "estimating the gain on fresh pairs", 2 * plan.fresh)
+                PhaseStarted(
+                    "confirm", "estimating the gain on fresh pairs", blocks.runs(plan.fresh, 1)
+                )
             )
-            fresh = self._fresh(rounds, self._blocks(rounds, "fresh", named), plan.fresh)
-        if _doubtful(slow_of(self.evaluator.history, named, alpha=rounds.slow_alpha)):
-            blocks = self._blocks(rounds, "fresh", named)
-            measure_blocks(blocks, FRESH_IF_SLOW, [named], self.search.budget, reach=True)
+            fresh = self._look_again(rounds, blocks, plan.fresh)
+        pairs = proof.blocks.pairs(named) + blocks.pairs(named)
+        if doubtful(slow_of(self.evaluator.history, named, alpha=rounds.slow_alpha), pairs):
+            tail = self._blocks(rounds, "fresh:tail", named)
+            count = TAIL_BLOCKS - (0 if fresh is None else fresh.n)
+            measure_blocks(tail, count, [named], self.search.budget, reach=True)
+            pairs += tail.pairs(named)
         slow = self._slow(rounds, named)
-        findings = (*slow_findings(slow), *findings_on(self.evaluator.history, named))
+        findings = (
+            *fresh_findings(named, decision.comparison.gain, fresh),
+            *slow_findings(slow),
+            *mean_findings(pairs, slow),
+            *findings_on(self.evaluator.history, named),
+        )
         return Recommendation(named, rounds, decision, pruning, fresh, slow, findings)
 
     def _prepare(self, winner: Setting, rounds: Round, proof: Confirmation) -> _Slimming:
@@ -173,9 +173,7 @@ class Recommender:
         # Half of the gain, as a factor: a setting that is slower by this factor has lost half of
         # it.
         margin = max(rounds.plan.min_gain, 1 - 1 / math.sqrt(1 + gain))
-        seen = slow_of(self.evaluator.history, winner, alpha=rounds.slow_alpha)
-        pairs = proof.blocks.pairs(winner)
-        fresh = FRESH_IF_SLOW if _doubtful(seen) else fresh_blocks(pairs, gain)
+        fresh = fresh_blocks(proof.blocks.pairs(winner), gain)
         if winner in rounds.slim:
             whole = rounds.whole if winner == rounds.settings[0] else None
             return _Slimming(winner, whole, margin, fresh)
@@ -206,15 +204,16 @@ class Recommender:
         """Run the small setting, the whole one and the default in fresh blocks.
 
         With ``own``, the blocks end when it is decided whether the small setting is faster than the
-        default; else when it is decided whether it is slower than the whole one by more than the
-        margin.
+        default. Else they have leads, because they give the fresh gain, too, and they end when it
+        is decided whether it is slower than the whole one by more than the margin.
         """
         small = plan.small
         last = LAST_BESIDE if own is None else rounds.plan.looks[-1]
         looks = tuple(look for look in rounds.plan.looks if FRESH_BLOCKS <= look <= last)
         beside = LookPlan(looks=looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
-        blocks = self._blocks(rounds, "slim", small, whole)
-        self.search.watch(PhaseStarted("confirm", "proving the slim setting", 3 * looks[0]))
+        blocks = self._blocks(rounds, "slim", small, whole, leads=own is None)
+        most = blocks.runs(looks[0], 2)
+        self.search.watch(PhaseStarted("confirm", "proving the slim setting", most))
         seen: Decision | None = None
         inferior: Decision | None = None
         for look in looks:
@@ -229,24 +228,8 @@ class Recommender:
             return blocks, Pruning("pruned", SPENT, whole, plan.margin), seen
         return blocks, _pruned(inferior, plan, whole), seen
 
-    def _fresh(self, rounds: Round, blocks: Blocks, count: int) -> Comparison | None:
-        """The gain of the blocks' first setting over ``count`` blocks, a number fixed before.
-
-        If the budget does not hold them, the smallest such number is used; None if not even that.
-        """
-        named, every = blocks.settings[0], list(blocks.settings)
-        for number in dict.fromkeys((count, min(count, FRESH_BLOCKS))):
-            if measure_blocks(blocks, number, every, self.search.budget, reach=True) < number:
-                continue
-            pairs = blocks.pairs(named, first=number)
-            return compare(
-                pairs.reference,
-                pairs.candidate,
-                min_gain=rounds.plan.min_gain,
-                censored_candidate=pairs.censored,
-                resolution=0.0 if pairs.clock else None,
-            )
-        return None
+    def _look_again(self, rounds: Round, blocks: Blocks, count: int) -> Comparison | None:
+        return look_again(blocks, count, rounds.plan.min_gain, self.search.budget)
 
     def _slow(self, rounds: Round, named: Setting) -> SlowLaunches:
         """The test for slow launches of a setting.
@@ -265,9 +248,9 @@ class Recommender:
             return after
         return dataclasses.replace(every, verdict="no difference shown")
 
-    def _blocks(self, rounds: Round, name: str, *settings: Setting) -> Blocks:
+    def _blocks(self, rounds: Round, name: str, *settings: Setting, leads: bool = False) -> Blocks:
         phase = f"{rounds.phase}:{name}:{_digest(settings[0])}"
-        return Blocks(self.evaluator, phase, settings, self.seed, rounds.limit_s)
+        return Blocks(self.evaluator, phase, settings, self.seed, rounds.limit_s, leads=leads)
 
 
 @dataclass(frozen=True)
@@ -294,37 +277,9 @@ class _Slimming:
                 stored_setting(data["small"], space),
                 None if whole is None else stored_setting(whole, space),
                 float(data["margin"]),
-                min(int(data["fresh"]), FRESH_IF_SLOW),
+                min(int(data["fresh"]), FRESH_BLOCKS),
                 str(data["why"]),
             )
-
-
-def slow_findings(slow: SlowLaunches) -> list[Finding]:
-    """The objection to a setting whose slow launches come more often than the default's."""
-    if slow.verdict != "more frequent":
-        return []
-    row = slow_row(slow)
-    return [Finding(Note("result.slow_launches", slow_words(row), row), stops=True)]
-
-
-def slow_row(slow: SlowLaunches) -> dict[str, Any]:
-    """The rates of slow launches as JSON."""
-    return dataclasses.asdict(slow) | {"threshold": SLOW}
-
-
-def _doubtful(seen: SlowLaunches) -> bool:
-    """Whether so many slow launches were seen that more blocks must tell the rates apart."""
-    return seen.slow + seen.default_slow > 1
-
-
-def fresh_blocks(pairs: Pairs, gain: float) -> int:
-    """Number of fresh blocks that estimate a gain well enough, from the scatter of its proof."""
-    logs = [math.log(ratio) for ratio in pairs.ratios if math.isfinite(ratio)]
-    if not logs or gain <= 0:
-        return FRESH_BLOCKS
-    # The median of n blocks has a standard deviation of about 1.25 * scatter / sqrt(n).
-    needed = (1.25 * math.log1p(scatter(logs)) / (FRESH_ERROR * math.log1p(gain))) ** 2
-    return min(max(math.ceil(needed), FRESH_LEAST), FRESH_BLOCKS)
 
 
 def _pruned(seen: Decision, plan: _Slimming, whole: Setting) -> Pruning:
@@ -339,31 +294,6 @@ def _pruned(seen: Decision, plan: _Slimming, whole: Setting) -> Pruning:
         slower_at_most=max(-said.lo, 0.0) if said.interval and said.lo > -1 else None,
         blocks=said.n,
     )
-
-
-def slow_of(
-    history: RunHistory, setting: Setting, *, alpha: float, begin: str = ""
-) -> SlowLaunches:
-    """Slow launches of a setting and of the default in the interleaved blocks that have both.
-
-    ``begin``: only blocks of phases whose names begin with this text. Launches of the search never
-    count: the setting was chosen because it was fast in them. And if slow launches come in spells,
-    the default's launches of another hour say nothing.
-    """
-    counts = [0, 0, 0, 0]
-    for phase in history.phases:
-        if phase.partition(":")[0] in SEARCH_KINDS or not phase.startswith(begin):
-            continue
-        for block in history.blocks(phase).values():
-            one, default = block.get(setting.key), block.get(DEFAULT_KEY)
-            if one is None or default is None:
-                continue
-            slow, default_slow = history.is_slow(one), history.is_slow(default)
-            if slow is None or default_slow is None:
-                continue
-            for place, value in enumerate((slow, True, default_slow, True)):
-                counts[place] += value
-    return slow_launches(*counts, alpha=alpha)
 
 
 def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
@@ -434,7 +364,7 @@ def ranked_winners(
 def disturbed(proof: Confirmation) -> list[Setting]:
     """Settings whose runs the guard rejects more often than the default's, by more than chance."""
     blocks = proof.blocks
-    counts = blocks.evaluator.history.rejections(blocks.phase, blocks.again.phase)
+    counts = blocks.evaluator.history.rejections(*blocks.phases)
     reference = counts.get(blocks.reference.key, (0, 0))
     return [s for s in proof.settings if depends_on_setting(*counts.get(s.key, (0, 0)), *reference)]
 

@@ -18,7 +18,7 @@ from autotune.store import Store, StudyRecord
 from autotune.study.checks_words import checks_words
 from autotune.study.library_switch import switch_words
 from autotune.study.screening_summary import screening_words
-from autotune.wording import Metric, ParameterNames, interval, percent, share
+from autotune.wording import HEADLINES, Metric, ParameterNames, interval, percent, share
 
 SCHEMA = "autotune-result-1"
 Status = Literal[
@@ -112,13 +112,17 @@ class Result:
     best: dict[str, Any] | None = None
     gain: float | None = None
     gain_ci: tuple[float | None, float | None] | None = None
-    significant: bool = False
-    gain_fresh: dict[str, Any] | None = None
-    """Gain over pairs measured after the decision: ``{gain, ci95, pairs}``.
+    """The gain of the recommended setting, from pairs measured after the decision."""
+    gain_pairs: int = 0
+    """Number of these pairs; 0: the budget did not hold them, and the gain is that of the proof."""
+    gain_proof: dict[str, Any] | None = None
+    """Gain in the proof: ``{gain, ci95, pairs}``.
 
-    None if the budget did not hold the pairs. ``gain`` comes from a proof that stops when the gain
-    looks large, so it is rather too high.
+    A proof stops when the gain looks large, so this gain is too high, the more the less certain it
+    was to be proven.
     """
+    significant: bool = False
+    """Whether the proof showed that the setting is faster."""
     round: int | None = None
     """Number of the round in which the recommended setting was proven."""
     rounds: list[dict[str, Any]] = field(default_factory=list)
@@ -130,7 +134,9 @@ class Result:
     fidelity: dict[str, Any] | None = None
     """What cheap runs cost and saved (:func:`~autotune.study.screening.summary`); None without."""
     slow_launches: dict[str, Any] | None = None
-    """How often the recommended setting and the default took twice the usual time."""
+    """How often launches of the recommended setting and of the default were slow."""
+    comparisons: int = 1
+    """Number of searches and comparisons of this program against this default in the database."""
     finalists: list[Finalist] = field(default_factory=list)
     checks: dict[str, Any] | None = None
     """What was checked of the results (:func:`autotune.study.result_checks.result_checks`)."""
@@ -188,13 +194,15 @@ class Result:
             "best": self.best,
             "gain": self.gain,
             "gain_ci95": list(self.gain_ci) if self.gain_ci else None,
+            "gain_pairs": self.gain_pairs,
+            "gain_proof": self.gain_proof,
             "significant": self.significant,
-            "gain_fresh": self.gain_fresh,
             "round": self.round,
             "rounds": self.rounds,
             "pruning": self.pruning,
             "next_step": self.next_step,
             "slow_launches": self.slow_launches,
+            "comparisons": self.comparisons,
             "fidelity": self.fidelity,
             "finalists": [f.to_json() for f in self.finalists],
             "checks": self.checks,
@@ -222,6 +230,14 @@ class Result:
         return title if not others else f"{title} (default) and {', '.join(others)}"
 
     @property
+    def headline(self) -> str:
+        """The answer in one sentence, with the gain of a recommendation."""
+        if self.status != "recommended":
+            return HEADLINES[self.status]
+        ends = interval(self.gain_ci)
+        return f"A better setting is proven: {percent(self.gain)}{f' ({ends})' if ends else ''}."
+
+    @property
     def names(self) -> ParameterNames:
         """The names of the proof's settings in texts that mention them often."""
         return ParameterNames.of_candidates(
@@ -232,7 +248,7 @@ class Result:
         """How reliable the recommendation is, in sentences; empty without a recommendation."""
         if self.status != "recommended":
             return []
-        found = [_fresh_words(self.gain_fresh)]
+        found = [_gain_words(self.gain_pairs, self.gain_proof)]
         if len(self.rounds) > 1:
             own = next(row for row in self.rounds if row["round"] == self.round)
             found.append(
@@ -243,6 +259,11 @@ class Result:
             found.append(_pruning_words(self.pruning))
         if self.slow_launches is not None:
             found.append(f"{slow_words(self.slow_launches)}.")
+        if self.comparisons > 1:
+            found.append(
+                f"The database has {self.comparisons} searches and comparisons of this program "
+                "against this default; each may be wrong with a probability of its own."
+            )
         return found
 
     @classmethod
@@ -311,12 +332,20 @@ def _ends(pair: Any) -> tuple[float | None, float | None] | None:
     return None if pair is None else (pair[0], pair[1])
 
 
-def _fresh_words(fresh: dict[str, Any] | None) -> str:
-    early = "The proof stops early when the gain looks large, so its estimate is biased upwards"
-    if fresh is None or fresh["gain"] is None:
-        return f"{early}; no fresh pairs were measured after it."
-    ends = f" ({interval(tuple(fresh['ci95']))})" if fresh["ci95"] else ""
-    return f"{early}; {fresh['pairs']} fresh pairs after it: {percent(fresh['gain'])}{ends}."
+def _gain_words(pairs: int, proof: dict[str, Any] | None) -> str:
+    """Where the gain comes from."""
+    if not pairs:
+        return (
+            "The gain is that of the proof, which stops early when the gain looks large: it is "
+            "probably smaller. No fresh pairs were measured after it."
+        )
+    if proof is None or proof["gain"] is None:
+        return f"The gain is that of {pairs} pairs measured after the proof."
+    ends = f" ({interval(tuple(proof['ci95']))})"
+    return (
+        f"The gain is that of {pairs} pairs measured after the proof. The proof itself, which "
+        f"stops early when the gain looks large, showed {percent(proof['gain'])}{ends}."
+    )
 
 
 def _pruning_words(pruning: dict[str, Any]) -> str:

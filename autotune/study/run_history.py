@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from autotune.stats import SLOW, DefaultLevel
+from autotune.stats import DefaultLevel, slow_from
 from autotune.stats.blocks import NEAREST
 from autotune.store import StoredRun
 from autotune.study.first_run import FirstRun, LongerFirst, longer_first
@@ -102,6 +102,8 @@ class RunHistory:
     place: str | None = None
     first_runs: list[FirstRun] = field(default_factory=list)
     """The first run of each process, with the files that it wrote; empty for simulated studies."""
+    previous: str | None = None
+    """Key of the setting that this process launched last; None before its first launch."""
     _defaults: dict[str, _Defaults] = field(default_factory=dict, repr=False)
     _blocks: dict[str, dict[int, dict[str, HistoryEntry]]] = field(default_factory=dict, repr=False)
 
@@ -161,10 +163,10 @@ class RunHistory:
         """Names of all phases with runs that count."""
         return list(self._blocks)
 
-    def is_slow(self, entry: HistoryEntry) -> bool | None:
-        """Whether a run took more than twice the default's time there; None without a figure."""
-        ratio = self.ratio(entry)
-        return None if ratio is None else ratio > SLOW
+    @property
+    def slow_from(self) -> float:
+        """The multiple of the default's time from which a launch is slow."""
+        return slow_from(math.sqrt(self.default_scatter()[0]))
 
     def default_values(self) -> list[float]:
         """Seconds of every default run that counts, in order; of this place if there is one."""

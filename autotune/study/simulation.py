@@ -57,6 +57,7 @@ class SimulatedEvaluator:
             self.history.next_order, setting.key, phase, record, trial, block, position
         )
         self.history.add(entry)
+        self.history.previous = entry.key
         return entry
 
     def _record(self, setting: Setting, timeout_s: float | None) -> RunRecord:

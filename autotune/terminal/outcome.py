@@ -16,11 +16,11 @@ from autotune.terminal.command_line import command_line, given, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
 from autotune.terminal.render import console, hanging, note_line, table
 from autotune.wording import (
-    HEADLINES,
     UNGUARDED,
     WHY_UNGUARDED,
     Metric,
     ParameterNames,
+    interval,
     interval_or_range,
     key_parts,
     percent,
@@ -36,7 +36,7 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
     out = console()
     names = result.names
     out.print()
-    out.print(HEADLINES[result.status], style="bold", markup=False)
+    out.print(result.headline, style="bold", markup=False)
     default = result.default.get("median_s")
     out.print(
         f"{result.app} on {result.ranks} ranks, {result.library_title}, "
@@ -49,7 +49,7 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
         out.print(
             table(
                 "",
-                ["setting", ">gain", ">95 % interval", ">pairs", "verdict"],
+                ["setting", ">in the proof", ">95 % interval", ">pairs", "verdict"],
                 [_row(f, names, result.guard) for f in result.finalists],
             )
         )
@@ -135,6 +135,14 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
         out.print(
             "the medians point the other way: the gain is that of the pairs, whose two "
             "runs follow each other directly; the machine's speed changed between the pairs",
+            markup=False,
+        )
+    fresh = data.get("fresh")
+    if fresh is not None:
+        ends = f" ({interval(tuple(fresh['ci95']))})" if fresh["ci95"] else ""
+        out.print(
+            f"{fresh['pairs']} fresh pairs after it, each run behind one of its own side: "
+            f"{percent(fresh['gain'])}{ends}",
             markup=False,
         )
     out.print(

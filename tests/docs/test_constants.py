@@ -36,7 +36,7 @@ from autotune.study import (
     ablation,
     budget,
     confirmation,
-    recommendation,
+    fresh_pairs,
     rounds,
     screening,
     selection,
@@ -103,7 +103,7 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "concepts",
         "measured once more on {} to {} fresh pairs",
-        (recommendation.FRESH_LEAST, recommendation.FRESH_BLOCKS),
+        (fresh_pairs.FRESH_LEAST, fresh_pairs.FRESH_BLOCKS),
     ),
     ("concepts", "the {} % error is split over looks", (percent(SEARCH.alpha),)),
     (
@@ -160,12 +160,12 @@ TABLE: list[tuple[str, str, tuple[float, ...]]] = [
     (
         "statistics",
         "{} to {} pairs are measured after the decision",
-        (recommendation.FRESH_LEAST, recommendation.FRESH_BLOCKS),
+        (fresh_pairs.FRESH_LEAST, fresh_pairs.FRESH_BLOCKS),
     ),
     (
         "statistics",
         "the standard error shall be a {} of the gain",
-        (round(1 / recommendation.FRESH_ERROR),),
+        (round(1 / fresh_pairs.FRESH_ERROR),),
     ),
     ("statistics", "only if the evidence rises by more than {}", (effects._EVIDENCE,)),
     ("statistics", "Student's t, {} degrees of freedom), and", (effects._TAIL,)),

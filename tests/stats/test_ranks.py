@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from autotune.stats.ranks import rank_sum_z, ranks, spearman_z
+from autotune.stats.ranks import neighbours_z, rank_sum_z, ranks, spearman_z
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -23,3 +23,12 @@ def test_nothing_to_rank() -> None:
     assert spearman_z([1, 2], [2, 1]) == 0
     assert spearman_z([1, 1, 1], [1, 2, 3]) == 0
     assert rank_sum_z([], [1.0]) == 0
+
+
+def test_neighbours_of_random_values_are_not_alike() -> None:
+    draw = np.random.default_rng(3)
+    z = [neighbours_z(draw.normal(size=20).tolist()) for _ in range(2000)]
+    assert np.mean(z) == pytest.approx(0, abs=0.1)
+    assert np.std(z) == pytest.approx(1, abs=0.08)
+    assert neighbours_z([1.0] * 10 + [2.0 + n / 100 for n in range(10)]) > 3
+    assert neighbours_z([1.0, 2.0]) == neighbours_z([1.0] * 9) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from autotune.space import DEFAULT, Setting
+from autotune.space import Setting
 from autotune.stats import LookPlan
 from autotune.study.budget import Budget
 from autotune.study.conclusion import proof_warnings
@@ -107,15 +107,3 @@ def test_a_budget_that_does_not_reach_the_next_look_is_not_begun_on() -> None:
     more = proof(simulated, plan, runs=80)
     assert len(simulated.history.entries) > 24
     assert not more.cut_short
-
-
-def test_every_position_of_a_block_is_taken_equally_often() -> None:
-    simulated = evaluator(lambda setting, rng: 1.0)
-    Blocks(simulated, "confirm:1", [FAST, Setting({"eager": 1})], 0, None).ensure(12)
-    for position in range(3):
-        keys = [e.key for e in simulated.history.entries if e.position == position]
-        assert {key: keys.count(key) for key in keys} == {
-            DEFAULT.key: 4,
-            FAST.key: 4,
-            "eager=1": 4,
-        }

@@ -12,8 +12,8 @@ from autotune.stats import slow_launches
 from autotune.study import objections as module
 from autotune.study.conclusion import contradictions, judge_status
 from autotune.study.objections import Finding, findings_on, objections, remarks
-from autotune.study.recommendation import slow_findings
 from autotune.study.run_history import RunHistory
+from autotune.study.tails import slow_findings
 
 STOP = Finding(Note("test.stop", "stop", {"n": 1}), stops=True)
 NOTE = Finding(Note("test.note", "note"), stops=False)

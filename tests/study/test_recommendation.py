@@ -9,23 +9,20 @@ import pytest
 
 from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.confirmation import Blocks, Pairs, confirm_blocks
+from autotune.study.confirmation import LEAD, Blocks, Pairs, confirm_blocks
+from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, fresh_blocks
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import (
-    FRESH_BLOCKS,
-    FRESH_IF_SLOW,
-    FRESH_LEAST,
+    TAIL_BLOCKS,
     Recommendation,
     Recommender,
-    fresh_blocks,
-    slow_of,
-    slow_row,
 )
 from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from autotune.study.tails import slow_of, slow_row
 from tests.study.conftest import ListStrategy, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})
@@ -154,7 +151,7 @@ def test_the_fresh_look_is_of_as_many_blocks_as_was_fixed(space: Space) -> None:
     assert made.fresh.n == fixed == FRESH_LEAST
     assert made.fresh.gain == pytest.approx(0.25, abs=0.03)
     fresh = [e for e in simulated.history.entries if ":fresh:" in e.phase]
-    assert len(fresh) == 2 * fixed
+    assert len([e for e in fresh if not e.phase.endswith(LEAD)]) == 2 * fixed
     last_of_proof = max(e.order for e in simulated.history.entries if e.phase == made.round.phase)
     assert min(e.order for e in fresh) > last_of_proof
 
@@ -171,7 +168,8 @@ def test_the_number_of_fresh_blocks_grows_with_the_scatter_of_the_proof() -> Non
 
 def test_slow_launches_seen_only_after_the_proof_are_looked_into(space: Space) -> None:
     def late(setting: Setting, rng: np.random.Generator) -> float:
-        seen = [e for e in simulated.history.entries if ":fresh:" in e.phase]
+        entries = [e for e in simulated.history.entries if ":fresh:" in e.phase]
+        seen = [e for e in entries if not e.phase.endswith(LEAD)]
         slow = 5.0 if len(seen) in (2, 5, 7) else 1.0
         return slow * acting(setting, rng)
 
@@ -179,7 +177,8 @@ def test_slow_launches_seen_only_after_the_proof_are_looked_into(space: Space) -
     made = recommend(simulated, space, [SMALL], slim=[SMALL])
     assert made.fresh is not None
     assert made.fresh.n == FRESH_LEAST
-    assert sum(":fresh:" in e.phase for e in simulated.history.entries) == 2 * FRESH_IF_SLOW
+    timed = [e for e in simulated.history.entries if not e.phase.endswith(LEAD)]
+    assert sum(":fresh:" in e.phase for e in timed) == 2 * TAIL_BLOCKS
 
 
 def test_without_budget_there_is_no_fresh_look(space: Space) -> None:

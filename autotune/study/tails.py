@@ -1,0 +1,99 @@
+"""Tails: slow launches and means, which the median of a proof does not show.
+
+A setting whose launches are slow more often than the default's, or that takes longer in the mean,
+is not recommended: each is an objection (:mod:`autotune.study.objections`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+from autotune.notes import Note
+from autotune.space import Setting
+from autotune.stats import (
+    SlowLaunches,
+    mean_difference,
+    slow_launches,
+)
+from autotune.study.confirmation import LEAD, Pairs
+from autotune.study.objections import Finding
+from autotune.study.result import slow_words
+from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
+from autotune.wording import share
+
+
+def slow_findings(slow: SlowLaunches) -> list[Finding]:
+    """The objection to a setting whose slow launches come more often than the default's."""
+    if slow.verdict != "more frequent":
+        return []
+    row = slow_row(slow)
+    return [Finding(Note("result.slow_launches", slow_words(row), row), stops=True)]
+
+
+def slow_row(slow: SlowLaunches) -> dict[str, Any]:
+    """The rates of slow launches as JSON."""
+    return dataclasses.asdict(slow)
+
+
+def slow_of(
+    history: RunHistory, setting: Setting, *, alpha: float, begin: str = ""
+) -> SlowLaunches:
+    """Slow launches of a setting and of the default in the interleaved blocks that have both.
+
+    ``begin``: only blocks of phases whose names begin with this text. Launches of the search never
+    count: the setting was chosen because it was fast in them. And if slow launches come in spells,
+    the default's launches of another hour say nothing. Leads do not count: they follow another
+    setting.
+    """
+    counts, threshold = [0, 0, 0, 0], history.slow_from
+    for phase in history.phases:
+        parts = phase.split(":")
+        if parts[0] in SEARCH_KINDS or parts[-1] == LEAD or not phase.startswith(begin):
+            continue
+        for block in history.blocks(phase).values():
+            one, default = block.get(setting.key), block.get(DEFAULT_KEY)
+            if one is None or default is None:
+                continue
+            ratio, default_ratio = history.ratio(one), history.ratio(default)
+            if ratio is None or default_ratio is None:
+                continue
+            slow, default_slow = ratio > threshold, default_ratio > threshold
+            for place, value in enumerate((slow, True, default_slow, True)):
+                counts[place] += value
+    return slow_launches(*counts, alpha=alpha, threshold=threshold)
+
+
+def doubtful(seen: SlowLaunches, pairs: Pairs) -> bool:
+    """Whether more pairs must tell whether the setting costs more in some launches.
+
+    Several launches were slow, or it is no faster in the mean of the ``pairs``.
+    """
+    means = mean_difference(pairs.reference, pairs.candidate)
+    return seen.slow + seen.default_slow > 1 or (means is not None and means.ratio >= 0)
+
+
+def mean_findings(pairs: Pairs, slow: SlowLaunches) -> list[Finding]:
+    """The objection to a setting that takes longer in the mean of the ``pairs``."""
+    means = mean_difference(pairs.reference, pairs.candidate)
+    if means is None or not means.slower:
+        return []
+    words = (
+        f"it is faster in most launches and slower in the mean: {share(means.ratio)} more over "
+        f"{means.pairs} pairs"
+    )
+    data = dataclasses.asdict(means) | {"slow": slow.slow, "launches": slow.launches}
+    times = _slow_times(pairs, slow.threshold)
+    if slow.slow and times is not None:
+        one_in = max(round(slow.launches / slow.slow), 1)
+        words += f"; 1 launch in {one_in} takes {times:.2g} times as long"
+        data["slow_times"] = times
+    return [Finding(Note("result.slower_in_mean", words, data), stops=True)]
+
+
+def _slow_times(pairs: Pairs, threshold: float) -> float | None:
+    """Mean ratio to the default of the launches that are slow; None if none is."""
+    ratios = [c / d for d, c in zip(pairs.reference, pairs.candidate, strict=True)]
+    slow = [ratio for ratio in ratios if ratio > threshold]
+    return math.fsum(slow) / len(slow) if slow else None
