@@ -23,6 +23,7 @@ from autotune.study.conclusion import proof_warnings, rejection_rows
 from autotune.study.confirmation import (
     Blocks,
     Confirmation,
+    Pairs,
     confirm_blocks,
     decide,
     measure_blocks,
@@ -39,6 +40,7 @@ from autotune.study.result_checks import result_checks
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
+from autotune.study.tails import TAIL_BLOCKS, mean_findings, mean_in_doubt
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
@@ -336,38 +338,64 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             outcome = outcome_of(request, evaluator, blocks, proof, study)
             return replace(outcome, failed=alike) if alike else outcome
         proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
-        fresh = _look_again(request, blocks, proof, budget)
+        after = _look_again(request, blocks, proof, budget)
     except (NoBlocks, BudgetSpent):
         raise BudgetTooSmall(_no_pair(request, warm), code="budget.too_small") from None
-    return outcome_of(request, evaluator, blocks, proof, study, fresh)
+    return outcome_of(request, evaluator, blocks, proof, study, after)
+
+
+@dataclass(frozen=True)
+class _After:
+    """What follows the decision that one side is faster: fresh pairs, and its mean."""
+
+    fresh: Comparison | None = None
+    findings: tuple[Finding, ...] = ()
 
 
 def _look_again(
     request: ComparisonRequest, blocks: Blocks, proof: Confirmation, budget: Budget
-) -> Comparison | None:
-    """The comparison on fresh pairs, if one side was shown to be faster by a gain worth naming."""
-    seen = proof.decisions[request.candidate].comparison
+) -> _After:
+    """Fresh pairs, and more where the mean is in doubt, if one side was shown to be faster."""
+    second = request.candidate
+    seen = proof.decisions[second].comparison
     if request.plan.margin is not None or not seen.significant or proof.cut_short:
-        return None
-    again = _fresh_blocks(blocks)
-    count = fresh_blocks(blocks.pairs(request.candidate, first=seen.n), seen.gain)
+        return _After()
+    faster = seen.lo > 0
+    again, tail = _later_blocks(blocks)
+    decided = blocks.pairs(second, first=seen.n)
+    count = fresh_blocks(decided, seen.gain)
     words = "measuring fresh pairs: each run follows one of its own side"
     _telling(request)(PhaseStarted("confirm", words, again.runs(count, 1)))
-    return look_again(again, count, request.plan.min_gain, budget, seen.lo > 0)
+    fresh = look_again(again, count, request.plan.min_gain, budget, faster)
+
+    def every() -> Pairs:
+        pairs = decided + again.pairs(second) + tail.pairs(second)
+        return pairs if faster else pairs.swapped()
+
+    if mean_in_doubt(every()):
+        done = 0 if fresh is None else fresh.n
+        measure_blocks(tail, TAIL_BLOCKS - done, [second], budget, reach=True)
+    side = second if faster else request.first
+    findings = fresh_findings(side, seen.gain, fresh, faster) + mean_findings(side, every())
+    return _After(fresh, tuple(findings))
 
 
-def _fresh_blocks(blocks: Blocks) -> Blocks:
-    """The fresh pairs of a comparison."""
-    return Blocks(
-        blocks.evaluator,
-        f"{blocks.phase}:fresh",
-        blocks.settings,
-        blocks.seed,
-        blocks.limit_s,
-        blocks.reference,
-        leads=True,
-        symmetric=blocks.symmetric,
+def _later_blocks(blocks: Blocks) -> tuple[Blocks, Blocks]:
+    """The blocks after a decision: fresh pairs with leads, and pairs for the mean."""
+    fresh, tail = (
+        Blocks(
+            blocks.evaluator,
+            f"{blocks.phase}:{name}",
+            blocks.settings,
+            blocks.seed,
+            blocks.limit_s,
+            blocks.reference,
+            leads=name == "fresh",
+            symmetric=blocks.symmetric,
+        )
+        for name in ("fresh", "tail")
     )
+    return fresh, tail
 
 
 def _telling(request: ComparisonRequest) -> Watcher:
@@ -422,14 +450,14 @@ def outcome_of(
     blocks: Blocks,
     proof: Confirmation,
     study: str,
-    fresh: Comparison | None = None,
+    after: _After = _After(),
 ) -> ComparisonOutcome:
-    """The figures of a proof, with those of the ``fresh`` pairs after it."""
+    """The figures of a proof, and of what was measured ``after`` it."""
     second = request.candidate
     decision = proof.decisions[second]
     # Blocks after the look that decided are left out, so that all figures are from the same blocks.
     pairs = blocks.pairs(second).head(decision.comparison.n)
-    phases = (*blocks.phases, *_fresh_blocks(blocks).phases)
+    phases = {phase for one in (blocks, *_later_blocks(blocks)) for phase in one.phases}
     entries = [e for e in evaluator.history.entries if e.phase in phases]
     # Runs of an earlier round say nothing about this one.
     rejections = rejection_rows(RunHistory.of(entries))
@@ -438,10 +466,7 @@ def outcome_of(
     if decision.comparison.significant:
         sides = (request.first, second)
         faster, slower = reversed(sides) if decision.comparison.lo > 0 else sides
-        findings = findings_on(evaluator.history, faster, slower)
-        faster_b = decision.comparison.lo > 0
-        again = fresh_findings(faster, decision.comparison.gain, fresh, faster_b)
-        findings = (*again, *findings)
+        findings = (*after.findings, *findings_on(evaluator.history, faster, slower))
     else:
         # Other results make even a setting that is as fast no replacement.
         findings = tuple(output(evaluator.history, second, request.first))
@@ -465,7 +490,7 @@ def outcome_of(
         checks=result_checks(request.target.app, evaluator.history, second, request.first),
         unchecked=unchecked(_answer(request)),
         findings=findings,
-        fresh=fresh,
+        fresh=after.fresh,
         failed=failed,
         next_step=step if request.guard and not failed else None,
         guarded=request.guard,

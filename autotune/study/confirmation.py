@@ -279,6 +279,10 @@ class Pairs:
             self.clock or other.clock,
         )
 
+    def swapped(self) -> Pairs:
+        """The pairs seen from the other setting; a censored one keeps its lower bound."""
+        return Pairs(self.candidate, self.reference, self.censored, self.clock)
+
     def head(self, count: int) -> Pairs:
         """The first ``count`` pairs."""
         return Pairs(

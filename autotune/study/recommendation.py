@@ -36,15 +36,15 @@ from autotune.study.fresh_pairs import FRESH_BLOCKS, fresh_blocks, fresh_finding
 from autotune.study.objections import Finding, findings_on, objections
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
 from autotune.study.search import SearchPhase
-from autotune.study.tails import doubtful, mean_findings, slow_findings, slow_of
+from autotune.study.tails import (
+    TAIL_BLOCKS,
+    doubtful,
+    mean_findings,
+    slow_findings,
+    slow_of,
+)
 from autotune.wording import share
 
-TAIL_BLOCKS = 60
-"""Blocks after the proof, the fresh ones included, if some launches may cost more than the median
-says.
-
-For a fifth of slow launches against none, 60 blocks show the difference in 87 % of the cases.
-"""
 LAST_BESIDE = 27
 """Number of blocks after which a proven slim setting is no longer measured beside the whole one."""
 INFERIOR_ALPHA = 0.10
@@ -152,7 +152,7 @@ class Recommender:
         findings = (
             *fresh_findings(named, decision.comparison.gain, fresh),
             *slow_findings(slow),
-            *mean_findings(pairs, slow),
+            *mean_findings(named, pairs),
             *findings_on(self.evaluator.history, named),
         )
         return Recommendation(named, rounds, decision, pruning, fresh, slow, findings)

@@ -13,7 +13,6 @@ from autotune.study.confirmation import LEAD, Blocks, Pairs, confirm_blocks
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, fresh_blocks
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import (
-    TAIL_BLOCKS,
     Recommendation,
     Recommender,
 )
@@ -22,7 +21,7 @@ from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.study.tails import slow_of, slow_row
+from autotune.study.tails import TAIL_BLOCKS, slow_of, slow_row
 from tests.study.conftest import ListStrategy, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})

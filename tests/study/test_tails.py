@@ -10,11 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.space import Setting, Space
-from autotune.stats import mean_difference, slow_from
+from autotune.stats import LookPlan, mean_difference, slow_from
 from autotune.study.budget import SearchPlan
 from autotune.study.pipeline import run_procedure
 from autotune.study.simulation import MemoryTrialStore
 from tests.study.conftest import ListStrategy, evaluator
+from tests.study.test_fresh_pairs import compared
 
 FAST = Setting({"eager": 8})
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
@@ -98,3 +99,16 @@ def test_rare_slow_launches_do_not_take_a_gain_away(space: Space) -> None:
         chosen += answer.chosen == FAST
         assert not answer.vetoed
     assert chosen >= 17
+
+
+def test_a_comparison_says_that_the_faster_side_is_slower_in_the_mean(space: Space) -> None:
+    contradicted = proven = 0
+    for seed in range(20):
+        _, _, _, proof, _, after = compared(
+            evaluator(fat(0.25, 1.9), seed), space, LookPlan(), seed
+        )
+        if proof.decisions[FAST].outcome == "better":
+            proven += 1
+            contradicted += "result.slower_in_mean" in [one.note.code for one in after.findings]
+    assert proven >= 8
+    assert contradicted >= proven - 1
