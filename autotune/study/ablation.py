@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import BudgetSpent
-from autotune.study.confirmation import MISSED_SHARE, Blocks, Pairs, ReferenceFailed, is_missed
+from autotune.study.confirmation import Blocks, ReferenceFailed
 from autotune.study.events import PhaseStarted
+from autotune.study.pairs import MISSED_SHARE, Pairs, is_missed
 from autotune.study.search import SearchPhase
 
 SINGLES = 4

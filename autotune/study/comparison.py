@@ -23,7 +23,6 @@ from autotune.study.conclusion import proof_warnings, rejection_rows
 from autotune.study.confirmation import (
     Blocks,
     Confirmation,
-    Pairs,
     confirm_blocks,
     decide,
     measure_blocks,
@@ -31,16 +30,15 @@ from autotune.study.confirmation import (
 )
 from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
-from autotune.study.fresh_pairs import fresh_blocks, fresh_findings, look_again
 from autotune.study.inactive import inactive_difference
 from autotune.study.next_step import NextStep, compare_step
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
 from autotune.study.other_library import OtherLibrary, described
 from autotune.study.result_checks import result_checks
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
+from autotune.study.second_look import SecondLook, later_blocks, second_look
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
-from autotune.study.tails import TAIL_BLOCKS, mean_findings, mean_in_doubt
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
@@ -338,64 +336,10 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             outcome = outcome_of(request, evaluator, blocks, proof, study)
             return replace(outcome, failed=alike) if alike else outcome
         proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
-        after = _look_again(request, blocks, proof, budget)
+        after = second_look(blocks, request.plan, proof, budget, _telling(request))
     except (NoBlocks, BudgetSpent):
         raise BudgetTooSmall(_no_pair(request, warm), code="budget.too_small") from None
     return outcome_of(request, evaluator, blocks, proof, study, after)
-
-
-@dataclass(frozen=True)
-class _After:
-    """What follows the decision that one side is faster: fresh pairs, and its mean."""
-
-    fresh: Comparison | None = None
-    findings: tuple[Finding, ...] = ()
-
-
-def _look_again(
-    request: ComparisonRequest, blocks: Blocks, proof: Confirmation, budget: Budget
-) -> _After:
-    """Fresh pairs, and more where the mean is in doubt, if one side was shown to be faster."""
-    second = request.candidate
-    seen = proof.decisions[second].comparison
-    if request.plan.margin is not None or not seen.significant or proof.cut_short:
-        return _After()
-    faster = seen.lo > 0
-    again, tail = _later_blocks(blocks)
-    decided = blocks.pairs(second, first=seen.n)
-    count = fresh_blocks(decided, seen.gain)
-    words = "measuring fresh pairs: each run follows one of its own side"
-    _telling(request)(PhaseStarted("confirm", words, again.runs(count, 1)))
-    fresh = look_again(again, count, request.plan.min_gain, budget, faster)
-
-    def every() -> Pairs:
-        pairs = decided + again.pairs(second) + tail.pairs(second)
-        return pairs if faster else pairs.swapped()
-
-    if mean_in_doubt(every()):
-        done = 0 if fresh is None else fresh.n
-        measure_blocks(tail, TAIL_BLOCKS - done, [second], budget, reach=True)
-    side = second if faster else request.first
-    findings = fresh_findings(side, seen.gain, fresh, faster) + mean_findings(side, every())
-    return _After(fresh, tuple(findings))
-
-
-def _later_blocks(blocks: Blocks) -> tuple[Blocks, Blocks]:
-    """The blocks after a decision: fresh pairs with leads, and pairs for the mean."""
-    fresh, tail = (
-        Blocks(
-            blocks.evaluator,
-            f"{blocks.phase}:{name}",
-            blocks.settings,
-            blocks.seed,
-            blocks.limit_s,
-            blocks.reference,
-            leads=name == "fresh",
-            symmetric=blocks.symmetric,
-        )
-        for name in ("fresh", "tail")
-    )
-    return fresh, tail
 
 
 def _telling(request: ComparisonRequest) -> Watcher:
@@ -450,14 +394,14 @@ def outcome_of(
     blocks: Blocks,
     proof: Confirmation,
     study: str,
-    after: _After = _After(),
+    after: SecondLook | None = None,
 ) -> ComparisonOutcome:
-    """The figures of a proof, and of what was measured ``after`` it."""
+    """The figures of a proof, and of what was measured ``after`` it, if it was."""
     second = request.candidate
     decision = proof.decisions[second]
     # Blocks after the look that decided are left out, so that all figures are from the same blocks.
     pairs = blocks.pairs(second).head(decision.comparison.n)
-    phases = {phase for one in (blocks, *_later_blocks(blocks)) for phase in one.phases}
+    phases = {phase for one in (blocks, *later_blocks(blocks)) for phase in one.phases}
     entries = [e for e in evaluator.history.entries if e.phase in phases]
     # Runs of an earlier round say nothing about this one.
     rejections = rejection_rows(RunHistory.of(entries))
@@ -466,7 +410,8 @@ def outcome_of(
     if decision.comparison.significant:
         sides = (request.first, second)
         faster, slower = reversed(sides) if decision.comparison.lo > 0 else sides
-        findings = (*after.findings, *findings_on(evaluator.history, faster, slower))
+        more = () if after is None else after.findings
+        findings = (*more, *findings_on(evaluator.history, faster, slower))
     else:
         # Other results make even a setting that is as fast no replacement.
         findings = tuple(output(evaluator.history, second, request.first))
@@ -490,7 +435,7 @@ def outcome_of(
         checks=result_checks(request.target.app, evaluator.history, second, request.first),
         unchecked=unchecked(_answer(request)),
         findings=findings,
-        fresh=after.fresh,
+        fresh=None if after is None else after.fresh,
         failed=failed,
         next_step=step if request.guard and not failed else None,
         guarded=request.guard,

@@ -14,8 +14,9 @@ from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import Comparison, compare, known_gain, scatter
 from autotune.study.budget import Budget
-from autotune.study.confirmation import Blocks, Pairs, measure_blocks
+from autotune.study.confirmation import Blocks, measure_blocks
 from autotune.study.objections import Finding
+from autotune.study.pairs import Pairs
 from autotune.wording import interval, percent
 
 FRESH_BLOCKS = 12

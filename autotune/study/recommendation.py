@@ -28,12 +28,12 @@ from autotune.study.confirmation import (
     Confirmation,
     decide,
     decide_pairs,
-    is_missed,
     measure_blocks,
 )
 from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import FRESH_BLOCKS, fresh_blocks, fresh_findings, look_again
 from autotune.study.objections import Finding, findings_on, objections
+from autotune.study.pairs import is_missed
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
 from autotune.study.search import SearchPhase
 from autotune.study.tails import (

@@ -11,7 +11,7 @@ from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.study.ablation import SURE_BLOCKS, Ablation, Elimination, certain, groups
 from autotune.study.budget import SearchPlan
-from autotune.study.confirmation import Pairs, is_missed
+from autotune.study.pairs import Pairs, is_missed
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator

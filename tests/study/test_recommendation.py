@@ -9,8 +9,9 @@ import pytest
 
 from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.confirmation import LEAD, Blocks, Pairs, confirm_blocks
+from autotune.study.confirmation import LEAD, Blocks, confirm_blocks
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, fresh_blocks
+from autotune.study.pairs import Pairs
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import (
     Recommendation,

@@ -20,7 +20,8 @@ from autotune.space import (
     parse_expression,
 )
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.confirmation import Blocks, confirm_blocks, is_missed
+from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.pairs import is_missed
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
 from autotune.study.result import BUDGET_SPENT
