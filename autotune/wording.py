@@ -186,7 +186,7 @@ def key_parts(key: str) -> list[str]:
 
 def beginning(key: str, room: int) -> str:
     """The first parameters of a setting that fit into ``room`` columns; the others are counted."""
-    parts = key_parts(key)
+    parts, said = key_parts(key), ""
     for count in range(len(parts), 0, -1):
         more = f" and {len(parts) - count} more" if count < len(parts) else ""
         said = " ".join(parts[:count]) + more
