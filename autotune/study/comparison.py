@@ -134,6 +134,8 @@ class ComparisonOutcome:
 
     Each further one (``remeasure``) is a separate question with its own alpha.
     """
+    comparisons: int = 1
+    """Number of searches and comparisons of this program against its default in the database."""
     libraries: dict[str, dict[str, str]] | None = None
     """Name, version and path of both libraries, and the program of each, by ``a`` and ``b``.
 
@@ -215,6 +217,7 @@ class ComparisonOutcome:
             "rejections": self.rejections,
             "drift_repeats": self.drift_repeats,
             "budget_ended_it": self.cut_short,
+            "comparisons": self.comparisons,
             "next_step": None if self.next_step is None else self.next_step.to_json(),
             "checks": self.checks,
             "unchecked": [note.to_json() for note in self.unchecked],
@@ -281,6 +284,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
         others=() if request.other is None else (request.other,),
     ) as on:
         outcome = _compare_in(on, request)
+        outcome.comparisons = store.comparisons(on.study.id)
         store.set_result(on.study.id, outcome.verdict, outcome.to_json())
     return outcome
 

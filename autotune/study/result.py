@@ -260,10 +260,7 @@ class Result:
         if self.slow_launches is not None:
             found.append(f"{slow_words(self.slow_launches)}.")
         if self.comparisons > 1:
-            found.append(
-                f"The database has {self.comparisons} searches and comparisons of this program "
-                "against this default; each may be wrong with a probability of its own."
-            )
+            found.append(comparisons_words(self.comparisons))
         return found
 
     @classmethod
@@ -330,6 +327,14 @@ def damaged_result(problem: Exception) -> WorkError:
 
 def _ends(pair: Any) -> tuple[float | None, float | None] | None:
     return None if pair is None else (pair[0], pair[1])
+
+
+def comparisons_words(number: int) -> str:
+    """How many searches and comparisons of a program the database has."""
+    return (
+        f"The database has {number} searches and comparisons of this program against this "
+        "default; each may be wrong with a probability of its own."
+    )
 
 
 def _gain_words(pairs: int, proof: dict[str, Any] | None) -> str:

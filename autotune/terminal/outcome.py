@@ -9,7 +9,7 @@ from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.checks_words import checks_words, shown_lines
 from autotune.study.library_switch import switch_words
-from autotune.study.result import Finalist, Result
+from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
 from autotune.study.unchecked import MARK, UNCHECKED
 from autotune.terminal.command_line import command_line, given, this_command
@@ -155,6 +155,8 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
             "probability of 5 % of its own",
             markup=False,
         )
+    if data.get("comparisons", 1) > 1:
+        out.print(comparisons_words(data["comparisons"]), markup=False)
     if data["budget_ended_it"]:
         out.print(
             "the budget was spent first; the same command with a larger --budget continues",
