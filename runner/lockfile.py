@@ -58,7 +58,7 @@ class LockFile:
             if self.in_place():
                 return True
             # Somebody deleted the file: a lock on the old file would exclude nobody.
-            os.close(self.fd)
+            self.close()
             self.fd, self.writable = _open(self.path)
 
     def in_place(self) -> bool:

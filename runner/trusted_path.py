@@ -1,7 +1,7 @@
 """Trusted paths: whether another user could change what a path leads to.
 
 A path leads through folders and links. Whoever may write one of the folders, or made one of the
-links, decides what is state at the end. This user and root are trusted.
+links, decides what is at the end. This user and root are trusted.
 
 A group counts as other users, unless it is this user's or root's own: it has the user's name and no
 other member (many distributions make such a group for each user and let it write). A folder that

@@ -90,9 +90,14 @@ def _locked_folder(into: Path) -> tuple[Path, int]:
     while True:
         part = Path(tempfile.mkdtemp(prefix=_PREFIX, suffix=_SUFFIX, dir=into))
         lock = os.open(part, _FOLDER)
-        with contextlib.suppress(OSError):  # A file system without locks: nothing is cleaned up.
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if exists(part):
+            ours = exists(part)
+        except BlockingIOError:
+            ours = False
+        except OSError:
+            ours = True  # A file system without locks: nothing is cleaned up there.
+        if ours:
             return part, lock
         os.close(lock)  # Another process took it for a leftover before it was locked.
 

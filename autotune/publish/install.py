@@ -176,22 +176,21 @@ def _read(path: Path) -> FileContent | None:
 def read_beside(path: Path, name: str) -> FileContent | None:
     """The file ``name`` beside the published file ``path``; None if there is none.
 
-    Raises OSError, also for a link and for more than 4 MiB, and UsageError for a file of this user
-    or root beside a file of somebody else, who could have put it there to have it read.
+    Raises OSError, also for a link and for more than 4 MiB, and UsageError for a file of another
+    owner than that of ``path``: whoever may write the folder could have put it there to have it
+    read or believed.
     """
     with _folder(path) as folder:
         companion = folder.read(name, _LARGEST)
     main = None if companion is None else _read(path)
     if companion is None or main is None or companion.uid == main.uid:
         return companion
-    if companion.uid in (0, os.geteuid()):
-        raise UsageError(
-            f"{path.with_name(name)} belongs to user {companion.uid}, but {path} to user "
-            f"{main.uid}: autotune writes both as one user.\nLook who put "
-            "them there, and restore the file by hand",
-            code="published.owner",
-        )
-    return companion
+    raise UsageError(
+        f"{path.with_name(name)} belongs to user {companion.uid}, but {path} to user "
+        f"{main.uid}: autotune writes both as one user.\nLook who put "
+        "them there, and restore the file by hand",
+        code="published.owner",
+    )
 
 
 def remove_file(path: Path) -> None:

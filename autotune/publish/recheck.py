@@ -215,6 +215,7 @@ def recheck(
             first=Setting(),
             second=setting,
             plan=claim.plan(pairs),
+            named_gain=claim.least,
             budget_s=budget_s,
             guard=guard,
             remeasure=True,

@@ -110,6 +110,7 @@ class Database:
         """
         with self._checking:
             if self._replaced is None and self.dialect.replaced():
+                # None: the only open connection is in use; its transaction ends with a check, too.
                 self._replaced = self.dialect.save(self._engine)
         if self._replaced is not None:
             raise self._replaced
@@ -207,8 +208,11 @@ class Dialect(Protocol):
         """Whether the database is not in its place any more, although it is open."""
         ...
 
-    def save(self, engine: Engine) -> WorkError:
-        """Save the content of a replaced database; the error says where it is."""
+    def save(self, engine: Engine) -> WorkError | None:
+        """Save the content of a replaced database; the error says where it is.
+
+        None if the open connection is in use and no other can be opened: nothing is saved then.
+        """
         ...
 
 
@@ -267,7 +271,7 @@ class Sqlite:
     def replaced(self) -> bool:
         return self._opened is not None and _inode(self.path) != self._opened
 
-    def save(self, engine: Engine) -> WorkError:
+    def save(self, engine: Engine) -> WorkError | None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
         where = f"the results database {self.path} was deleted or replaced by another file"
         try:
@@ -278,6 +282,9 @@ class Sqlite:
             finally:
                 raw.close()
         except (SQLAlchemyError, sqlite3.Error, OSError) as problem:
+            if _REPLACED in str(problem):
+                copy.unlink(missing_ok=True)
+                return None
             return WorkError(
                 f"{where} while it was in use, and its content cannot be saved: "
                 f"{_words(problem)}; the runs of this command are lost",
@@ -476,7 +483,7 @@ class Postgresql:
     def replaced(self) -> bool:
         return False  # A server notices by itself.
 
-    def save(self, engine: Engine) -> WorkError:
+    def save(self, engine: Engine) -> WorkError | None:
         raise NotImplementedError
 
     def explain(self, message: str) -> AutotuneError | None:

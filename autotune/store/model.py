@@ -25,6 +25,8 @@ PRUNED = "pruned"
 WARMUP = "warmup"
 NEW = "new"
 """Status of a study without a result."""
+MOVED = "moved"
+"""Status of a study that was begun elsewhere; its result names the study that is measured."""
 
 
 @dataclass(frozen=True)

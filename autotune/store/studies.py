@@ -29,7 +29,7 @@ from sqlalchemy import (
 from autotune.errors import UsageError, WorkError
 from autotune.store import schema as s
 from autotune.store.keys import NOISE, SCREENING, AppInfo, MachineInfo, MpiInfo, StudyKey
-from autotune.store.model import NEW, StudyRecord, StudySummary
+from autotune.store.model import MOVED, NEW, StudyRecord, StudySummary
 from autotune.store.rows import all_rows, read_all, read_first
 from autotune.store.text import DamagedRow, clean, damaged_row, dump, load, load_object
 
@@ -354,6 +354,7 @@ def comparisons(connection: Connection, study_id: int) -> int:
         .select_from(s.study)
         .where(s.study.c.context_hash == context, s.study.c.strategy.not_in((NOISE, SCREENING)))
         .where(or_(s.study.c.id == study_id, s.study.c.result.is_not(None)))
+        .where(s.study.c.status != MOVED)
     )
     return int(connection.scalar(query) or 0)
 

@@ -43,7 +43,6 @@ from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
 
-"""The strategy of a study that is a comparison."""
 LIMIT_FACTOR = 30.0
 LIMIT_SLACK_S = 10.0
 """B hangs after this multiple of A's first run and so many seconds more; it is then stopped."""
@@ -73,6 +72,8 @@ class ComparisonRequest:
     """Comparisons with different purposes share no runs."""
     ends_if_same: bool = False
     """Stop after one block if read-back shows that B differs from A in no parameter that acts."""
+    named_gain: float | None = None
+    """The smallest gain that fresh pairs must not rule out; None: the plan's ``min_gain``."""
     other: OtherLibrary | None = None
     """B's side, if B runs under another library than ``target``'s."""
 
@@ -340,7 +341,9 @@ def compare_on(evaluator: Evaluator, request: ComparisonRequest, study: str) -> 
             outcome = outcome_of(request, evaluator, blocks, proof, study)
             return replace(outcome, failed=alike) if alike else outcome
         proof = confirm_blocks(blocks, request.plan, budget, _telling(request))
-        after = second_look(blocks, request.plan, proof, budget, _telling(request))
+        after = second_look(
+            *(blocks, request.plan, proof, budget, _telling(request), request.named_gain)
+        )
     except (NoBlocks, BudgetSpent):
         raise BudgetTooSmall(_no_pair(request, warm), code="budget.too_small") from None
     return outcome_of(request, evaluator, blocks, proof, study, after)

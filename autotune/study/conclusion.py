@@ -43,7 +43,8 @@ def best_seen(history: RunHistory, setting: Setting | None) -> dict[str, Any] | 
     """The best setting with the median of all its valid runs, significant or not."""
     if setting is None or setting == DEFAULT:
         return None
-    values = [e.record.value_s for e in history.entries if e.key == setting.key and e.record.valid]
+    entries = [e for e in history.entries if e.key == setting.key and e.timed]
+    values = [e.record.value_s for e in entries if e.record.valid]
     if not values:
         return None
     return {

@@ -28,15 +28,13 @@ from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.pairs import Pairs, candidate_seconds, is_missed
-from autotune.study.run_history import Figure, HistoryEntry
+from autotune.study.run_history import LEAD, Figure, HistoryEntry
 from autotune.targets.metric import failure_words, refuses_file
 
 _REPEATS = 5
 """Number of attempts at a block before a reference that fails in most of its runs is given up."""
 _MOST_REPEATS = 12
 """The same for a reference that fails now and then."""
-LEAD = "lead"
-"""Last part of the name of a phase whose runs are leads."""
 
 
 class ReferenceFailed(WorkError):
@@ -129,13 +127,7 @@ class Blocks:
 
         Only runs in block ``number`` count.
         """
-        block = self.evaluator.history.blocks(self.phase).get(number, {})
-        default = block.get(self.reference.key)
-        return (
-            default is not None
-            and default.record.valid
-            and all(setting.key in block for setting in wanted)
-        )
+        return not any(self._lacks(number, setting) for setting in (self.reference, *wanted))
 
     def _measure(self, number: int, wanted: Sequence[Setting]) -> None:
         """Make the missing runs of block ``number``, in its order.
@@ -145,22 +137,24 @@ class Blocks:
         ReferenceFailed if the reference fails in every attempt.
         """
         order = self._order(number, wanted)
-        for attempt in range(1, _MOST_REPEATS + 1):
+        while self._attempts(number, self.reference) < _MOST_REPEATS:
             for position, setting in enumerate(order):
-                if self._lacks(number, setting, attempt):
+                if self._lacks(number, setting):
                     if self.leads and self.evaluator.history.previous != setting.key:
                         self._run(setting, f"{self.phase}:{LEAD}", number, position)
                     self._run(setting, self.phase, number, position)
-            if not any(self._lacks(number, setting, attempt + 1) for setting in order):
+            if self.complete(number, wanted):
                 return
-            failed, launches = self.failures(self.reference)
-            if attempt >= _REPEATS and 2 * failed > launches:
+            failed, launches = self.failures(self.reference, cut=True)
+            tried = self._attempts(number, self.reference) >= _REPEATS
+            if self._lacks(number, self.reference) and tried and 2 * failed > launches:
                 break
         entry = self.evaluator.history.blocks(self.phase)[number][self.reference.key]
+        attempts = self._attempts(number, self.reference)
         words = (
-            f"the reference ({self.reference.key}) failed ({entry.record.reason}) in "
-            f"{attempt} attempts of one block. What was measured is stored; the same "
-            f"command continues.{failure_words(entry.record)}"
+            f"the reference ({self.reference.key}) failed ({entry.record.reason}) in {attempts} "
+            "attempts of one block. What was measured is stored; the same command "
+            f"continues.{failure_words(entry.record)}"
         )
         if refuses_file(entry.record):
             raise ReferenceFailed(words, code="work.file_exists")
@@ -176,19 +170,29 @@ class Blocks:
             timeout_s=self.reference_limit_s if is_reference else self.limit_s,
         )
 
-    def failures(self, setting: Setting) -> tuple[int, int]:
+    def failures(self, setting: Setting, cut: bool = False) -> tuple[int, int]:
         """Number of failed launches of a setting in these blocks, and of all its launches.
 
-        A run that the guard rejected or that was stopped at a limit has not failed.
+        A run that the guard rejected has not failed; one that was stopped at a limit has with
+        ``cut``.
         """
         records = [
             entry.record
             for entry in self.evaluator.history.entries
             if entry.phase in self.phases and entry.key == setting.key and entry.counts
         ]
-        return sum(not r.valid and r.state != "timeout" for r in records), len(records)
+        failed = [r for r in records if not r.valid and (cut or r.state != "timeout")]
+        return len(failed), len(records)
 
-    def _lacks(self, number: int, setting: Setting, attempt: int) -> bool:
+    def _attempts(self, number: int, setting: Setting) -> int:
+        """Number of launches of a setting in one block that the guard did not reject."""
+        return sum(
+            entry.phase == self.phase and entry.block == number and entry.counts
+            for entry in self.evaluator.history.entries
+            if entry.key == setting.key
+        )
+
+    def _lacks(self, number: int, setting: Setting) -> bool:
         """Whether the run history has no run of the setting in this block that counts.
 
         A failure of the reference never counts; of a setting it counts at once or, if the blocks
@@ -199,7 +203,9 @@ class Blocks:
             return entry is None
         if setting == self.reference:
             return True
-        return self.symmetric and attempt <= _REPEATS and not entry.censored
+        if not self.symmetric or entry.censored:
+            return False
+        return self._attempts(number, setting) < _REPEATS
 
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
         """The order of block ``number``: the design for all settings, without the decided ones."""

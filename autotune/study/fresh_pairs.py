@@ -25,6 +25,8 @@ FRESH_LEAST = 6
 """Smallest number: fewer have no 95 % interval."""
 FRESH_ERROR = 1 / 3
 """Standard error of the fresh gain, as a share of the gain, for which the number is chosen."""
+FRESH_RUNS = math.ceil(FRESH_BLOCKS * 3.5)
+"""Runs of so many blocks: two of each setting, less the lead of every second block."""
 DOUBT_BLOCKS = 30
 """Number of blocks if the first show no gain: chance alone does that to few real gains."""
 

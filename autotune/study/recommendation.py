@@ -31,7 +31,14 @@ from autotune.study.confirmation import (
     measure_blocks,
 )
 from autotune.study.events import PhaseStarted
-from autotune.study.fresh_pairs import FRESH_BLOCKS, fresh_blocks, fresh_findings, look_again
+from autotune.study.fresh_pairs import (
+    FRESH_BLOCKS,
+    FRESH_LEAST,
+    FRESH_RUNS,
+    fresh_blocks,
+    fresh_findings,
+    look_again,
+)
 from autotune.study.objections import Finding, findings_on, objections
 from autotune.study.pairs import is_missed
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
@@ -118,6 +125,7 @@ class Recommender:
         plan = self._prepare(winner, rounds, proof)
         decision = proof.decisions[winner]
         named, pruning, fresh = winner, Pruning("slim"), None
+        pairs = proof.blocks.pairs(winner)
         if plan.whole is None:
             pruning = Pruning("slim")
         elif plan.small == winner and plan.whole in proof.settings:
@@ -126,9 +134,10 @@ class Recommender:
             blocks, pruning, _ = self._beside_whole(rounds, plan, plan.whole, None)
             fresh = self._look_again(rounds, blocks, plan.fresh)
         else:
-            _, pruning, seen = self._beside_whole(rounds, plan, plan.whole, rounds.plan)
+            beside, pruning, seen = self._beside_whole(rounds, plan, plan.whole, rounds.plan)
             if seen is not None and seen.outcome == "better" and pruning.non_inferior is not False:
                 named, decision = plan.small, seen
+                pairs = beside.pairs(named)
             else:
                 why = _not_named(plan.small, seen, pruning)
                 pruning = dataclasses.replace(pruning, state="not pruned", why=why, whole=None)
@@ -142,15 +151,17 @@ class Recommender:
                 )
             )
             fresh = self._look_again(rounds, blocks, plan.fresh)
-        pairs = proof.blocks.pairs(named) + blocks.pairs(named)
-        if doubtful(slow_of(self.evaluator.history, named, alpha=rounds.slow_alpha), pairs):
+        pairs += blocks.pairs(named)
+        contradicted = fresh_findings(named, decision.comparison.gain, fresh)
+        slow = slow_of(self.evaluator.history, named, alpha=rounds.slow_alpha)
+        if not contradicted and doubtful(slow, pairs):
             tail = self._blocks(rounds, "fresh:tail", named)
             count = TAIL_BLOCKS - (0 if fresh is None else fresh.n)
             measure_blocks(tail, count, [named], self.search.budget, reach=True)
             pairs += tail.pairs(named)
         slow = self._slow(rounds, named)
         findings = (
-            *fresh_findings(named, decision.comparison.gain, fresh),
+            *contradicted,
             *slow_findings(slow),
             *mean_findings(named, pairs),
             *findings_on(self.evaluator.history, named),
@@ -181,7 +192,7 @@ class Recommender:
             winner,
             f"prune:{rounds.name}:{_digest(winner)}",
             self.search.plan.prune_blocks,
-            reserve=FRESH_BLOCKS * 3,
+            reserve=FRESH_RUNS,
         )
         if ablated.setting == winner:
             return _Slimming(winner, None, margin, fresh, ablated.why)
@@ -277,7 +288,7 @@ class _Slimming:
                 stored_setting(data["small"], space),
                 None if whole is None else stored_setting(whole, space),
                 float(data["margin"]),
-                min(int(data["fresh"]), FRESH_BLOCKS),
+                min(max(int(data["fresh"]), FRESH_LEAST), FRESH_BLOCKS),
                 str(data["why"]),
             )
 

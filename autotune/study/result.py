@@ -15,6 +15,7 @@ from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
+from autotune.store.model import MOVED
 from autotune.study.checks_words import checks_words
 from autotune.study.library_switch import switch_words
 from autotune.study.screening_summary import screening_words
@@ -48,8 +49,6 @@ FINISH = "finish"
 """The role of the worker that makes the proofs of the whole study."""
 SESSION = "session:"
 """Beginning of the names under which a study stores its sessions."""
-MOVED = "moved"
-"""Status of a study that was begun elsewhere; its result names the study that is measured."""
 
 
 @dataclass
@@ -296,6 +295,7 @@ class Result:
         ]
         result = cls(**plain)
         # What follows is complete if it can be said.
+        _ = result.headline, result.evidence()
         if result.libraries:
             _ = result.library_title
         if result.switch is not None:
@@ -382,7 +382,7 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
 
 
 def slow_words(seen: Mapping[str, Any]) -> str:
-    """The rates of slow launches (``autotune.study.recommendation.slow_row``), in a sentence."""
+    """The rates of slow launches (``autotune.study.tails.slow_row``), in a sentence."""
     said = (
         f"{seen['slow']} of {seen['launches']} launches took more than {seen['threshold']:g} times "
         f"as long as usual, {seen['default_slow']} of {seen['default_launches']} with "

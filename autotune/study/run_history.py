@@ -27,6 +27,8 @@ SEARCH_KINDS = (WARMUP, SEARCH, DEFAULT_PHASE, RACE)
 """Phases whose runs are not part of interleaved blocks."""
 Figure = Callable[[RunRecord], float]
 """A function that returns a figure of a valid run, in a unit of its own; less is better."""
+LEAD = "lead"
+"""Last part of the name of a phase whose runs are leads; their times are not used."""
 ALWAYS_REJECTED = "rejected for foreign load every time"
 """Prefix of the reason for a setting that is always disturbed while the default is not."""
 
@@ -52,6 +54,11 @@ class HistoryEntry:
     def counts(self) -> bool:
         """Whether the run counts for its setting: it was not rejected and is no warm-up."""
         return self.record.state not in GUARD_STATES and self.kind != WARMUP
+
+    @property
+    def timed(self) -> bool:
+        """Whether the run counts and its time is used: it is no lead."""
+        return self.counts and not self.phase.endswith(f":{LEAD}")
 
     @property
     def censored(self) -> bool:
@@ -120,7 +127,7 @@ class RunHistory:
         self.entries.append(entry)
         if not entry.counts:
             return
-        if entry.key == DEFAULT_KEY and entry.record.valid:
+        if entry.key == DEFAULT_KEY and entry.record.valid and entry.timed:
             known = self._defaults.setdefault(entry.record.place, _Defaults())
             known.records.append(entry.record)
             known.orders.append(entry.order)

@@ -27,20 +27,37 @@ class SecondLook:
 
 
 def second_look(
-    blocks: Blocks, plan: LookPlan, proof: Confirmation, budget: Budget, watch: Watcher
+    blocks: Blocks,
+    plan: LookPlan,
+    proof: Confirmation,
+    budget: Budget,
+    watch: Watcher,
+    least: float | None = None,
 ) -> SecondLook:
-    """Fresh pairs, and more where the mean is in doubt, if one side was shown to be faster."""
+    """Fresh pairs, and more where the mean is in doubt, if a side was decided to be faster.
+
+    ``least`` is the smallest gain that is worth naming; None: that of the plan. A setting may be
+    decided to be slower by less, unless the plan is symmetric.
+    """
     second = blocks.settings[0]
-    seen = proof.decisions[second].comparison
-    if plan.margin is not None or not seen.significant or proof.cut_short:
+    decision = proof.decisions[second]
+    seen = decision.comparison
+    if decision.outcome not in ("better", "worse") or plan.margin is not None or proof.cut_short:
         return SecondLook()
-    faster = seen.lo > 0
+    faster = decision.outcome == "better"
+    least = plan.min_gain if least is None else least
+    if not faster and not plan.symmetric:
+        least = 0.0
     again, tail = later_blocks(blocks)
     decided = blocks.pairs(second, first=seen.n)
     count = fresh_blocks(decided, seen.gain)
     words = "measuring fresh pairs: each run follows one of its own side"
     watch(PhaseStarted("confirm", words, again.runs(count, 1)))
-    fresh = look_again(again, count, plan.min_gain, budget, faster)
+    fresh = look_again(again, count, least, budget, faster)
+    side = second if faster else blocks.reference
+    findings = fresh_findings(side, seen.gain, fresh, faster)
+    if findings:
+        return SecondLook(fresh, tuple(findings))
 
     def every() -> Pairs:
         pairs = decided + again.pairs(second) + tail.pairs(second)
@@ -49,9 +66,7 @@ def second_look(
     if mean_in_doubt(every()):
         done = 0 if fresh is None else fresh.n
         measure_blocks(tail, TAIL_BLOCKS - done, [second], budget, reach=True)
-    side = second if faster else blocks.reference
-    findings = fresh_findings(side, seen.gain, fresh, faster) + mean_findings(side, every())
-    return SecondLook(fresh, tuple(findings))
+    return SecondLook(fresh, tuple(mean_findings(side, every())))
 
 
 def later_blocks(blocks: Blocks) -> tuple[Blocks, Blocks]:

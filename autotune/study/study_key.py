@@ -29,9 +29,10 @@ from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR
+from autotune.store.model import MOVED
 from autotune.study.events import Watcher, silent
 from autotune.study.executables import current_key
-from autotune.study.result import MOVED, follow_moved_study
+from autotune.study.result import follow_moved_study
 from autotune.study.unchecked import WHOLE
 from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import (

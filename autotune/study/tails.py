@@ -18,11 +18,10 @@ from autotune.stats import (
     slow_launches,
 )
 from autotune.stats.slow_launches import SLOW_LEAST
-from autotune.study.confirmation import LEAD
 from autotune.study.objections import Finding
 from autotune.study.pairs import Pairs
 from autotune.study.result import slow_words
-from autotune.study.run_history import DEFAULT_KEY, SEARCH_KINDS, RunHistory
+from autotune.study.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
 from autotune.wording import share
 
 TAIL_BLOCKS = 60

@@ -54,8 +54,9 @@ class BoundedConnection(H11Protocol):
 
     @property
     def waits(self) -> bool:
-        """Whether no request is being answered."""
-        return self.cycle is None or self.cycle.response_complete
+        """Whether no request is being answered, or nobody reads the answer."""
+        idle = self.cycle is None or self.cycle.response_complete
+        return idle or self.flow.write_paused
 
     def leave(self) -> None:
         """Close the connection at once."""
@@ -71,3 +72,5 @@ class BoundedConnection(H11Protocol):
     def _late(self) -> None:
         if self.waits:
             self.leave()
+        else:
+            self._wait()

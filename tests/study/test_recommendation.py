@@ -99,7 +99,7 @@ def test_pruning_that_the_budget_ended_half_way_is_not_called_done() -> None:
     wide = Space("wide", tuple(parameter(f"p{i}", 1, 2, 3) for i in range(8)))
     whole = Setting({f"p{i}": 2 for i in range(8)})
     simulated = evaluator(first_acts)
-    made = recommend(simulated, wide, [whole], SearchPlan(max_runs=98))
+    made = recommend(simulated, wide, [whole], SearchPlan(max_runs=104))
     assert 1 < len(made.setting) < len(whole)
     assert made.pruning.state == "not pruned"
     assert "budget" in made.pruning.why
