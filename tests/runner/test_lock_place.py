@@ -23,7 +23,7 @@ from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.lock import LockNews, MachineLock, inherited, renew_held
 from runner.lock_holder import holders
-from runner.lockfile import Unusable
+from runner.lockfile import LockFile, Unusable
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
@@ -319,3 +319,15 @@ def test_a_process_below_the_holder_looks_too(common: Path) -> None:
             assert holders(path) == [below.process.pid]
             below.run()
             assert below.news == []
+
+
+def test_a_file_that_is_spoilt_as_the_lock_is_taken_is_closed_once(common: Path) -> None:
+    """The descriptor is closed, and its number may be another file's by now."""
+    path = common / NAME
+    one = LockFile(path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(Unusable):
+        one.try_lock("exclusive")
+    assert one.fd == -1
+    one.close()

@@ -11,10 +11,14 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.comparison import ComparisonRequest, compare_on
-from autotune.study.confirmation import LEAD, Blocks
+from autotune.study.conclusion import best_seen
+from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.events import silent
 from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, look_again
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
+from autotune.study.run_history import LEAD
+from autotune.study.second_look import second_look
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
@@ -125,3 +129,46 @@ def test_fresh_pairs_contradict_a_comparison_that_heat_decided(space: Space) -> 
             contradicted += 1
             assert "result.fresh_contradicts" in [one.note.code for one in after.findings]
     assert contradicted >= 5
+
+
+@pytest.mark.parametrize("gain", [0.01, -0.01])
+def test_a_difference_too_small_to_name_is_not_contradicted(space: Space, gain: float) -> None:
+    """One percent is sure, and less than is worth naming: proof and fresh pairs agree."""
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return float(rng.lognormal(0, 0.001)) / (1 + (gain if setting == FAST else 0.0))
+
+    parts = compared(evaluator(model, 5), space, LookPlan(), 5)
+    proof, after = parts[3], parts[-1]
+    assert proof.decisions[FAST].comparison.significant
+    assert after.findings == ()
+
+
+def test_a_gain_of_which_less_than_half_is_left_is_not_contradicted(space: Space) -> None:
+    """Published 20 %, now 6 %: the plan's least gain is 10 %, the one worth naming 2 %."""
+
+    def model(setting: Setting, rng: np.random.Generator) -> float:
+        return float(rng.lognormal(0, 0.005)) / (1 + (0.06 if setting == FAST else 0.0))
+
+    simulated = evaluator(model, 6)
+    blocks = Blocks(simulated, "compare:0", [FAST], 6, None)
+    plan = LookPlan(min_gain=0.05, win_from=8, futility=0.0)
+    budget = Budget(simulated.history)
+    proof = confirm_blocks(blocks, plan, budget)
+    assert proof.decisions[FAST].outcome == "better"
+    assert second_look(blocks, plan, proof, budget, silent, least=0.02).findings == ()
+    strict = second_look(blocks, plan, proof, budget, silent, least=0.10)
+    assert [one.note.code for one in strict.findings] == ["result.fresh_contradicts"]
+
+
+def test_times_of_leads_are_not_used() -> None:
+    simulated = evaluator(lambda setting, rng: 2.0 if lead else 1.0)
+    lead = False
+    simulated.run(DEFAULT, "default")
+    lead = True
+    simulated.run(DEFAULT, f"confirm:r1:fresh:x:{LEAD}")
+    simulated.run(FAST, f"confirm:r1:fresh:x:{LEAD}")
+    history = simulated.history
+    assert history.default_values() == [1.0]
+    assert best_seen(history, FAST) is None
+    assert history.confirmation_runs == 2

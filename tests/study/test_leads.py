@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from autotune.space import DEFAULT, Setting
 from autotune.study.budget import Budget
-from autotune.study.confirmation import LEAD, Blocks, order_seed
-from autotune.study.run_history import HistoryEntry, RunHistory
+from autotune.study.confirmation import Blocks, ReferenceFailed, order_seed
+from autotune.study.run_history import LEAD, HistoryEntry, RunHistory
 from tests.study.conftest import evaluator
 
 FAST, OTHER = Setting({"eager": 8}), Setting({"links": 3})
@@ -126,3 +126,21 @@ def test_failures_of_both_sides_are_repeated_where_libraries_are_compared(symmet
     censored = sum(blocks.pairs(FAST).censored)
     assert failed > 0
     assert (launches, censored) == ((40 + failed, 0) if symmetric else (40, failed))
+
+
+def test_a_reference_that_hangs_is_given_up_after_five_attempts() -> None:
+    simulated = evaluator(lambda setting, rng: 9.0 if setting == DEFAULT else 1.0)
+    blocks = Blocks(simulated, "compare:0", [FAST], 7, 3.0, reference_limit_s=3.0)
+    with pytest.raises(ReferenceFailed):
+        blocks.ensure(1)
+    assert sum(entry.key == DEFAULT.key for entry in simulated.history.entries) == 5
+
+
+@pytest.mark.parametrize("cut", range(1, 8))
+def test_an_interruption_takes_no_attempt_from_a_symmetric_comparison(cut: int) -> None:
+    """The setting never runs: it has five attempts, however often the process was killed."""
+    simulated = evaluator(failing(1.0, FAST), 7)
+    Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True).ensure(1)
+    simulated.history = RunHistory.of(simulated.history.entries[:cut])
+    Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True).ensure(1)
+    assert sum(entry.key == FAST.key for entry in simulated.history.entries) == 5

@@ -9,7 +9,7 @@ import pytest
 
 from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.confirmation import LEAD, Blocks, confirm_blocks
+from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, fresh_blocks
 from autotune.study.pairs import Pairs
 from autotune.study.pipeline import run_procedure
@@ -19,7 +19,7 @@ from autotune.study.recommendation import (
 )
 from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
-from autotune.study.run_history import CONFIRM, DEFAULT_KEY, RunHistory
+from autotune.study.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.tails import TAIL_BLOCKS, slow_of, slow_row
