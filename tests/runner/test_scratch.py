@@ -14,8 +14,10 @@ import pytest
 from runner.scratch import OWNER, PREFIX, Scratch, remove_ended
 
 HOLD = """
-import sys
+import signal, sys
 from runner.scratch import Scratch
+for number in (signal.SIGHUP, signal.SIGQUIT):  # Whoever runs the tests under nohup ignores them.
+    signal.signal(number, signal.SIG_DFL)
 scratch = Scratch()
 (scratch.path / "deep").mkdir()
 (scratch.path / "deep" / "file").touch()
