@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runner.files import FLAGS, atomic_file
+from runner.paths import resolved
 from runner.trusted_path import refuse_others, weakness
 
 FOLDER, FILE, PROGRAM = 0o700, 0o600, 0o700
@@ -50,7 +51,7 @@ def private_folder(place: Path) -> Path:
     others control the way to it, and OSError if it cannot be made.
     """
     weak = weakness(make_folder(place))
-    if weak is not None and weak.step.is_folder and weak.step.place == place.resolve():
+    if weak is not None and weak.step.is_folder and weak.step.place == resolved(place):
         _close(weak.step.place)
     refuse_others(place)
     return place

@@ -196,7 +196,7 @@ class Blocks:
         """Whether the run history has no run of the setting in this block that counts.
 
         A failure of the reference never counts; of a setting it counts at once or, if the blocks
-        are symmetric, after :data:`_REPEATS` attempts.
+        are symmetric and the setting has ever run, after :data:`_REPEATS` attempts.
         """
         entry = self.evaluator.history.blocks(self.phase).get(number, {}).get(setting.key)
         if entry is None or entry.record.valid:
@@ -205,7 +205,9 @@ class Blocks:
             return True
         if not self.symmetric or entry.censored:
             return False
-        return self._attempts(number, setting) < _REPEATS
+        entries = self.evaluator.history.entries
+        runs = any(one.record.valid for one in entries if one.key == setting.key)
+        return runs and self._attempts(number, setting) < _REPEATS
 
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
         """The order of block ``number``: the design for all settings, without the decided ones."""

@@ -211,7 +211,7 @@ def test_a_parameter_stays_that_acts_on_all_programs_a_little() -> None:
 
 
 def test_a_parameter_that_looks_needed_earns_more_looks() -> None:
-    machine = Machine({"a": model(0.08, 0.06)})
+    machine = Machine({"a": model(0.06, 0.06)})
     found = prune(PROPOSED, [program("a", held_out=False)], PairTerms(machine))
     looks = [r.plan.decide_at for r in machine.requests if ACTING not in r.second]
     assert len(looks) > 1

@@ -78,7 +78,7 @@ def test_every_kind_has_a_program_and_an_input() -> None:
     app = load_app("pattern")
     assert set(app.inputs) == set(KINDS)
     for name in KINDS:
-        assert options(*app.program(name)[3:]).kind == name
+        assert options(*app.program(name)[4:]).kind == name
 
 
 def test_work_grows_from_rank_to_rank() -> None:

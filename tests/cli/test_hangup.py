@@ -65,7 +65,7 @@ def until(folder: Path, number: int) -> bool:
 
 
 def test_nothing_is_lost_and_nothing_is_left(library: object, tmp_path: Path) -> None:
-    search = begin(tmp_path)
+    search = begin(tmp_path, "env", "--default-signal=HUP")  # The tests may run under nohup.
     assert until(tmp_path, 2), search.communicate()
     search.send_signal(signal.SIGHUP)
     _, said = search.communicate(timeout=60)

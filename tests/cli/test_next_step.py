@@ -73,7 +73,7 @@ def open_study(
     return evaluator, MemoryTrialStore(), SearchPlan(trials=1, max_runs=max_runs)
 
 
-@pytest.mark.parametrize("seeds", [10, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("seeds", [24, pytest.param(80, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("max_runs", [32, 110, None])
 def test_an_open_search_names_what_it_needs(max_runs: int | None, seeds: int) -> None:
     """Cut short by its budget, at the end of its looks, and without a bound on runs."""
@@ -100,7 +100,7 @@ def test_an_open_search_names_what_it_needs(max_runs: int | None, seeds: int) ->
         run_procedure(evaluator, trial_store, again, SPACE, larger, seed=1)  # type: ignore[arg-type]
         # The command goes on with the proof, within what it named.
         assert measured < len(evaluator.history.entries) <= more
-    assert found >= 3
+    assert found >= 2
 
 
 def test_the_chance_is_that_of_blocks_like_those_seen() -> None:

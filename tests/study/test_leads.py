@@ -138,9 +138,20 @@ def test_a_reference_that_hangs_is_given_up_after_five_attempts() -> None:
 
 @pytest.mark.parametrize("cut", range(1, 8))
 def test_an_interruption_takes_no_attempt_from_a_symmetric_comparison(cut: int) -> None:
-    """The setting never runs: it has five attempts, however often the process was killed."""
+    """The setting runs once and then fails: it has five attempts, however often it is killed."""
+    simulated = evaluator(lambda setting, rng: "failed" if ran and setting == FAST else 1.0, 7)
+    ran = False
+    simulated.run(FAST, "warmup")
+    ran = True
+    Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True).ensure(1)
+    simulated.history = RunHistory.of(simulated.history.entries[: cut + 1])
+    blocks = Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True)
+    blocks.ensure(1)
+    assert blocks.failures(FAST) == (5, 5)
+
+
+def test_a_setting_that_never_ran_is_not_tried_again() -> None:
     simulated = evaluator(failing(1.0, FAST), 7)
-    Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True).ensure(1)
-    simulated.history = RunHistory.of(simulated.history.entries[:cut])
-    Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True).ensure(1)
-    assert sum(entry.key == FAST.key for entry in simulated.history.entries) == 5
+    blocks = Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True)
+    blocks.ensure(1)
+    assert blocks.failures(FAST) == (1, 1)
