@@ -67,7 +67,7 @@ def open_study(
     max_runs: int | None, seed: int
 ) -> tuple[SimulatedEvaluator, MemoryTrialStore, SearchPlan]:
     def model(setting: Setting, rng: np.random.Generator) -> float:
-        return float((1.0 if setting == DEFAULT else 0.97) * rng.lognormal(0, 0.03))
+        return float((1.0 if setting == DEFAULT else 0.97) * rng.lognormal(0, 0.05))
 
     evaluator = SimulatedEvaluator(model, np.random.default_rng(seed))
     return evaluator, MemoryTrialStore(), SearchPlan(trials=1, max_runs=max_runs)
