@@ -116,7 +116,14 @@ def test_what_a_proof_shows_of_its_parameters(
 ) -> None:
     with Store.open(tmp_path / "r.db") as store:
         study = store.study(key())
-        result = RESULT | {"recommended": {"setting": setting}, "pruning": pruning}
+        rest = {
+            "why": "",
+            "margin": 0.02,
+            "slower_at_most": None,
+            "non_inferior": None,
+            "blocks": 0,
+        }
+        result = RESULT | {"recommended": {"setting": setting}, "pruning": rest | pruning}
         store.set_result(study.id, "recommended", result)
         for name, state in (("idle", "inactive"), ("eager", "in force"), ("never", "inactive")):
             back = {name: ReadBack(state, "1")}  # type: ignore[arg-type]
