@@ -56,6 +56,8 @@ They differ in length: if bursts come at regular times, one fixed length would s
 before the next burst.
 """
 
+AGAIN_IF_RAN = 5
+"""Attempts at a run of a default that has run before."""
 WARM_UPS = 3
 """Runs in a row that may compile code before one counts that does."""
 
@@ -425,12 +427,17 @@ class Defaults:
             self.run(DEFAULT_PHASE)
 
     def run(self, phase: str) -> HistoryEntry:
-        """Make one valid run of the default; raises WorkError if it fails twice in a row."""
-        entry = self._launch(phase)
-        if not (entry.record.valid or entry.censored):
-            # Launchers sometimes fail to start on a busy machine. A program that does not run fails
-            # again.
+        """Make one valid run of the default.
+
+        Raises WorkError if it fails twice in a row, or five times if it has run before.
+        """
+        # Launchers sometimes fail to start on a busy machine. A program that does not run fails
+        # again; one that fails now and then has run before.
+        attempts = AGAIN_IF_RAN if self.evaluator.history.default_records() else 2
+        for _ in range(attempts):
             entry = self._launch(phase)
+            if entry.record.valid or entry.censored:
+                break
         if not entry.record.valid:
             raise default_failure(_default_fails(entry.record), entry.record)
         return entry
