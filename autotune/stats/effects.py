@@ -97,6 +97,10 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
     return chosen, means
 
 
+_FLAT = 1e-9
+"""Smallest prior precision of an effect. Flatter priors say no more, and their numbers overflow."""
+
+
 def _best_step(
     precision: Mapping[int, float], variances: Mapping[int, float], rest: Floats, pull: Floats
 ) -> tuple[int, float | None] | None:
@@ -116,8 +120,8 @@ def _best_step(
         else:
             left = a * variances[i]
             own_s, own_q = 1 / variances[i] - a, q / left
-        over = own_q**2 - own_s
-        new = own_s**2 / over if over > 0 and own_s > 0 else None
+        over = own_q * own_q - own_s
+        new = max(own_s**2 / over, _FLAT) if over > 0 and own_s > 0 else None
         if a is None:
             if new is None:
                 continue

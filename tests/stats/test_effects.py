@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -122,3 +124,10 @@ def test_each_level_that_acts_has_its_mean_also_when_the_steps_run_out(
         effects = level_effects(found, ratios(found, acting, noise, seed), noise)
     assert len(effects) <= steps
     assert all(math.isfinite(value) for value in effects.values())
+
+
+def test_a_prior_that_gets_flatter_and_flatter_ends_no_study() -> None:
+    """Ratios of a simulated study whose settings take 1.9 times as long in every fourth launch."""
+    sample = json.loads((Path(__file__).parent / "data" / "flat_priors.json").read_text())
+    effects = level_effects(sample["settings"], sample["ratios"], sample["noise"])
+    assert all(math.isfinite(effect) for effect in effects.values())
