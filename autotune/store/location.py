@@ -117,7 +117,7 @@ def prepare_file(path: Path) -> None:
     """
     where = f"the results database {path}"
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         refuse_network(path, network_filesystem(path, _mounts()))
         if is_folder(path):
             raise UsageError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 from pathlib import Path
 
 from autotune.store import Store
@@ -43,3 +44,14 @@ def test_text_order_and_nothing_are_kept(tmp_path: Path) -> None:
     # One run's may be changed without another's.
     found[0].clear()
     assert found[3] == cleaned
+
+
+def test_a_folder_made_for_a_database_is_closed_to_others(tmp_path: Path) -> None:
+    place = tmp_path / "new" / "folder" / "r.db"
+    before = os.umask(0)
+    try:
+        Store.open(place).close()
+    finally:
+        os.umask(before)
+    assert place.parent.stat().st_mode & 0o777 == 0o700
+    assert place.stat().st_mode & 0o777 == 0o600
