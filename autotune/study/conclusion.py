@@ -106,10 +106,10 @@ def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
 def name_recommendation(result: Result, made: Recommendation) -> None:
     """Fill in what is known of the recommended setting."""
     proof, fresh = made.decision.comparison, made.fresh
-    seen = proof if fresh is None else fresh
+    gains = proof if fresh is None else fresh
     result.recommended = made.setting
-    result.gain = known_gain(seen.gain)
-    result.gain_ci = (known_gain(seen.lo), known_gain(seen.hi)) if seen.interval else None
+    result.gain = known_gain(gains.gain)
+    result.gain_ci = (known_gain(gains.lo), known_gain(gains.hi)) if gains.interval else None
     result.gain_pairs = 0 if fresh is None else fresh.n
     result.gain_proof = {
         "gain": known_gain(proof.gain),
@@ -223,8 +223,8 @@ def proof_warnings(proof: Confirmation) -> list[Note]:
             )
         )
     for setting in proof.settings:
-        found = position_note(proof.blocks, setting), spells_note(proof.blocks, setting)
-        notes += [note for note in found if note is not None]
+        both = position_note(proof.blocks, setting), spells_note(proof.blocks, setting)
+        notes += [note for note in both if note is not None]
     notes += _failed_launches(proof)
     keys = [proof.blocks.reference.key, *(setting.key for setting in proof.settings)]
     notes += carry_over_notes(proof.blocks.evaluator.history, keys)

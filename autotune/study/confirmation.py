@@ -25,16 +25,14 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.stats import Decision, LookPlan, design, drifted, settle
 from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.evaluator import Evaluator
+from autotune.study.evaluator import ATTEMPTS, Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.pairs import Pairs, candidate_seconds, is_missed
 from autotune.study.run_history import LEAD, Figure, HistoryEntry
 from autotune.targets.metric import failure_words, refuses_file
 
-_REPEATS = 5
-"""Number of attempts at a block before a reference that fails in most of its runs is given up."""
-_MOST_REPEATS = 12
-"""The same for a reference that fails now and then."""
+_MOST_ATTEMPTS = 12
+"""Attempts at a block before a reference is given up that fails in fewer than half of its runs."""
 
 
 class ReferenceFailed(WorkError):
@@ -137,7 +135,7 @@ class Blocks:
         ReferenceFailed if the reference fails in every attempt.
         """
         order = self._order(number, wanted)
-        while self._attempts(number, self.reference) < _MOST_REPEATS:
+        while self._attempts(number, self.reference) < _MOST_ATTEMPTS:
             for position, setting in enumerate(order):
                 if self._lacks(number, setting):
                     if self.leads and self.evaluator.history.previous != setting.key:
@@ -146,7 +144,7 @@ class Blocks:
             if self.complete(number, wanted):
                 return
             failed, launches = self.failures(self.reference, cut=True)
-            tried = self._attempts(number, self.reference) >= _REPEATS
+            tried = self._attempts(number, self.reference) >= ATTEMPTS
             if self._lacks(number, self.reference) and tried and 2 * failed > launches:
                 break
         entry = self.evaluator.history.blocks(self.phase)[number][self.reference.key]
@@ -196,7 +194,7 @@ class Blocks:
         """Whether the run history has no run of the setting in this block that counts.
 
         A failure of the reference never counts; of a setting it counts at once or, if the blocks
-        are symmetric and the setting has ever run, after :data:`_REPEATS` attempts.
+        are symmetric and the setting has ever run, after :data:`ATTEMPTS` attempts.
         """
         entry = self.evaluator.history.blocks(self.phase).get(number, {}).get(setting.key)
         if entry is None or entry.record.valid:
@@ -207,7 +205,7 @@ class Blocks:
             return False
         entries = self.evaluator.history.entries
         runs = any(one.record.valid for one in entries if one.key == setting.key)
-        return runs and self._attempts(number, setting) < _REPEATS
+        return runs and self._attempts(number, setting) < ATTEMPTS
 
     def _order(self, number: int, wanted: Sequence[Setting]) -> list[Setting]:
         """The order of block ``number``: the design for all settings, without the decided ones."""

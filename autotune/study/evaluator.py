@@ -56,8 +56,8 @@ They differ in length: if bursts come at regular times, one fixed length would s
 before the next burst.
 """
 
-AGAIN_IF_RAN = 5
-"""Attempts at a run of a default that has run before."""
+ATTEMPTS = 5
+"""Attempts at a run of a setting that has run before, until its failures count."""
 WARM_UPS = 3
 """Runs in a row that may compile code before one counts that does."""
 
@@ -433,7 +433,7 @@ class Defaults:
         """
         # Launchers sometimes fail to start on a busy machine. A program that does not run fails
         # again; one that fails now and then has run before.
-        attempts = AGAIN_IF_RAN if self.evaluator.history.default_records() else 2
+        attempts = ATTEMPTS if self.evaluator.history.default_records() else 2
         for _ in range(attempts):
             entry = self._launch(phase)
             if entry.record.valid or entry.censored:

@@ -41,7 +41,7 @@ def second_look(
     """
     second = blocks.settings[0]
     decision = proof.decisions[second]
-    seen = decision.comparison
+    comparison = decision.comparison
     if decision.outcome not in ("better", "worse") or plan.margin is not None or proof.cut_short:
         return SecondLook()
     faster = decision.outcome == "better"
@@ -49,13 +49,13 @@ def second_look(
     if not faster and not plan.symmetric:
         least = 0.0
     again, tail = later_blocks(blocks)
-    decided = blocks.pairs(second, first=seen.n)
-    count = fresh_blocks(decided, seen.gain)
+    decided = blocks.pairs(second, first=comparison.n)
+    count = fresh_blocks(decided, comparison.gain)
     words = "measuring fresh pairs: each run follows one of its own side"
     watch(PhaseStarted("confirm", words, again.runs(count, 1)))
     fresh = look_again(again, count, least, budget, faster)
     side = second if faster else blocks.reference
-    findings = fresh_findings(side, seen.gain, fresh, faster)
+    findings = fresh_findings(side, comparison.gain, fresh, faster)
     if findings:
         return SecondLook(fresh, tuple(findings))
 
@@ -64,8 +64,8 @@ def second_look(
         return pairs if faster else pairs.swapped()
 
     if mean_in_doubt(every()):
-        done = 0 if fresh is None else fresh.n
-        measure_blocks(tail, TAIL_BLOCKS - done, [second], budget, reach=True)
+        pairs = 0 if fresh is None else fresh.n
+        measure_blocks(tail, TAIL_BLOCKS - pairs, [second], budget, reach=True)
     return SecondLook(fresh, tuple(mean_findings(side, every())))
 
 
