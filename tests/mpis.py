@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from runner.errors import RunnerError
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from tests.mpi_environments import PACKAGES, NotThereError, environment, found
+from tests.programs import compiled
 
 NAMES = ("openmpi-4.1", "openmpi-5", "mpich")
 PING_PONG = r"""
@@ -87,10 +87,6 @@ def built(library: Library, place: Path, source: str = PING_PONG, *options: str)
     compiler = next((path for path in names if path.exists()), None)
     if compiler is None or shutil.which("cc") is None:
         pytest.skip("no C compiler")
-    text, program = place / "program.c", place / "program"
-    text.write_text(source)
     # Intel's compiler command does not find its own headers without it.
     env = {**os.environ, "I_MPI_ROOT": str(own.parent)}
-    command = [str(compiler), *options, str(text), "-o", str(program)]
-    subprocess.run(command, env=env, check=True, capture_output=True)
-    return program
+    return compiled([str(compiler)], source, place / "program", *options, env=env)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from runner.trace.run import Method, Traced, trace
 from runner.types import LaunchSpec
 from tests.apps.conftest import TRANSPORT
 from tests.cli.conftest import cli, program
+from tests.programs import compiled as program_of
 
 __all__ = ["cli", "program"]
 
@@ -60,9 +60,6 @@ def compiled(mpicc: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
     place = tmp_path_factory.mktemp("programs")
 
     def build(name: str, text: str) -> str:
-        (place / f"{name}.c").write_text(text)
-        command = [mpicc, "-O1", "-o", name, f"{name}.c", "-lpthread"]
-        subprocess.run(command, cwd=place, check=True, capture_output=True, timeout=60)
-        return str(place / name)
+        return str(program_of([mpicc], text, place / name, "-O1", "-lpthread"))
 
     return build
