@@ -53,7 +53,7 @@ def reductions(
     options = ("--mca", "pml", "ob1", "--mca", "btl", "^ofi") if own else ()
     spec = LaunchSpec(
         (str(place / "reductions"), sizes, COUNTS, *collectives),
-        8,
+        max(map(int, sizes.split(","))),
         parameters={"mca": {**own, **parameters}},
         launch_options=options,
         oversubscribe=True,
