@@ -95,10 +95,11 @@ def test_all_checks_hold_with_one_thread_in_mpi(watched: Watched) -> None:
     assert not any(told.values()), "\n".join(f"{n}:\n{p}" for n, p in told.items() if p)
 
 
+STEPS["all"] = "\n        ".join(STEPS.values())
 CALLED = [
-    # Each step in one of both places; in the other one when slow.
-    pytest.param(name, place, marks=[] if place == number % 2 else pytest.mark.slow)
-    for number, name in enumerate(STEPS)
+    # Each step by itself when slow.
+    pytest.param(name, place, marks=[] if name == "all" else pytest.mark.slow)
+    for name in STEPS
     for place in (False, True)
 ]
 
@@ -109,7 +110,7 @@ def test_what_ranks_call_is_called_alone(
 ) -> None:
     program = tmp_path / "program.py"
     program.write_text(
-        EVERYTHING.format(step=STEPS[name], in_process=in_process, level="serialized", seconds=0.3)
+        EVERYTHING.format(step=STEPS[name], in_process=in_process, level="serialized", seconds=0.4)
     )
     done = watched(1 if in_process else 2, str(program))
     assert done.returncode == 0, done.stderr
@@ -135,6 +136,8 @@ def test_the_end_by_a_failure_is_alone_too(watched: Watched, tmp_path: Path) -> 
 NEVER_BACK = """
 import sys, threading, time
 from runner import mate
+from runner.mate.call_lock import CallLock
+CallLock.ABORT_S = 0.3
 config = mate.Config(workers=2, ranks_per_process=2, affinity="none", thread_level="serialized")
 comm = mate.world(config)
 from mpi4py import MPI
@@ -198,9 +201,9 @@ async def main(ctx):
     part = Part(ctx)
     await ctx.execute(graph, 1, state=part)
     if ctx.rank % 2:
-        await ctx.execute(graph, 3000, state=part)
+        await ctx.execute(graph, 600, state=part)
         return
-    for _ in range(300):
+    for _ in range(60):
         requests = [ctx.irecv(part.got, part.before, 4), ctx.isend(part.sent, part.after, 4)]
         comm.Get_rank()
         await ctx.waitall(requests)
