@@ -27,6 +27,7 @@ from runner.lockfile import LockFile, Unusable
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
+from tests.mpis import built
 
 ROOT = Path(str(runner.__file__)).parents[1]
 PROCESS = Path(__file__).with_name("lock_process.py")
@@ -288,10 +289,12 @@ def test_the_common_files_may_be_opened_by_everybody(common: Path) -> None:
 
 
 @pytest.mark.mpi
-def test_each_run_of_a_program_looks_at_the_lock(common: Path, open_mpi: Library) -> None:
+def test_each_run_of_a_program_looks_at_the_lock(
+    common: Path, open_mpi: Library, tmp_path: Path
+) -> None:
     news: list[LockNews] = []
     options = ("--mca", "btl", "^ofi")
-    program = (sys.executable, "-c", "from mpi4py import MPI")
+    program = (str(built(open_mpi, tmp_path)),)
     spec = LaunchSpec(program=program, ranks=1, launch_options=options, timeout_s=60)
     with (
         MachineLock("exclusive", 0, news.append),
