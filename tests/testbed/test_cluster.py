@@ -18,6 +18,7 @@ from runner import testbed as tb
 from runner.launch import Runner, own_pids
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.testbed import measure
 from runner.types import LaunchSpec
 from runner.variables import REPORTED
 
@@ -201,8 +202,13 @@ def call(*words: str) -> int:
 
 
 def test_status_says_what_was_measured(
-    bed: tb.Testbed, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    bed: tb.Testbed,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(measure, "PING_S", 0.1)
+    monkeypatch.setattr(measure, "STREAM_S", 0.1)
     assert call("status", "--name", bed.name, "--json", str(tmp_path / "s.json")) == 0
     shown = capfd.readouterr().out
     assert "round trip of 8 bytes" in shown

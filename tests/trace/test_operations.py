@@ -81,7 +81,7 @@ def test_a_program_in_c(
     assert commutes(runner, compiled("create", C.replace("CREATE", create))) is found
 
 
-@pytest.mark.parametrize("name", ["openmpi-5", "mpich"])
+@pytest.mark.parametrize("name", ["openmpi-5", pytest.param("mpich", marks=pytest.mark.slow)])
 def test_a_program_in_python(name: str, tmp_path: Path) -> None:
     program = tmp_path / "operation.py"
     program.write_text(PYTHON)
