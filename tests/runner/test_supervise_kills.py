@@ -21,7 +21,8 @@ TUNER = """
 import sys
 from pathlib import Path
 from tests.runner.supervising import stubborn
-from runner.supervise import RunInterrupted, Supervisor
+from runner.supervise import RunInterrupted, Supervisor, client
+client._STOPPED_MS = 200
 folder, grace, seconds = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
 with Supervisor() as supervisor:
     supervisor.start()

@@ -134,7 +134,8 @@ def test_nothing_arrives_before_its_time(
     assert seen.dropped == 0
 
 
-def test_the_rate_holds(new_name: NewName) -> None:
+def test_the_rate_holds(new_name: NewName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "PING_S", 0.1)
     slow = tb.up(new_name(), nodes=2, latency_s=0.0, rate_bps=20_000_000)
     assert slow.shaper in ("tbf", "delay line")
     seen = tb.status(slow.name)

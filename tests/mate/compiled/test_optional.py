@@ -152,7 +152,9 @@ def work(part, i):
 """
 
 
-@pytest.mark.parametrize("compiled", ["True", '"if possible"'])
+@pytest.mark.parametrize(
+    "compiled", [pytest.param("True", marks=pytest.mark.slow), '"if possible"']
+)
 def test_functions_of_njit_keep_the_rules_of_numba(program: Any, compiled: str) -> None:
     made = program(JITTED.format(options="", compiled=compiled))
     part, plain = made_state(), made_state()
@@ -168,7 +170,7 @@ def test_functions_of_njit_keep_the_rules_of_numba(program: Any, compiled: str) 
     [
         (", parallel=True", "shift is decorated with numba's option parallel"),
         (", error_model='python', boundscheck=True", ""),
-        (", fastmath=True", ""),
+        pytest.param(", fastmath=True", "", marks=pytest.mark.slow),
     ],
 )
 def test_options_of_njit(program: Any, options: str, words: str) -> None:
