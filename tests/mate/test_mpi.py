@@ -89,8 +89,8 @@ mate.run(main, config, comm=comm)
 """
 
 
-SLOW = {"blocks"}
-"""What a check of ``mpi_checks`` sees without the end of a job."""
+SLOW = {"blocks", "deadlock"}
+"""What ``mpi_checks`` sees without the end of a job, and ``test_steal`` with it."""
 
 
 @pytest.mark.parametrize(
@@ -139,11 +139,11 @@ mate.run(main, config, comm=mate.world(config))
 @pytest.mark.parametrize(
     ("finders", "kind"),
     [
-        ("0,1,2", "compiled"),
         ("1,2", "python"),
         *(
             pytest.param(*more, marks=pytest.mark.slow)
             for more in [
+                ("0,1,2", "compiled"),
                 ("0,1,2", "python"),
                 ("1,2", "compiled"),
                 ("2", "python"),
@@ -236,7 +236,7 @@ def test_what_one_process_alone_finds_ends_all(start: Start) -> None:
     assert done.stderr.count("some: --workers 0: expected 1 or more") == 1
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_example_of_the_readme_computes_what_a_loop_computes(
     start: Start, tmp_path: Path, compiled: bool
 ) -> None:

@@ -64,13 +64,13 @@ def stress(executions: int, workers: int, queue: str) -> None:
 @pytest.mark.parametrize(
     ("executions", "workers", "queue"),
     [
-        (100_000, 2, "home"),
-        (100_000, 2, "fixed"),
-        (780_000, 2, "shared"),
+        (50_000, 2, "home"),
+        (50_000, 2, "fixed"),
+        (900_000, 2, "shared"),
         # More workers than cores wait for each other.
-        (8_000, 4, "home"),
-        (8_000, 4, "fixed"),
-        (8_000, 4, "shared"),
+        (2_000, 4, "home"),
+        (2_000, 4, "fixed"),
+        (2_000, 4, "shared"),
     ],
 )
 def test_counts_are_exact(executions: int, workers: int, queue: str) -> None:

@@ -122,8 +122,15 @@ FORMS = {
 FILES = ["", ".gate", ".cpus"]
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("form", FORMS)
+SPOILT = [
+    # Each form and each file once; all pairs when slow.
+    pytest.param(form, file, marks=[] if number % 3 == place else pytest.mark.slow)
+    for number, form in enumerate(FORMS)
+    for place, file in enumerate(FILES)
+]
+
+
+@pytest.mark.parametrize(("form", "file"), SPOILT)
 def test_a_spoilt_lock_is_replaced_by_one_of_ones_own(common: Path, form: str, file: str) -> None:
     FORMS[form](common / f"{NAME}{file}")
     news: list[LockNews] = []
@@ -151,7 +158,13 @@ def test_a_spoilt_lock_is_replaced_by_one_of_ones_own(common: Path, form: str, f
 
 @as_root
 @pytest.mark.parametrize(
-    ("file", "mode"), [("", 0o600), (".gate", 0o600), (".cpus", 0o600), (".cpus", 0o644)]
+    ("file", "mode"),
+    [
+        ("", 0o600),
+        (".cpus", 0o644),
+        pytest.param(".gate", 0o600, marks=pytest.mark.slow),
+        pytest.param(".cpus", 0o600, marks=pytest.mark.slow),
+    ],
 )
 def test_a_lock_that_others_may_not_open_keeps_each_user_apart_from_himself(
     common: Path, file: str, mode: int
@@ -185,7 +198,10 @@ def test_users_with_a_common_lock_wait_for_each_other(common: Path) -> None:
 
 
 @as_root
-@pytest.mark.parametrize("spoil", [lambda path: path.chmod(0o600), _private, _fifo])
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda path: path.chmod(0o600), _fifo, pytest.param(_private, marks=pytest.mark.slow)],
+)
 def test_a_lock_that_its_owner_spoils_while_it_is_held_is_taken_anew(
     common: Path, spoil: Callable[[Path], None]
 ) -> None:

@@ -76,17 +76,23 @@ def ways_of(done: subprocess.CompletedProcess[str]) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "layouts", [[(2, 2)], pytest.param([(1, 4), (4, 1)], marks=pytest.mark.slow)]
+    "layouts",
+    [
+        [(2, 2, "python")],
+        pytest.param(
+            [(1, 4, "native"), (2, 2, "native"), (4, 1, "native")], marks=pytest.mark.slow
+        ),
+    ],
 )
 def test_messages_and_collectives(
-    start: Start, tmp_path: Path, layouts: list[tuple[int, int]]
+    start: Start, tmp_path: Path, layouts: list[tuple[int, int, str]]
 ) -> None:
     plain, made = tmp_path / "sums.py", tmp_path / "sums_mate.py"
     plain.write_text(SUMS)
     made.write_text(translate(SUMS, "sums.py"))
     wanted = last(start(4, str(plain), "word"))
-    for processes, ranks in layouts:
-        words = ("word", "--ranks-per-process", str(ranks))
+    for processes, ranks, core in layouts:
+        words = ("word", "--ranks-per-process", str(ranks), "--core", core)
         assert last(start(processes, str(made), *words)) == wanted
 
 
@@ -122,7 +128,8 @@ ALONE, SHARED, IN_PYTHON = (1, 1, "native"), (2, 4, "native"), (1, 4, "python")
 @pytest.mark.parametrize(
     ("processes", "ways", "words"),
     [
-        (2, (SHARED, IN_PYTHON), ("12x8x8", "5")),
+        (2, (SHARED,), ("12x8x8", "5")),
+        pytest.param(2, (IN_PYTHON,), ("12x8x8", "5"), marks=pytest.mark.slow),
         pytest.param(1, (ALONE, SHARED, IN_PYTHON), ("24x16x32", "21"), marks=pytest.mark.slow),
         pytest.param(2, (ALONE, SHARED, IN_PYTHON), ("24x16x32", "21"), marks=pytest.mark.slow),
     ],
@@ -131,6 +138,7 @@ def test_jacobi_is_the_same_to_the_last_bit(
     start: Start,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
     processes: int,
     ways: tuple[tuple[int, int, str], ...],
     words: tuple[str, str],
@@ -142,6 +150,9 @@ def test_jacobi_is_the_same_to_the_last_bit(
     small = words[1] == "5"
     made = tmp_path / "jacobi_mate.py"
     assert main(["mate", "translate", str(JACOBI), "-o", str(made)]) == 0
+    captured = capfd.readouterr()
+    assert captured.err == ""
+    assert captured.out.endswith("5 of 5 regions can be compiled\n")
     monkeypatch.setenv("NUMBA_DISABLE_JIT", f"{small:d}")
     plain = json.loads(last(start(processes, str(JACOBI), *words)))
     for workers, ranks, core in ways:
@@ -239,8 +250,8 @@ for kind in kinds:
 @pytest.mark.parametrize(
     "layouts",
     [
-        {"object": (2, 2), "array": (1, 4), "short": (2, 2)},
-        pytest.param({"object": (1, 4), "array": (2, 2), "short": (1, 4)}, marks=pytest.mark.slow),
+        {"object": (2, 2), "array": (1, 4), "short": (1, 4)},
+        pytest.param({"object": (1, 4), "array": (2, 2), "short": (2, 2)}, marks=pytest.mark.slow),
     ],
 )
 def test_types_that_only_the_running_program_knows(
@@ -327,15 +338,18 @@ if __name__ == "__main__":
 '''
 
 
-def test_a_graph_in_a_method(start: Start, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("ranks", "processes"), [(2, 1), pytest.param(4, 2, marks=pytest.mark.slow)]
+)
+def test_a_graph_in_a_method(start: Start, tmp_path: Path, ranks: int, processes: int) -> None:
     plain, made = tmp_path / "line.py", tmp_path / "line_mate.py"
     plain.write_text(MORE)
     made.write_text(translate(MORE, "line.py"))
     assert "Waitall" not in made.read_text()
     assert ".Wait()" not in made.read_text()
-    wanted = last(start(4, str(plain)))
-    assert last(start(2, str(made), "--ranks-per-process", "2")) == wanted
-    assert start(1, str(made), "3", "--ranks-per-process", "4").returncode == 3
+    wanted = last(start(ranks, str(plain)))
+    assert last(start(processes, str(made), "--ranks-per-process", "2")) == wanted
+    assert start(1, str(made), "3").returncode == 3
 
 
 FORGETS = """
