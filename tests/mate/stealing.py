@@ -26,7 +26,7 @@ from tests.mate.graphs import refused
 
 GRAPH = mate.Graph("ring")
 """Ranks of a process are neighbours of each other; the first and last ones have messages too."""
-STEPS = 60
+STEPS = 20
 CHECKS: dict[str, Callable[[Any], None]] = {}
 
 
@@ -137,7 +137,7 @@ def the_same_bits_under_every_schedule(comm: Any) -> None:
 @check
 def idle_processes_help_a_busy_one(comm: Any) -> None:
     arena = mate.Arena(comm)
-    report = job(comm, 100000, arena)
+    report = job(comm, 300000, arena)
     totals = report.totals()
     stolen = comm.bcast(comm.reduce(totals["stolen"]))
     assert stolen > 0, stolen
