@@ -86,7 +86,7 @@ def test_the_line_is_the_one_that_was_typed(words: tuple[str, ...], line: tuple[
     assert command_of_launcher("\0".join(words).encode() + b"\0") == line
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     with Runner(adapter(library_named(request.param)), guard=False) as started:
         yield started

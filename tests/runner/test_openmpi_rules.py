@@ -127,7 +127,7 @@ def test_a_file_that_nobody_can_read_here(tmp_path: Path) -> None:
     assert FILE not in elsewhere
 
 
-@pytest.fixture(params=["openmpi-4.1", "openmpi-5"])
+@pytest.fixture(scope="module", params=["openmpi-4.1", "openmpi-5"])
 def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     with Runner(adapter(library_named(request.param)), guard=False) as started:
         yield started
