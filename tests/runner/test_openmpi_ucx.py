@@ -314,7 +314,7 @@ def test_parameters_of_ob1_do_nothing_under_ucx(run: Run, with_ucx: Library) -> 
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("copies", [{}, {"smsc": "^cma"}])
+@pytest.mark.parametrize("copies", [{}, pytest.param({"smsc": "^cma"}, marks=pytest.mark.slow)])
 def test_put_and_get_are_the_component_s_own_affair(
     run: Run, open_mpi: Library, copies: dict[str, str]
 ) -> None:

@@ -110,6 +110,7 @@ def test_run_takes_over_the_exit_code(bed: tb.Testbed) -> None:
 def test_nothing_arrives_before_its_time(
     new_name: NewName, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(measure, "PING_S", 0.2)
     monkeypatch.setattr(measure, "STREAM_S", 0.1)
     # The compensation need not be a good one.
     monkeypatch.setattr(measure, "_ATTEMPTS", 3)

@@ -62,7 +62,7 @@ def test_an_application_and_its_input_are_named(cli: Cli, mpicc: str, work: Path
     [
         ("echo 1", "without calling MPI_Init"),
         ("$0 7", "exit code 7"),
-        ("$0 -1", "the traced run ended as failed"),
+        pytest.param("$0 -1", "the traced run ended as failed", marks=pytest.mark.slow),
     ],
 )
 def test_programs_without_features(

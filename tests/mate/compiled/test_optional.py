@@ -47,8 +47,14 @@ def made_state() -> Any:
     )
 
 
-@pytest.mark.parametrize("body", PYTHON)
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("body", "again"),
+    [
+        pytest.param(body, again, marks=pytest.mark.slow if again and number % 3 else ())
+        for number, body in enumerate(PYTHON)
+        for again in (False, True)
+    ],
+)
 def test_what_cannot_be_compiled_runs_in_python_and_says_why(
     program: Any, body: str, again: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
