@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -33,6 +36,18 @@ def chain(ctx: mate.Context) -> None:
     for other in (ctx.local_rank - 1, ctx.local_rank + 1):
         if 0 <= other < ctx.local_count:
             ctx.add_local_neighbor(other)
+
+
+@contextlib.contextmanager
+def refused(kind: type[Exception], words: str) -> Iterator[None]:
+    """As ``pytest.raises``, in a process that starts without pytest."""
+    told = None
+    try:
+        yield
+    except kind as error:
+        told = str(error)
+    assert told is not None, f"no {kind.__name__}: {words}"
+    assert re.search(words, told), told
 
 
 class DelayedTransport(Transport):

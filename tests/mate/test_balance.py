@@ -91,10 +91,10 @@ def test_it_is_the_best_cut(costs: list[float], processes: int, least: int) -> N
     assert max(loads(costs, found)) <= best * (1 + 1e-9) + 1e-300
 
 
-def test_ten_thousand_inputs_end() -> None:
+def test_two_thousand_inputs_end() -> None:
     """The original's loop did not for half of them (digest 10.5)."""
     source = random.Random(1)
-    for _ in range(10_000):
+    for _ in range(2_000):
         processes = source.randint(1, 8)
         costs = [
             source.uniform(0, 10 ** source.randint(-6, 6)) for _ in range(source.randint(8, 24))

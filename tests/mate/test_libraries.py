@@ -6,6 +6,7 @@ in place of its own.
 
 from __future__ import annotations
 
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -107,18 +108,18 @@ def library(name: str, make: bool | None) -> tuple[list[str], dict[str, str]]:
     return [str(launcher)], variables
 
 
+FAST = [
+    ("openmpi", "serialized", "no"),
+    ("mpich", "multiple", "yes"),
+    ("impi", "serialized", "no"),
+]
+LEVELS = itertools.product(["openmpi", "mpich", "impi"], ["serialized", "multiple"], ["no", "yes"])
+
+
 @pytest.mark.parametrize(
-    ("level", "in_process"),
-    [
-        ("serialized", "no"),
-        ("multiple", "yes"),
-        *(
-            pytest.param(*more, marks=pytest.mark.slow)
-            for more in [("serialized", "yes"), ("multiple", "no")]
-        ),
-    ],
+    ("name", "level", "in_process"),
+    [pytest.param(*words, marks=[] if words in FAST else pytest.mark.slow) for words in LEVELS],
 )
-@pytest.mark.parametrize("name", ["openmpi", "mpich", "impi"])
 def test_every_element_type_arrives(
     name: str, level: str, in_process: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -18,9 +18,10 @@ from tests.started import python_ranks
 STARTS = [
     # processes, workers, ranks per process, thread level
     (1, 2, 5, "serialized"),
-    (2, 1, 2, "serialized"),
-    (2, 4, 4, "multiple"),
-    (4, 2, 3, "multiple"),
+    (2, 2, 3, "multiple"),
+    pytest.param(2, 1, 2, "serialized", marks=pytest.mark.slow),
+    pytest.param(2, 4, 4, "multiple", marks=pytest.mark.slow),
+    pytest.param(4, 2, 3, "multiple", marks=pytest.mark.slow),
     pytest.param(1, 1, 3, "multiple", marks=pytest.mark.slow),
     pytest.param(1, 4, 8, "multiple", marks=pytest.mark.slow),
     pytest.param(2, 2, 4, "multiple", marks=pytest.mark.slow),
@@ -88,7 +89,13 @@ mate.run(main, config, comm=comm)
 """
 
 
-@pytest.mark.parametrize("name", FAILURES)
+SLOW = {"blocks", "deadlock"}
+"""What ``mpi_checks`` sees without the end of a job, and ``test_steal`` with it."""
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in FAILURES]
+)
 def test_a_failure_ends_the_job_with_a_message(start: Start, name: str, tmp_path: Path) -> None:
     body, expected = FAILURES[name]
     program = tmp_path / "program.py"
@@ -132,11 +139,11 @@ mate.run(main, config, comm=mate.world(config))
 @pytest.mark.parametrize(
     ("finders", "kind"),
     [
-        ("0,1,2", "compiled"),
         ("1,2", "python"),
         *(
             pytest.param(*more, marks=pytest.mark.slow)
             for more in [
+                ("0,1,2", "compiled"),
                 ("0,1,2", "python"),
                 ("1,2", "compiled"),
                 ("2", "python"),
@@ -170,9 +177,9 @@ def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
         "try: mate.run(main, config, comm=mate.world(config))\n"
         "except RunnerError as error: print(error)\n"
     )
-    done = start(2, "-c", code)
+    done = start(1, "-c", code)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.count("--workers 250, but this process may use only") == 2
+    assert done.stdout.count("--workers 250, but this process may use only") == 1
     assert "--bind-to none" in done.stdout
     assert "--affinity none" in done.stdout
 
@@ -188,10 +195,15 @@ def heat(directory: Path, compiled: bool = False) -> str:
     ("processes", "words", "message"),
     [
         (1, "--local-grid 1x2x2 --ranks-per-process 3", "--local-grid 1x2x2 makes 4 ranks"),
-        (2, "--workers 0", "--workers 0: expected 1 or more"),
-        (2, "--workers two", "argument --workers: invalid int value: 'two'"),
-        (2, "--wrong", "unrecognized arguments: --wrong (--help lists the options)"),
-        (3, "--workers 250", "--workers 250, but this process may use only"),
+        (3, "--wrong", "unrecognized arguments: --wrong (--help lists the options)"),
+        *(
+            pytest.param(*more, marks=pytest.mark.slow)
+            for more in [
+                (2, "--workers 0", "--workers 0: expected 1 or more"),
+                (2, "--workers two", "argument --workers: invalid int value: 'two'"),
+                (3, "--workers 250", "--workers 250, but this process may use only"),
+            ]
+        ),
     ],
 )
 def test_a_wrong_option_of_the_example_is_told_once(
@@ -211,7 +223,8 @@ def test_the_help_of_the_example_comes_once(start: Start, tmp_path: Path) -> Non
 
 def test_what_one_process_alone_finds_ends_all(start: Start) -> None:
     code = (
-        "import os\nfrom runner import mate\n"
+        "import os\nfrom runner import mate\nfrom runner.mate import report, usage\n"
+        "report.PATIENCE_S = usage.PATIENCE_S = 0.1\n"
         "async def main(ctx): pass\n"
         "with mate.errors_once('some'):\n"
         "    last = any(os.environ.get(n) == '1' for n in ('PMIX_RANK', 'PMI_RANK'))\n"
@@ -223,7 +236,7 @@ def test_what_one_process_alone_finds_ends_all(start: Start) -> None:
     assert done.stderr.count("some: --workers 0: expected 1 or more") == 1
 
 
-@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("compiled", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_the_example_of_the_readme_computes_what_a_loop_computes(
     start: Start, tmp_path: Path, compiled: bool
 ) -> None:

@@ -62,7 +62,7 @@ def test_figure_3_10_prints_in_order(workers: int, ranks: int) -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", range(4))
 def test_figure_3_12_keeps_its_three_constraints(workers: int, seed: int) -> None:
     ended: list[tuple[str, int, int]] = []
     graph = graph_of(LOOP, lambda name, ctx, i: ended.append((name, ctx.local_rank, i)))
@@ -134,7 +134,7 @@ def test_a_range_gives_each_region_its_own_iteration() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_a_graph_is_entered_three_times_per_call_a_hundred_calls(workers: int) -> None:
+def test_a_graph_is_entered_three_times_per_call_ten_calls(workers: int) -> None:
     """As an exchange along three axes: counts persist, `*` reaches back over entries."""
     count: Counter[tuple[str, int]] = Counter()
     table = {"move": ["copy*@"], "copy": ["move", "move@"]}
@@ -142,14 +142,14 @@ def test_a_graph_is_entered_three_times_per_call_a_hundred_calls(workers: int) -
 
     async def main(ctx: mate.Context) -> None:
         chain(ctx)
-        for _ in range(100):
+        for _ in range(10):
             for _ in range(3):
                 await ctx.execute(graph)
 
     log = mate.EventLog()
     mate.run(main, config(workers, 4, seed=3), log=log)
     assert log.check() == []
-    assert set(count.values()) == {300}
+    assert set(count.values()) == {30}
 
 
 @pytest.mark.parametrize(("workers", "ranks"), [(1, 1), (2, 2), (4, 4), (4, 2), (2, 1), (1, 7)])

@@ -95,10 +95,11 @@ def test_all_checks_hold_with_one_thread_in_mpi(watched: Watched) -> None:
     assert not any(told.values()), "\n".join(f"{n}:\n{p}" for n, p in told.items() if p)
 
 
+STEPS["all"] = "\n        ".join(STEPS.values())
 CALLED = [
-    # Each step in one of both places; in the other one when slow.
-    pytest.param(name, place, marks=[] if place == number % 2 else pytest.mark.slow)
-    for number, name in enumerate(STEPS)
+    # Each step by itself when slow.
+    pytest.param(name, place, marks=[] if name == "all" else pytest.mark.slow)
+    for name in STEPS
     for place in (False, True)
 ]
 
@@ -135,6 +136,8 @@ def test_the_end_by_a_failure_is_alone_too(watched: Watched, tmp_path: Path) -> 
 NEVER_BACK = """
 import sys, threading, time
 from runner import mate
+from runner.mate.call_lock import CallLock
+CallLock.ABORT_S = 0.3
 config = mate.Config(workers=2, ranks_per_process=2, affinity="none", thread_level="serialized")
 comm = mate.world(config)
 from mpi4py import MPI
@@ -161,7 +164,9 @@ mate.run(main, config, comm=comm)
     [
         ("comm.Abort(7)", 7, ""),
         ("raise ValueError('enough')", 1, "ValueError: enough"),
-        ("await ctx.execute(graph)", 2, "graph wrong has no regions"),
+        pytest.param(
+            *("await ctx.execute(graph)", 2, "graph wrong has no regions"), marks=pytest.mark.slow
+        ),
     ],
 )
 def test_the_job_ends_though_a_thread_is_inside_mpi_for_ever(
@@ -198,9 +203,9 @@ async def main(ctx):
     part = Part(ctx)
     await ctx.execute(graph, 1, state=part)
     if ctx.rank % 2:
-        await ctx.execute(graph, 3000, state=part)
+        await ctx.execute(graph, 300, state=part)
         return
-    for _ in range(300):
+    for _ in range(30):
         requests = [ctx.irecv(part.got, part.before, 4), ctx.isend(part.sent, part.after, 4)]
         comm.Get_rank()
         await ctx.waitall(requests)

@@ -159,7 +159,7 @@ def test_the_end_of_a_graph_waits_for_its_messages() -> None:
 @pytest.mark.parametrize("ranks", [1, 2, 5, 64, 256])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_barriers_hold_everybody(workers: int, ranks: int) -> None:
-    rounds = 1000 if ranks <= 5 else 50
+    rounds = 100 if ranks <= 5 else 50
     count = [0] * rounds
 
     async def main(ctx: mate.Context) -> None:

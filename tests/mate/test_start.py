@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -100,9 +101,18 @@ def test_a_thread_that_the_system_refuses(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("level", ["multiple", "serialized"])
-@pytest.mark.parametrize("more", ["", SURPRISE])
-@pytest.mark.parametrize("processes", [2, 3])
+@pytest.mark.parametrize(
+    ("processes", "more", "level"),
+    [
+        (2, "", "multiple"),
+        (3, SURPRISE, "serialized"),
+        *(
+            pytest.param(*more, marks=pytest.mark.slow)
+            for more in itertools.product([2, 3], ["", SURPRISE], ["multiple", "serialized"])
+            if more not in [(2, "", "multiple"), (3, SURPRISE, "serialized")]
+        ),
+    ],
+)
 def test_over_processes(
     start: Start, tmp_path: Path, processes: int, more: str, level: str
 ) -> None:

@@ -73,14 +73,17 @@ def config(workers: int, ranks: int) -> mate.Config:
     return mate.Config(workers=workers, ranks_per_process=ranks, affinity="none", idle_spin_us=0)
 
 
+@pytest.mark.parametrize("rounds", [30, pytest.param(1000, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("waits", [True, False])
-def test_all_sleepers_are_called_when_a_busy_worker_finds_the_messages(waits: bool) -> None:
+def test_all_sleepers_are_called_when_a_busy_worker_finds_the_messages(
+    waits: bool, rounds: int
+) -> None:
     """One look of a worker that has a rank of its own makes three others ready: three sleep.
 
     Once in a hundred times a worker that has just woken takes the rank of another one, which goes
     to sleep again: that one must be called for the rank that the first one has left.
     """
-    for _ in range(100):
+    for _ in range(rounds):
         three_sleepers_are_called(waits)
 
 

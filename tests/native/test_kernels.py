@@ -20,6 +20,7 @@ from runner.native.atomic import inner
 from runner.native.compile import compile_functions
 from runner.native.machine_code import MachineCode
 from runner.native.sources import sources_key
+from runner.types import COMPILING
 from tests.runner.others import needs_root, shared
 
 __all__ = ["shared"]
@@ -65,19 +66,33 @@ def outcome(process: subprocess.Popen[str]) -> str:
     return out.strip()
 
 
+Capture = pytest.CaptureFixture[str]
+
+
+def compiles(capfd: Capture) -> bool:
+    """Whether the kernel is compiled anew when it is loaded, in this process."""
+    kernels.load.cache_clear()
+    capfd.readouterr()
+    numbers = np.zeros(3)
+    kernels.load("kernel_that_adds").bind("add_one", numbers)()
+    assert numbers.tolist() == [1.0, 1.0, 1.0]
+    said = capfd.readouterr().err
+    return COMPILING in said or "kernels are not kept" in said
+
+
 def stored(cache: Path) -> list[Path]:
     return sorted(path for path in cache.iterdir() if path.suffix != ".lock")
 
 
-def test_eight_processes_on_an_empty_cache_compile_once(
+def test_four_processes_on_an_empty_cache_compile_once(
     cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Settings that would break the kernels or change them for everybody; they must not matter.
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     monkeypatch.setenv("NUMBA_BOUNDSCHECK", "1")
-    outcomes = [outcome(p) for p in [start() for _ in range(8)]]
+    outcomes = [outcome(p) for p in [start() for _ in range(4)]]
     assert outcomes.count("[1.0, 1.0, 1.0] True") == 1
-    assert outcomes.count("[1.0, 1.0, 1.0] False") == 7
+    assert outcomes.count("[1.0, 1.0, 1.0] False") == 3
     assert [path.suffix for path in stored(cache)] == [".bin"]
 
 
@@ -138,24 +153,24 @@ def test_arguments_are_checked_and_kept_alive(cache: Path) -> None:
     assert view.tolist() == [1.0, 1.0, 1.0]
 
 
-def test_code_of_somebody_else_is_not_loaded(cache: Path) -> None:
+def test_code_of_somebody_else_is_not_loaded(cache: Path, capfd: Capture) -> None:
     """A cache that others write to: what they put there would run in every rank."""
-    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
-    assert outcome(start()) == "[1.0, 1.0, 1.0] False"
+    assert compiles(capfd)
+    assert not compiles(capfd)
     for mode in (0o666, 0o664, 0o644):
         [code] = stored(cache)
         code.chmod(mode)
-        assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+        assert compiles(capfd)
     [code] = stored(cache)
     assert code.stat().st_mode & 0o777 == 0o600
     if os.geteuid() == 0:
         os.chown(code, 65534, -1)
-        assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+        assert compiles(capfd)
 
 
-def test_links_in_a_shared_cache_lead_nowhere(cache: Path) -> None:
+def test_links_in_a_shared_cache_lead_nowhere(cache: Path, capfd: Capture) -> None:
     """The code to a file whose bytes somebody else chose, the lock to one that must stay."""
-    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    assert compiles(capfd)
     [code] = stored(cache)
     chosen, thesis = cache.parent / "download", cache.parent / "thesis"
     chosen.write_bytes(code.read_bytes())
@@ -164,10 +179,10 @@ def test_links_in_a_shared_cache_lead_nowhere(cache: Path) -> None:
     for path, target in ((code, chosen), (code.with_suffix(".lock"), thesis)):
         path.unlink()
         path.symlink_to(target)
-    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    assert compiles(capfd)
     assert thesis.read_text() == "long work"
     assert not code.is_symlink()
-    assert outcome(start()) == "[1.0, 1.0, 1.0] False"
+    assert not compiles(capfd)
 
 
 @needs_root
@@ -175,16 +190,16 @@ def test_the_folder_of_another_user_in_a_shared_place_is_not_used(
     cache: Path, shared: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """``NUMBA_CACHE_DIR=/tmp``: the first to come may be somebody else."""
-    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    assert compiles(capfd)
     shared.chmod(0o1777)
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(shared))
     place = kernels.cache_dir()
     shutil.copytree(cache, place)
     place.chmod(0o777)
     os.chown(place, 65534, 65534)
-    assert outcome(start()) == "[1.0, 1.0, 1.0] True"
+    assert compiles(capfd)
     os.chown(place, 0, 0)
-    assert outcome(start()) == "[1.0, 1.0, 1.0] False"
+    assert not compiles(capfd)
     assert place.stat().st_mode & 0o022 == 0
 
 

@@ -16,14 +16,57 @@ OTHER, GROUP = 65534, 4242
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to give it up")
 
 
-def as_other(do: Callable[[], object]) -> bool:
-    """Whether ``do`` succeeds for the other user, as a member of the project's group."""
+def become_other() -> None:
+    """Give up root for good: this process is the other user's, a member of the project's group."""
+    os.setgroups([GROUP])
+    os.setresgid(OTHER, OTHER, OTHER)
+    os.setresuid(OTHER, OTHER, OTHER)
+
+
+@contextlib.contextmanager
+def attempts_of_other(do: Callable[[Path], object]) -> Iterator[Callable[[Path], bool]]:
+    """``attempt(place)``: whether ``do(place)`` succeeds for the other user, in one process."""
+    asked, ask = os.pipe()
+    told, tell = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            os.setgroups([GROUP])
-            os.setresgid(OTHER, OTHER, OTHER)
-            os.setresuid(OTHER, OTHER, OTHER)
+            os.close(ask)
+            become_other()
+            with os.fdopen(asked, encoding="utf-8") as places:
+                for place in places:
+                    try:
+                        do(Path(place.removesuffix("\n")))
+                        os.write(tell, b"y")
+                    except OSError:
+                        os.write(tell, b"n")
+            os._exit(0)
+        finally:
+            os._exit(2)
+    os.close(asked)
+    os.close(tell)
+
+    def attempt(place: Path) -> bool:
+        os.write(ask, f"{place}\n".encode())
+        answer = os.read(told, 1)
+        assert answer in (b"y", b"n"), answer
+        return answer == b"y"
+
+    try:
+        yield attempt
+    finally:
+        os.close(ask)
+        os.close(told)
+        _, status = os.waitpid(child, 0)
+        assert status == 0
+
+
+def as_other(do: Callable[[], object]) -> bool:
+    """Whether ``do`` succeeds for the other user."""
+    child = os.fork()
+    if child == 0:
+        try:
+            become_other()
             do()
             os._exit(0)
         except OSError:

@@ -17,17 +17,12 @@ from autotune.targets.build import foreign_build, library_folders, names_library
 from runner.mpi.abi import MPICH_ABI, OPEN_MPI_ABI, STANDARD_ABI, needed_library
 from runner.mpi.discover import families
 from runner.mpi.library import Library
+from tests.programs import compiled
 
 Install = Callable[..., Library]
 Build = Callable[..., list[str]]
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler")
-
-
-def compile_c(source: str, *words: str | Path) -> None:
-    subprocess.run(
-        ["cc", "-x", "c", "-", *words], input=source, text=True, check=True, capture_output=True
-    )
 
 
 @pytest.fixture
@@ -39,10 +34,9 @@ def install(tmp_path: Path) -> Install:
         (prefix / "bin").mkdir(parents=True)
         (prefix / "lib").mkdir()
         for file in files:
-            place = prefix / "lib" / file
-            compile_c(
-                "int MPI_Init(void) { return 0; }", "-shared", f"-Wl,-soname,{file}", "-o", place
-            )
+            text = "int MPI_Init(void) { return 0; }"
+            made = compiled(["cc"], text, prefix / file, "-shared", "-fPIC", f"-Wl,-soname,{file}")
+            made.rename(prefix / "lib" / file)
         return Library(family, version, str(prefix / "bin"), str(prefix / "bin" / "mpirun"))
 
     return make
@@ -57,7 +51,10 @@ def build(tmp_path: Path) -> Build:
         program = tmp_path / f"program-{file}"
         words = [folder / file, f"-Wl,-rpath,{folder}", *(options or ("-Wl,--enable-new-dtags",))]
         source = "int MPI_Init(void); int main(void) { return MPI_Init(); }"
-        compile_c(source, "-o", program, "-x", "none", *words)
+        # The options name places of this test, so it is not one that was built before.
+        text = tmp_path / "program.c"
+        text.write_text(source)
+        subprocess.run(["cc", text, "-o", program, *words], check=True)
         return [str(program), "100"]
 
     return make

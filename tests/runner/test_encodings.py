@@ -13,8 +13,15 @@ LOCKS = ("runner/native/kernels.py",)
 PROCESSES = ("run", "Popen", "check_output", "call", "check_call")
 
 
+WORDS = (*TEXT_FUNCTIONS, "open(", "text=", "universal_newlines")
+"""A file without any of them opens no text."""
+
+
 def _unnamed(path: Path) -> Iterator[int]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    text = path.read_text(encoding="utf-8")
+    if not any(word in text for word in WORDS):
+        return
+    for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)

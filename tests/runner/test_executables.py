@@ -22,7 +22,7 @@ from tests.mpis import built, on_path
 from tests.runner.supervising import eventually, script
 from tests.runner.test_supervise_ranks import LAUNCHER
 
-WAITS = "#include <unistd.h>\nint main(void) { usleep(1500000); return 0; }\n"
+WAITS = "#include <unistd.h>\nint main(void) { usleep(800000); return 0; }\n"
 SHORT = """
 #include <mpi.h>
 int main(int argc, char **argv) { MPI_Init(&argc, &argv); MPI_Finalize(); return 0; }
@@ -116,8 +116,15 @@ def test_a_digest_is_that_of_the_present_content(tmp_path: Path) -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("version", ["openmpi-5.0", "openmpi-4.1"])
-@pytest.mark.parametrize("words", [("sh", "run.sh"), ("bash", "-c", "./program; true")])
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("openmpi-5.0", ("sh", "run.sh")),
+        ("openmpi-4.1", ("bash", "-c", "./program; true")),
+        pytest.param("openmpi-4.1", ("sh", "run.sh"), marks=pytest.mark.slow),
+        pytest.param("openmpi-5.0", ("bash", "-c", "./program; true"), marks=pytest.mark.slow),
+    ],
+)
 def test_ranks_that_do_nothing_are_seen(
     tmp_path: Path, version: str, words: tuple[str, ...]
 ) -> None:
@@ -127,7 +134,7 @@ def test_ranks_that_do_nothing_are_seen(
     (tmp_path / "run.sh").write_text("exec ./program\n")
     spec = LaunchSpec(words, 2, oversubscribe=True, cwd=str(tmp_path))
     with Runner(adapter(library), guard=False) as runner:
-        records = [runner.run(spec) for _ in range(4)]
-    assert [record.state for record in records] == ["ok"] * 4
+        records = [runner.run(spec) for _ in range(2)]
+    assert [record.state for record in records] == ["ok"] * 2
     found = [one for record in records for one in record.executables]
     assert {(one.path, one.sha256) for one in found} == {(str(program), sha256(program))}

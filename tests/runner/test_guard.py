@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner import guard
@@ -71,6 +71,7 @@ def test_time_that_the_cpus_did_not_spend(after: CpuTimes, own: float, outside: 
     assert guard.ran_outside(ZERO, after, own, wall_s=1.0) is outside
 
 
+@settings(max_examples=50)
 @given(*(st.floats(0, 1e6) for _ in range(4)), st.floats(0, 100))
 def test_more_foreign_time_never_helps(
     busy: float, steal: float, own: float, wall: float, more: float

@@ -38,10 +38,12 @@ int main(int argc, char **argv)
 """
 
 
-def launched(place: Path, rank: str, *, variable: str = "TEST_RANK=0") -> ExecResult:
+def launched(
+    place: Path, rank: str, *, variable: str = "TEST_RANK=0", seconds: float = 60
+) -> ExecResult:
     """A launcher with one rank, which runs the commands ``rank`` of a shell."""
     for name in ("mpirun", "other"):
-        (place / name).write_text("#!/bin/sh\nsleep 3; true\n")
+        (place / name).write_text(f"#!/bin/sh\nsleep {seconds}; true\n")
         (place / name).chmod(0o755)
     outer = place / "mpiexec"
     outer.write_text(f"#!/bin/sh\nenv {variable} sh -c {rank!r}; true\n")
@@ -54,7 +56,7 @@ def launched(place: Path, rank: str, *, variable: str = "TEST_RANK=0") -> ExecRe
 def test_a_launcher_below_a_rank_ends_the_run(tmp_path: Path, rank: str) -> None:
     result = launched(tmp_path, rank)
     assert result.inner_launcher == ("./mpirun", "-n", "2", "x")
-    assert result.wall_s < 3
+    assert result.wall_s < 60
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_a_launcher_below_a_rank_ends_the_run(tmp_path: Path, rank: str) -> None
 def test_other_programs_and_the_runs_own_launchers_stay(
     tmp_path: Path, rank: str, variable: str
 ) -> None:
-    result = launched(tmp_path, rank, variable=variable)
+    result = launched(tmp_path, rank, variable=variable, seconds=0.8)
     assert result.inner_launcher == ()
     assert result.exit_code == 0
 
@@ -84,14 +86,25 @@ def test_the_line_is_the_one_that_was_typed(words: tuple[str, ...], line: tuple[
     assert command_of_launcher("\0".join(words).encode() + b"\0") == line
 
 
-@pytest.fixture(params=["openmpi-4.1", "openmpi-5", "mpich"])
+@pytest.fixture(scope="module")
 def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     with Runner(adapter(library_named(request.param)), guard=False) as started:
         yield started
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("cleared", [False, True])
+@pytest.mark.parametrize(
+    ("runner", "cleared"),
+    [
+        ("openmpi-4.1", False),
+        ("openmpi-5", True),
+        ("mpich", False),
+        pytest.param("openmpi-4.1", True, marks=pytest.mark.slow),
+        pytest.param("openmpi-5", False, marks=pytest.mark.slow),
+        pytest.param("mpich", True, marks=pytest.mark.slow),
+    ],
+    indirect=["runner"],
+)
 def test_whole_jobs_are_no_ranks(runner: Runner, tmp_path: Path, cleared: bool) -> None:
     """Without its variables the inner launcher knows nothing of the outer one, and both run."""
     library = runner.adapter.library
@@ -107,16 +120,29 @@ def test_whole_jobs_are_no_ranks(runner: Runner, tmp_path: Path, cleared: bool) 
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize("runner", ["openmpi-4.1", "openmpi-5", "mpich"], indirect=True)
 def test_a_program_that_spawns_is_a_program(runner: Runner, tmp_path: Path) -> None:
     program = built(runner.adapter.library, tmp_path, SPAWN)
     spec = LaunchSpec((str(program),), 1, timeout_s=60, oversubscribe=True, verify="merged 2")
     # 4.1.4 itself ends some launches of such programs (signal SIGPIPE).
-    records = [runner.run(spec) for _ in range(3)]
-    assert "launcher_inside" not in {record.state for record in records}
-    assert any(record.valid for record in records), records[0].reason
+    for _ in range(3):
+        record = runner.run(spec)
+        assert record.state != "launcher_inside"
+        if record.valid:
+            break
+    assert record.valid, record.reason
 
 
 @pytest.mark.mpi
+@pytest.mark.parametrize(
+    "runner",
+    [
+        "openmpi-5",
+        pytest.param("openmpi-4.1", marks=pytest.mark.slow),
+        pytest.param("mpich", marks=pytest.mark.slow),
+    ],
+    indirect=True,
+)
 def test_a_pool_of_workers_is_a_program(runner: Runner, tmp_path: Path) -> None:
     pool = tmp_path / "pool.py"
     pool.write_text(

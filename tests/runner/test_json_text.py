@@ -7,7 +7,7 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.json_text import DEPTH, parse_json
@@ -38,6 +38,7 @@ def test_what_is_not_finite(word: str) -> None:
         parse_json(text, finite=True)
 
 
+@settings(max_examples=30)
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

@@ -73,6 +73,12 @@ def test_the_request_comes_after_the_message_was_taken(rank: Rank) -> None:
     assert b"cmd=abort" in rank.next(60)
 
 
+@pytest.mark.parametrize(
+    "rank",
+    [PMI_1, pytest.param(PMI_2, marks=pytest.mark.slow)],
+    ids=["PMI-1", "PMI-2"],
+    indirect=True,
+)
 def test_a_launcher_that_takes_nothing_does_not_hold_the_rank_for_ever(rank: Rank) -> None:
     assert rank.next(60).startswith(b"cmd=get key=a\n")
     assert b"cmd=abort" in rank.next(60)

@@ -4,7 +4,6 @@ see whether it reads its standard input."""
 from __future__ import annotations
 
 import dataclasses
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from runner.launch import LAUNCHES, Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec, RunRecord
+from tests.mpis import built
 
 WORDS = "The PMIx server's listener thread failed to start. We cannot"
 
@@ -25,7 +25,11 @@ def launched(
     stdin: str | None = None,
     runs: int = 1,
 ) -> tuple[RunRecord, int]:
-    """The last of some runs, whose launcher fails so often at first, and how often it started."""
+    """The last of some runs, whose launcher fails so often at first, and how often it started.
+
+    ``program``: the commands at the end of the program.
+    """
+    own = built(library, place)
     count, launcher = place / "count", place / "launcher"
     launcher.write_text(
         f"#!/bin/sh\necho >> {count}\n"
@@ -36,7 +40,7 @@ def launched(
     library = dataclasses.replace(library, launcher=str(launcher))
     options = ("--mca", "btl", "^ofi")
     spec = LaunchSpec(
-        program=(sys.executable, "-c", program),
+        program=("sh", "-c", f"{own} && {program}"),
         ranks=1,
         launch_options=options,
         timeout_s=60,
@@ -49,26 +53,26 @@ def launched(
 
 @pytest.mark.mpi
 def test_it_is_started_again(open_mpi: Library, tmp_path: Path) -> None:
-    record, starts = launched(open_mpi, tmp_path, LAUNCHES - 1, "from mpi4py import MPI")
+    record, starts = launched(open_mpi, tmp_path, LAUNCHES - 1, "true")
     assert (record.state, starts) == ("ok", LAUNCHES)
 
 
 @pytest.mark.mpi
 def test_but_not_for_ever(open_mpi: Library, tmp_path: Path) -> None:
-    record, starts = launched(open_mpi, tmp_path, 99, "from mpi4py import MPI")
+    record, starts = launched(open_mpi, tmp_path, 99, "true")
     assert (record.exit_code, starts) == (213, LAUNCHES)
     assert record.state == "failed"
 
 
 @pytest.mark.mpi
 def test_a_program_that_says_so_itself_is_not_run_again(open_mpi: Library, tmp_path: Path) -> None:
-    program = f"import sys; from mpi4py import MPI; sys.exit({WORDS!r})"
+    program = f'echo "{WORDS}" >&2; exit 1'
     record, starts = launched(open_mpi, tmp_path, 0, program, stdin="/dev/null")
     assert (record.state, starts) == ("failed", 1)
 
 
 @pytest.mark.mpi
 def test_asked_once_whether_it_reads_input(open_mpi: Library, tmp_path: Path) -> None:
-    program = "import sys; from mpi4py import MPI; sys.exit('no steps')"
+    program = "echo no steps >&2; exit 1"
     record, starts = launched(open_mpi, tmp_path, 0, program, runs=3)
     assert (record.reason, starts) == ("exit code 1: no steps", 4)

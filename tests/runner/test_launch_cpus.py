@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,10 +13,20 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.supervise import Supervisor
 from runner.types import LaunchSpec, RunRecord
+from tests.mpis import built
 from tests.runner.supervising import FAST, script
 
 CPUS = sorted(os.sched_getaffinity(0))
-PROGRAM = (sys.executable, "-c", "from mpi4py import MPI; import time; time.sleep(0.4)")
+WAITS = """
+#include <mpi.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    usleep(400000);
+    return MPI_Finalize();
+}
+"""
 OPTIONS = ("--mca", "btl", "^ofi")
 
 several = pytest.mark.skipif(len(CPUS) < 2, reason="needs two CPUs")
@@ -55,12 +65,17 @@ def launch(open_mpi: Library, cpu: int, program: tuple[str, ...], **placement: s
         return runner.run(spec)
 
 
+@pytest.fixture
+def program(open_mpi: Library, tmp_path: Path) -> str:
+    return str(built(open_mpi, tmp_path, WAITS))
+
+
 @several
 @pytest.mark.mpi
 @pytest.mark.parametrize("placement", [{}, {"bind_to": "core"}, {"map_by": "numa"}])
-def test_ranks_stay_on_the_cpus(open_mpi: Library, placement: dict[str, str]) -> None:
+def test_ranks_stay_on_the_cpus(open_mpi: Library, program: str, placement: dict[str, str]) -> None:
     """On the last CPU: a launcher that did not know would bind its first rank to the first."""
-    record = launch(open_mpi, CPUS[-1], PROGRAM, **placement)
+    record = launch(open_mpi, CPUS[-1], (program,), **placement)
     assert record.state == "ok", record.reason
     assert record.bindings == [str(CPUS[-1])]
     assert record.read_back["cpus"].state == "in force"
@@ -69,8 +84,8 @@ def test_ranks_stay_on_the_cpus(open_mpi: Library, placement: dict[str, str]) ->
 
 @several
 @pytest.mark.mpi
-def test_a_rank_that_leaves_its_cpus_makes_the_run_invalid(open_mpi: Library) -> None:
-    text = f"import os; os.sched_setaffinity(0, {set(CPUS)}); {PROGRAM[-1]}"
-    record = launch(open_mpi, CPUS[-1], (*PROGRAM[:-1], text))
+def test_a_rank_that_leaves_its_cpus_makes_the_run_invalid(open_mpi: Library, program: str) -> None:
+    text = f"import os; os.sched_setaffinity(0, {set(CPUS)}); os.execv({program!r}, ['x'])"
+    record = launch(open_mpi, CPUS[-1], (*FAST, text))
     assert record.state == "not_read_back"
     assert f"cpus={CPUS[-1]} became" in record.reason

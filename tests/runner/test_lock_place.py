@@ -27,6 +27,7 @@ from runner.lockfile import LockFile, Unusable
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec
+from tests.mpis import built
 
 ROOT = Path(str(runner.__file__)).parents[1]
 PROCESS = Path(__file__).with_name("lock_process.py")
@@ -121,8 +122,15 @@ FORMS = {
 FILES = ["", ".gate", ".cpus"]
 
 
-@pytest.mark.parametrize("file", FILES)
-@pytest.mark.parametrize("form", FORMS)
+SPOILT = [
+    # Each form and each file once; all pairs when slow.
+    pytest.param(form, file, marks=[] if number % 3 == place else pytest.mark.slow)
+    for number, form in enumerate(FORMS)
+    for place, file in enumerate(FILES)
+]
+
+
+@pytest.mark.parametrize(("form", "file"), SPOILT)
 def test_a_spoilt_lock_is_replaced_by_one_of_ones_own(common: Path, form: str, file: str) -> None:
     FORMS[form](common / f"{NAME}{file}")
     news: list[LockNews] = []
@@ -150,7 +158,13 @@ def test_a_spoilt_lock_is_replaced_by_one_of_ones_own(common: Path, form: str, f
 
 @as_root
 @pytest.mark.parametrize(
-    ("file", "mode"), [("", 0o600), (".gate", 0o600), (".cpus", 0o600), (".cpus", 0o644)]
+    ("file", "mode"),
+    [
+        ("", 0o600),
+        (".cpus", 0o644),
+        pytest.param(".gate", 0o600, marks=pytest.mark.slow),
+        pytest.param(".cpus", 0o600, marks=pytest.mark.slow),
+    ],
 )
 def test_a_lock_that_others_may_not_open_keeps_each_user_apart_from_himself(
     common: Path, file: str, mode: int
@@ -184,7 +198,10 @@ def test_users_with_a_common_lock_wait_for_each_other(common: Path) -> None:
 
 
 @as_root
-@pytest.mark.parametrize("spoil", [lambda path: path.chmod(0o600), _private, _fifo])
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda path: path.chmod(0o600), _fifo, pytest.param(_private, marks=pytest.mark.slow)],
+)
 def test_a_lock_that_its_owner_spoils_while_it_is_held_is_taken_anew(
     common: Path, spoil: Callable[[Path], None]
 ) -> None:
@@ -288,10 +305,12 @@ def test_the_common_files_may_be_opened_by_everybody(common: Path) -> None:
 
 
 @pytest.mark.mpi
-def test_each_run_of_a_program_looks_at_the_lock(common: Path, open_mpi: Library) -> None:
+def test_each_run_of_a_program_looks_at_the_lock(
+    common: Path, open_mpi: Library, tmp_path: Path
+) -> None:
     news: list[LockNews] = []
     options = ("--mca", "btl", "^ofi")
-    program = (sys.executable, "-c", "from mpi4py import MPI")
+    program = (str(built(open_mpi, tmp_path)),)
     spec = LaunchSpec(program=program, ranks=1, launch_options=options, timeout_s=60)
     with (
         MachineLock("exclusive", 0, news.append),

@@ -115,7 +115,7 @@ def test_the_log_is_asked_for_only_where_components_are_chosen() -> None:
     assert log_options(LaunchSpec(("x",), 2), True, ["coll_sm_priority"])
 
 
-@pytest.fixture(params=["openmpi-4.1", "openmpi-5"])
+@pytest.fixture(scope="module", params=["openmpi-4.1", "openmpi-5"])
 def runner(request: pytest.FixtureRequest) -> Iterator[Runner]:
     with Runner(adapter(library_named(request.param)), guard=False) as started:
         yield started

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -25,16 +25,25 @@ from runner.mpi.openmpi_ucx import (
     uses_ucx,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord
+from tests.mpis import built
 from tests.runner.test_openmpi_protocols import TABLES
 from tests.started import started
 
-PROGRAM = """
-import numpy as np
-from mpi4py import MPI
-world, data = MPI.COMM_WORLD, np.zeros(300_000, np.uint8)
-for size in (8, 1000, 300_000):
-    if world.rank == 0: world.Send(data[:size], 1); world.Recv(data[:size], 1)
-    if world.rank == 1: world.Recv(data[:size], 0); world.Send(data[:size], 0)
+SOURCE = """
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    static char data[300000];
+    int rank, sizes[] = {8, 1000, sizeof data};
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int n = 0; n < 3; n++) {
+        if (rank == 0) MPI_Send(data, sizes[n], MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+        MPI_Recv(data, sizes[n], MPI_CHAR, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == 1) MPI_Send(data, sizes[n], MPI_CHAR, 0, 0, MPI_COMM_WORLD);
+    }
+    return MPI_Finalize();
+}
 """
 OPTIONS = ("--mca", "btl", "^ofi")
 UCX = {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}
@@ -176,13 +185,26 @@ def test_lines_of_standard_error_are_sorted_by_process(tmp_path: Path) -> None:
     ]
 
 
-def run(library: Library, mca: dict[str, str], variables: dict[str, str]) -> RunRecord:
-    program = (sys.executable, "-c", PROGRAM)
-    spec = LaunchSpec(
-        program, 2, {"mca": mca}, variables=variables, launch_options=OPTIONS, timeout_s=30
-    )
-    with Runner(adapter(library), guard=False) as runner:
-        return runner.run(spec)
+@pytest.fixture(scope="module")
+def program(open_mpi: Library, tmp_path_factory: pytest.TempPathFactory) -> str:
+    return str(built(open_mpi, tmp_path_factory.mktemp("program"), SOURCE))
+
+
+Run = Callable[[dict[str, str], dict[str, str]], RunRecord]
+
+
+@pytest.fixture
+def run(open_mpi: Library, program: str) -> Run:
+    """``run(mca, variables)``: a run of two ranks that send each other messages."""
+
+    def once(mca: dict[str, str], variables: dict[str, str]) -> RunRecord:
+        spec = LaunchSpec(
+            (program,), 2, {"mca": mca}, variables=variables, launch_options=OPTIONS, timeout_s=30
+        )
+        with Runner(adapter(open_mpi), guard=False) as runner:
+            return runner.run(spec)
+
+    return once
 
 
 def back_of(record: RunRecord, name: str) -> tuple[str, str | None]:
@@ -198,10 +220,10 @@ def with_ucx(open_mpi: Library) -> Library:
 
 
 @pytest.mark.mpi
-def test_the_default_uses_ob1_and_a_candidate_ucx(with_ucx: Library) -> None:
+def test_the_default_uses_ob1_and_a_candidate_ucx(run: Run, with_ucx: Library) -> None:
     """What brings UCX into a candidate must not change the default that follows it."""
-    candidate = run(with_ucx, UCX, {"UCX_TLS": "self,sysv", "UCX_FOO": "1", "OMP_X": "a;b"})
-    default = run(with_ucx, {}, {"UCX_TLS": "self,sysv"})
+    candidate = run(UCX, {"UCX_TLS": "self,sysv", "UCX_FOO": "1", "OMP_X": "a;b"})
+    default = run({}, {"UCX_TLS": "self,sysv"})
     assert candidate.valid, candidate.reason
     assert back_of(candidate, TRANSPORT) == ("in force", "ucx: sysv/memory")
     assert back_of(candidate, "pml_ucx_tls") == ("in force", "any")
@@ -216,18 +238,18 @@ def test_the_default_uses_ob1_and_a_candidate_ucx(with_ucx: Library) -> None:
 
 
 @pytest.mark.mpi
-def test_what_ucx_refuses_is_said(with_ucx: Library) -> None:
-    record = run(with_ucx, UCX, {"UCX_RNDV_SCHEME": "nonsense"})
+def test_what_ucx_refuses_is_said(run: Run, with_ucx: Library) -> None:
+    record = run(UCX, {"UCX_RNDV_SCHEME": "nonsense"})
     assert record.state == "failed"
     assert "UCX: Invalid value for RNDV_SCHEME: 'nonsense'" in record.reason
 
 
 @pytest.mark.mpi
-def test_the_protocols_show_whether_a_threshold_moved(with_ucx: Library) -> None:
+def test_the_protocols_show_whether_a_threshold_moved(run: Run, with_ucx: Library) -> None:
     """Where UCX is the default of the cluster its protocols are seen too: no variable names it."""
     name = "protocols of MPI_Isend within a node"
-    default = run(with_ucx, UCX, {}).read_back
-    moved = run(with_ucx, UCX, {"UCX_RNDV_THRESH": "2k", "UCX_RNDV_SCHEME": "am"}).read_back
+    default = run(UCX, {}).read_back
+    moved = run(UCX, {"UCX_RNDV_THRESH": "2k", "UCX_RNDV_SCHEME": "am"}).read_back
     assert "rendezvous" in str(default[name].effective)
     assert "2048.. rendezvous fragmented" in str(moved[name].effective)
     assert "2048.. rendezvous" not in str(default[name].effective)
@@ -236,9 +258,9 @@ def test_the_protocols_show_whether_a_threshold_moved(with_ucx: Library) -> None
 
 @pytest.mark.mpi
 def test_ucx_of_the_environment_or_seen_before_is_asked_for_its_log(
-    with_ucx: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    program: str, with_ucx: Library, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    plain = LaunchSpec((sys.executable, "-c", PROGRAM), 2, launch_options=OPTIONS, timeout_s=30)
+    plain = LaunchSpec((program,), 2, launch_options=OPTIONS, timeout_s=30)
     mine = adapter(with_ucx)
     asked = "UCX_PROTO_INFO=y"
     assert asked not in mine.command(plain, tmp_path)
@@ -254,11 +276,13 @@ def test_ucx_of_the_environment_or_seen_before_is_asked_for_its_log(
 
 
 @pytest.mark.mpi
-def test_a_log_that_cannot_be_opened_does_not_end_the_program(with_ucx: Library) -> None:
+def test_a_log_that_cannot_be_opened_does_not_end_the_program(
+    program: str, with_ucx: Library
+) -> None:
     """As in a container that lacks the folder: UCX aborts, and the launch is made again."""
     hide = 'case $UCX_LOG_FILE in /*) UCX_LOG_FILE=/missing$UCX_LOG_FILE;; esac; exec "$@"'
     spec = LaunchSpec(
-        ("/bin/sh", "-c", hide, "sh", sys.executable, "-c", PROGRAM),
+        ("/bin/sh", "-c", hide, "sh", program),
         2,
         {"mca": UCX},
         variables={"UCX_TLS": "self,sysv"},
@@ -275,28 +299,28 @@ def test_a_log_that_cannot_be_opened_does_not_end_the_program(with_ucx: Library)
 
 
 @pytest.mark.mpi
-def test_no_way_between_two_ranks_is_said_in_words(with_ucx: Library) -> None:
-    record = run(with_ucx, UCX, {"UCX_TLS": "self"})
+def test_no_way_between_two_ranks_is_said_in_words(run: Run, with_ucx: Library) -> None:
+    record = run(UCX, {"UCX_TLS": "self"})
     assert record.state == "failed"
     assert "UCX found no transport between two ranks" in record.reason
     assert "UCX_NET_DEVICES and UCX_TLS" in record.reason
 
 
 @pytest.mark.mpi
-def test_parameters_of_ob1_do_nothing_under_ucx(with_ucx: Library) -> None:
-    record = run(with_ucx, {**UCX, "btl_sm_eager_limit": "8192"}, {})
+def test_parameters_of_ob1_do_nothing_under_ucx(run: Run, with_ucx: Library) -> None:
+    record = run({**UCX, "btl_sm_eager_limit": "8192"}, {})
     back = record.read_back["btl_sm_eager_limit"]
     assert (back.state, back.source) == ("inactive", "pml/ucx carries the messages")
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("copies", [{}, {"smsc": "^cma"}])
+@pytest.mark.parametrize("copies", [{}, pytest.param({"smsc": "^cma"}, marks=pytest.mark.slow)])
 def test_put_and_get_are_the_component_s_own_affair(
-    open_mpi: Library, copies: dict[str, str]
+    run: Run, open_mpi: Library, copies: dict[str, str]
 ) -> None:
     if open_mpi.version_tuple < (5,):
         pytest.skip("the component has another name")
-    record = run(open_mpi, {"btl_sm_flags": "send,put,get", **copies}, {})
+    record = run({"btl_sm_flags": "send,put,get", **copies}, {})
     assert record.valid, record.reason
     assert record.read_back["btl_sm_flags"].state == "in force"
 
@@ -308,14 +332,16 @@ def variables_of(space: Space) -> list[str]:
 @pytest.mark.mpi
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["openmpi", "openmpi-ucx"])
-def test_every_level_of_a_shipped_space_is_read_back(with_ucx: Library, name: str) -> None:
+def test_every_level_of_a_shipped_space_is_read_back(
+    run: Run, with_ucx: Library, name: str
+) -> None:
     space = load_space(name, with_ucx, {"ranks": 2, "cores": 2, "nodes": 1})
     ours = [p for p in space if p.target == "env" or p.name.startswith("pml_ucx_")]
     assert ours
     for parameter in ours:
         for level in parameter.levels:
             launched = space.launched({"pml": "ucx", parameter.name: level})
-            record = run(with_ucx, launched["mca"], launched.get("env", {}))
+            record = run(launched["mca"], launched.get("env", {}))
             state = record.read_back[parameter.name].state
             assert (record.state, state) == ("ok", "in force"), level
 
@@ -323,28 +349,30 @@ def test_every_level_of_a_shipped_space_is_read_back(with_ucx: Library, name: st
 @pytest.mark.mpi
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["openmpi", "openmpi-ucx", "openmpi-tcp"])
-def test_ucx_refuses_a_canary_in_each_variable(with_ucx: Library, name: str) -> None:
+def test_ucx_refuses_a_canary_in_each_variable(run: Run, with_ucx: Library, name: str) -> None:
     """A variable that UCX parses stops the program if its value makes no sense."""
     space = load_space(name, with_ucx, {"ranks": 4, "cores": 4, "nodes": 2})
     for variable in variables_of(space):
-        record = run(with_ucx, UCX, {variable: "no-such-value"})
+        record = run(UCX, {variable: "no-such-value"})
         assert record.state == "failed", variable
 
 
 @pytest.mark.mpi
 @pytest.mark.slow
-def test_libfabric_reads_each_variable(open_mpi: Library, tmp_path: Path) -> None:
+def test_libfabric_reads_each_variable(
+    run: Run, program: str, open_mpi: Library, tmp_path: Path
+) -> None:
     """libfabric reports each variable that it reads, with its value."""
     if open_mpi.version_tuple < (5,):
         pytest.skip("the space is for Open MPI 5.0")
     space = load_space("openmpi-libfabric", open_mpi, {"ranks": 2, "cores": 2, "nodes": 1})
     levels = {name: space[name].levels[-1] for name in variables_of(space)}
     launched = space.launched({"pml": "cm", **levels})
-    record = run(open_mpi, launched["mca"], launched["env"])
+    record = run(launched["mca"], launched["env"])
     assert back_of(record, TRANSPORT) == ("in force", "cm: ofi")
     assert {record.read_back[name].state for name in levels} == {"in force"}
     spec = LaunchSpec(
-        (sys.executable, "-c", PROGRAM),
+        (program,),
         2,
         {"mca": launched["mca"]},
         variables={**launched["env"], "FI_LOG_LEVEL": "info"},

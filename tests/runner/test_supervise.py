@@ -198,11 +198,14 @@ def test_foreign_load_is_seen_and_named(supervisor: Supervisor) -> None:
     """
     burner = subprocess.Popen([*FAST, BURN])
     try:
-        result = supervisor.run(request("sleep", "1"))
-        assert result.foreign.exceeded
-        named = {culprit.pid: culprit.command for culprit in result.culprits}
+        for _ in range(8):
+            result = supervisor.run(request("sleep", "0.5"))
+            assert result.foreign.exceeded
+            named = {culprit.pid: culprit.command for culprit in result.culprits}
+            if burner.pid in named:  # Others of this machine may use more for a while.
+                break
         assert "hashlib" in named[burner.pid]
-        declared = supervisor.run(request("sleep", "0.5", own_pids=(burner.pid,)))
+        declared = supervisor.run(request("sleep", "0.3", own_pids=(burner.pid,)))
         assert declared.declared_cpu_s > 0.05
     finally:
         burner.kill()

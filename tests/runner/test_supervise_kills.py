@@ -21,7 +21,8 @@ TUNER = """
 import sys
 from pathlib import Path
 from tests.runner.supervising import stubborn
-from runner.supervise import RunInterrupted, Supervisor
+from runner.supervise import RunInterrupted, Supervisor, client
+client._STOPPED_MS = 200
 folder, grace, seconds = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
 with Supervisor() as supervisor:
     supervisor.start()
@@ -47,7 +48,7 @@ def tuner(mark: str, folder: Path, grace_s: float, seconds: float) -> subprocess
 
 def test_tuner_killed_at_random_moments(tmp_path: Path) -> None:
     moments = random.Random(7)
-    tuners = [tuner(f"k{n}", tmp_path / f"{n}", 0.1, 0.1) for n in range(6)]
+    tuners = [tuner(f"k{n}", tmp_path / f"{n}", 0.1, 0.1) for n in range(4)]
     for one in tuners:
         assert one.stdout is not None
         assert int(one.stdout.readline()) > 0
@@ -56,7 +57,7 @@ def test_tuner_killed_at_random_moments(tmp_path: Path) -> None:
         one.kill()
         one.wait()
     # The supervisors themselves carry the mark as well: they too must be gone.
-    assert eventually(lambda: not any(marked(f"k{n}") for n in range(6)))
+    assert eventually(lambda: not any(marked(f"k{n}") for n in range(4)))
 
 
 def test_supervisor_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,7 +142,7 @@ def test_ctrl_c(tmp_path: Path, signals: int, grace_s: float) -> None:
 
 def test_ctrl_c_at_random_moments(tmp_path: Path) -> None:
     moments = random.Random(11)
-    tuners = [tuner(f"r{n}", tmp_path / f"{n}", 0.1, 0.01) for n in range(6)]
+    tuners = [tuner(f"r{n}", tmp_path / f"{n}", 0.1, 0.01) for n in range(4)]
     for one in tuners:
         assert one.stdout is not None
         one.stdout.readline()
@@ -150,4 +151,4 @@ def test_ctrl_c_at_random_moments(tmp_path: Path) -> None:
         one.send_signal(signal.SIGINT)
     # Between two runs it is an ordinary KeyboardInterrupt, which ends Python by that signal.
     assert {one.wait() for one in tuners} <= {130, -signal.SIGINT}
-    assert eventually(lambda: not any(marked(f"r{n}") for n in range(6)))
+    assert eventually(lambda: not any(marked(f"r{n}") for n in range(4)))

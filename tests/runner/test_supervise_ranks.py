@@ -105,7 +105,8 @@ def test_no_rank_outlives_its_run(
     alone = '[ "$OMPI_COMM_WORLD_RANK" = 0 ] && sleep 0.5 && kill -9 $PPID; '
     kill = alone if end == "launcher killed" else ""
     text = f"trap '' TERM; {kill}while :; do sleep 0.2; done"
-    asked = mpirun(open_mpi, 4, "sh", "-c", text, timeout_s=2.0, grace_s=0.5, linger_s=0.1)
+    limit = 1.5 if end == "limit" else 60.0
+    asked = mpirun(open_mpi, 4, "sh", "-c", text, timeout_s=limit, grace_s=0.5, linger_s=0.1)
     with Supervisor() as supervisor:
         result = supervisor.run(request(*asked.pop("argv"), **asked))  # type: ignore[misc]
     mine = {os.getpid()}

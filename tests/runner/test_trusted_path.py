@@ -6,6 +6,7 @@ import grp
 import os
 import pwd
 import stat
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,15 @@ from hypothesis import strategies as st
 
 from runner.errors import RunnerError
 from runner.trusted_path import own_group, refuse_others, steps, weakness
-from tests.runner.others import GROUP, OTHER, as_other, entered_by_all, needs_root, shared
+from tests.runner.others import (
+    GROUP,
+    OTHER,
+    as_other,
+    attempts_of_other,
+    entered_by_all,
+    needs_root,
+    shared,
+)
 
 __all__ = ["shared"]
 
@@ -135,11 +144,20 @@ OWNERS = st.sampled_from([0, 0, 0, OTHER])
 GROUPS = st.sampled_from([0, GROUP, OTHER])
 
 
+@pytest.fixture(scope="module")
+def changes() -> Iterator[Callable[[Path], bool]]:
+    """Whether the other user can put something else in a place."""
+    with attempts_of_other(_change) as attempt:
+        yield attempt
+
+
 @needs_root
 @settings(max_examples=120)
-@given(st.lists(st.tuples(MODES, OWNERS, GROUPS), min_size=3, max_size=3), st.booleans())
+@given(
+    levels=st.lists(st.tuples(MODES, OWNERS, GROUPS), min_size=3, max_size=3), linked=st.booleans()
+)
 def test_what_another_user_can_change_is_refused(
-    levels: list[tuple[int, int, int]], linked: bool
+    changes: Callable[[Path], bool], levels: list[tuple[int, int, int]], linked: bool
 ) -> None:
     """The other user tries it: to put something else in place of each part of the way."""
     with entered_by_all() as base:
@@ -153,13 +171,16 @@ def test_what_another_user_can_change_is_refused(
             os.chown(place, owner, gid)
             place.chmod(mode)
         way = base / "link" if linked else end
-        changed = [part for part in places if as_other(lambda part=part: _swap(part))]  # type: ignore[misc]
-        changed += [end] if as_other((end / "new").touch) else []
+        changed = [part for part in (*places, end / "new") if changes(part)]
         if changed:
             assert weakness(way) is not None, (changed, levels)
 
 
-def _swap(place: Path) -> None:
+def _change(place: Path) -> None:
+    """Put another folder in its place, or a file where nothing is to be."""
+    if place.name == "new":
+        place.touch()
+        return
     place.rename(place.with_name("moved"))
     place.with_name("moved").rename(place)
 

@@ -18,23 +18,69 @@ from runner import testbed as tb
 from runner.launch import Runner, own_pids
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.testbed import measure
 from runner.types import LaunchSpec
 from runner.variables import REPORTED
+from tests.mpis import built
 
-WHO = """
-import json, os, socket
-from mpi4py import MPI
-comm = MPI.COMM_WORLD
-seen = comm.gather((socket.gethostname(), sorted(os.sched_getaffinity(0))))
-set_here = comm.gather(os.environ.get("AUTOTUNE_TEST"))
-if comm.rank == 0:
-    print(json.dumps({"seen": seen, "set": set_here}))
+MOST = 8
+"""Ranks of the program below."""
+WHO = r"""
+#define _GNU_SOURCE
+#include <mpi.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define EACH 8192
+#define MOST 8
+static char own[EACH], seen[MOST][EACH], value[EACH], set[MOST][EACH];
+
+static void print(const char *name, char (*texts)[EACH], int size, const char *end)
+{
+    printf("\"%s\": [", name);
+    for (int rank = 0; rank < size; rank++)
+        printf(rank ? ", %s" : "%s", texts[rank]);
+    printf("]%s", end);
+}
+
+/* Rank 0 prints the host and the CPUs of each rank, and a variable of each; words go to stderr. */
+int main(int count, char **words)
+{
+    int rank, size, several = 0;
+    char host[256];
+    const char *found = getenv("AUTOTUNE_TEST");
+    cpu_set_t cpus;
+    if (count > 1)
+        fprintf(stderr, "%s\n", words[1]);
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    gethostname(host, sizeof host);
+    sched_getaffinity(0, sizeof cpus, &cpus);
+    sprintf(own, "[\"%s\", [", host);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &cpus))
+            sprintf(own + strlen(own), several++ ? ", %d" : "%d", cpu);
+    strcat(own, "]]");
+    snprintf(value, EACH, found ? "\"%s\"" : "null", found);
+    MPI_Gather(own, EACH, MPI_CHAR, seen, EACH, MPI_CHAR, 0, MPI_COMM_WORLD);
+    MPI_Gather(value, EACH, MPI_CHAR, set, EACH, MPI_CHAR, 0, MPI_COMM_WORLD);
+    if (rank == 0) {
+        printf("{");
+        print("seen", seen, size, ", ");
+        print("set", set, size, "}\n");
+    }
+    return MPI_Finalize();
+}
 """
 
-SAYS = """
-import sys
-sys.stderr.write("own words\\n")
-"""
+
+@pytest.fixture
+def who(open_mpi: Library, tmp_path: Path) -> str:
+    return str(built(open_mpi, tmp_path, WHO))
 
 
 @pytest.fixture
@@ -60,10 +106,12 @@ def test_other_mpis_are_refused(definition: str) -> None:
 
 
 @pytest.mark.mpi
-def test_ranks_run_on_both_nodes(bed: tb.Testbed, definition: str, open_mpi: Library) -> None:
+def test_ranks_run_on_both_nodes(
+    bed: tb.Testbed, definition: str, who: str, open_mpi: Library
+) -> None:
     cluster = load_cluster(definition)
     spec = LaunchSpec(
-        program=(sys.executable, "-c", WHO),
+        program=(who,),
         ranks=2,
         placement={"map_by": "node"},
         launch_options=cluster.options(open_mpi),
@@ -80,14 +128,14 @@ def test_ranks_run_on_both_nodes(bed: tb.Testbed, definition: str, open_mpi: Lib
 
 @pytest.mark.mpi
 def test_a_setting_s_variables_and_ucx_reach_every_node(
-    bed: tb.Testbed, definition: str, open_mpi: Library
+    bed: tb.Testbed, definition: str, who: str, open_mpi: Library
 ) -> None:
     """PRRTE hands only its own variables to other nodes; UCX needs the interface of each node."""
     if "pml_ucx_priority" not in open_mpi.params:
         pytest.skip("this Open MPI was built without UCX")
     cluster = load_cluster(definition)
     spec = LaunchSpec(
-        program=(sys.executable, "-c", WHO),
+        program=(who,),
         ranks=2,
         parameters={"mca": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}},
         placement={"map_by": "node"},
@@ -109,14 +157,14 @@ def test_a_setting_s_variables_and_ucx_reach_every_node(
 
 @pytest.mark.mpi
 def test_ranks_on_other_machines_report_variables_and_ucx(
-    bed: tb.Testbed, definition: str, open_mpi: Library
+    bed: tb.Testbed, definition: str, who: str, open_mpi: Library
 ) -> None:
     """As on a cluster: nothing is read from /proc or from files that the ranks write."""
     if "pml_ucx_priority" not in open_mpi.params:
         pytest.skip("this Open MPI was built without UCX")
     cluster = load_cluster(definition)
     spec = LaunchSpec(
-        program=(sys.executable, "-c", SAYS + WHO),
+        program=(who, "own words"),
         ranks=2,
         parameters={"mca": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}},
         placement={"map_by": "node"},
@@ -155,7 +203,7 @@ def test_what_ucx_says_of_a_program_that_hangs(
         pytest.skip("this Open MPI was built without UCX")
     cluster = load_cluster(definition)
     spec = LaunchSpec(
-        program=(sys.executable, "-c", WHO),
+        program=(sys.executable, "-c", "from mpi4py import MPI; MPI.COMM_WORLD.gather(1)"),
         ranks=2,
         parameters={"mca": {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}},
         placement={"map_by": "node"},
@@ -172,13 +220,13 @@ def test_what_ucx_says_of_a_program_that_hangs(
 
 @pytest.mark.mpi
 def test_oversubscribed_ranks_use_every_node(
-    bed: tb.Testbed, definition: str, open_mpi: Library
+    bed: tb.Testbed, definition: str, who: str, open_mpi: Library
 ) -> None:
     ranks = 2 * sum(len(node.cpus) for node in bed.nodes)
-    if ranks > 8:
+    if ranks > MOST:
         pytest.skip(f"{ranks} ranks, twice the CPUs of this machine, are too many for a test")
     spec = LaunchSpec(
-        program=(sys.executable, "-c", WHO),
+        program=(who,),
         ranks=ranks,
         launch_options=load_cluster(definition).options(open_mpi),
         oversubscribe=True,
@@ -201,8 +249,13 @@ def call(*words: str) -> int:
 
 
 def test_status_says_what_was_measured(
-    bed: tb.Testbed, capfd: pytest.CaptureFixture[str], tmp_path: Path
+    bed: tb.Testbed,
+    capfd: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(measure, "PING_S", 0.1)
+    monkeypatch.setattr(measure, "STREAM_S", 0.1)
     assert call("status", "--name", bed.name, "--json", str(tmp_path / "s.json")) == 0
     shown = capfd.readouterr().out
     assert "round trip of 8 bytes" in shown

@@ -75,7 +75,9 @@ def test_another_process_with_a_recorded_number_is_left_alone(bed: tb.Testbed) -
         stranger.kill()
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))]
+)
 def test_up_killed_at_any_moment_is_cleaned(new_name: NewName, seed: int) -> None:
     name = new_name()
     code = f"from runner import testbed; testbed.up({name!r}, 2, 0.001, 10**9)"

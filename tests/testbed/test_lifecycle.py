@@ -15,7 +15,7 @@ import pytest
 
 from runner import testbed as tb
 from runner.errors import RunnerError
-from runner.testbed import delay_line, model, state
+from runner.testbed import delay_line, measure, model, state
 from tests.testbed import traces
 
 NewName = Callable[[], str]
@@ -107,8 +107,15 @@ def test_run_takes_over_the_exit_code(bed: tb.Testbed) -> None:
     assert tb.run(bed.name, ("sh", "-c", "exit 7")).exit_code == 7
 
 
-def test_nothing_arrives_before_its_time(new_name: NewName) -> None:
-    late = tb.up(new_name(), nodes=2, latency_s=0.01, rate_bps=0)
+def test_nothing_arrives_before_its_time(
+    new_name: NewName, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measure, "PING_S", 0.2)
+    monkeypatch.setattr(measure, "STREAM_S", 0.1)
+    # The compensation need not be a good one.
+    monkeypatch.setattr(measure, "_ATTEMPTS", 3)
+    monkeypatch.setattr(measure, "_READINGS", 1)
+    late = tb.up(new_name(), nodes=2, latency_s=0.005, rate_bps=0)
     seen = tb.status(late.name)
     assert seen.state == "up"
     assert seen.round_trip_low_s is not None
@@ -128,7 +135,8 @@ def test_nothing_arrives_before_its_time(new_name: NewName) -> None:
     assert seen.dropped == 0
 
 
-def test_the_rate_holds(new_name: NewName) -> None:
+def test_the_rate_holds(new_name: NewName, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measure, "PING_S", 0.1)
     slow = tb.up(new_name(), nodes=2, latency_s=0.0, rate_bps=20_000_000)
     assert slow.shaper in ("tbf", "delay line")
     seen = tb.status(slow.name)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shlex
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -82,8 +81,8 @@ def test_a_testbed_of_another_name_is_searched(
     assert main(["cluster", "show", name]) == 0
     assert re.search(r"nodes +2; 2 cores in all *\n", capfd.readouterr().out), "none is shared"
     # One run on both nodes is enough to see it: the budget holds no search of what sleeps.
-    program = [sys.executable, "-c", "import time; time.sleep(2); from mpi4py import MPI"]
-    words = ["search", "--cluster", name, "--ranks", "2", "--budget", "30s", "--no-guard"]
+    program = ["sh", "-c", f"sleep 0.5; {built(open_mpi, work)}"]
+    words = ["search", "--cluster", name, "--ranks", "2", "--budget", "8s", "--no-guard"]
     assert main([*words, "--store", "results.db", "--", *program]) == 1
     assert "cannot hold a search here: the first run took" in capfd.readouterr().err
     with Store.open("results.db") as opened:

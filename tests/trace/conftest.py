@@ -63,3 +63,23 @@ def compiled(mpicc: str, tmp_path_factory: pytest.TempPathFactory) -> Callable[[
         return str(program_of([mpicc], text, place / name, "-O1", "-lpthread"))
 
     return build
+
+
+QUICK = """
+#include <mpi.h>
+#include <stdlib.h>
+int main(int count, char **words)
+{
+    MPI_Init(&count, &words);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (count > 1 && atoi(words[1]) < 0) abort();
+    MPI_Finalize();
+    return count > 1 ? atoi(words[1]) : 0;
+}
+"""
+
+
+@pytest.fixture
+def quick(compiled: Callable[[str, str], str]) -> str:
+    """A program with one barrier; it ends with the exit code that is its argument, or aborts."""
+    return compiled("quick", QUICK)

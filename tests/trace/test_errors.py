@@ -25,13 +25,12 @@ Program = Callable[[str], list[str]]
 
 def test_features_are_written_and_printed(
     cli: Cli,
-    program: Program,
-    mpicc: str,
+    quick: str,
     work: Path,
 ) -> None:
     metric = ("--metric", "took ([0-9.]+)")
-    says = f"{HELLO}; print('time 0.25 s')"
-    done = cli("features", *QUICK, *metric, "--json", "-", "-o", "f.json", "--", *program(says))
+    says = ("sh", "-c", f"{quick} && echo time 0.25 s")
+    done = cli("features", *QUICK, *metric, "--json", "-", "-o", "f.json", "--", *says)
     assert done.code == 0, done.err
     # Features need no figure; that it was not found is said, with what would read one.
     assert "no positive number for 'took ([0-9.]+)'" in done.err
@@ -39,7 +38,7 @@ def test_features_are_written_and_printed(
     found = load_features(work / "f.json")
     assert json.loads(done.out) == found.to_json()
     assert found.values["barriers"] == 1
-    assert found.argv[0] == sys.executable
+    assert found.argv[1:] == says[1:]
     assert (found.ranks, found.nodes, found.method, found.app) == (2, 1, "pmpi", None)
     assert found.cwd == str(work)
     assert found.profile
@@ -48,33 +47,32 @@ def test_features_are_written_and_printed(
 
 
 def test_an_application_and_its_input_are_named(cli: Cli, mpicc: str, work: Path) -> None:
-    done = cli("features", *QUICK, "--app", "micro", "--input", "barrier")
+    done = cli("features", *QUICK, "--app", "jacobi3d", "--input", "tiny")
     assert done.code == 0, done.err
     assert all(len(line) <= 80 for line in done.out.splitlines())
     assert "where the communication time goes" in done.out
     assert "2 ranks, one node" in done.out
     assert "is waiting for other ranks" in done.out
     found = load_features(work / "app_features.json")
-    assert (found.app, found.input) == ("micro", "barrier")
+    assert (found.app, found.input) == ("jacobi3d", "tiny")
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("print(1)", "without calling MPI_Init"),
-        (HELLO + "; raise SystemExit(7)", "exit code 7"),
-        (HELLO + "; import os; os.abort()", "the traced run ended as failed"),
+        ("echo 1", "without calling MPI_Init"),
+        ("$0 7", "exit code 7"),
+        pytest.param("$0 -1", "the traced run ended as failed", marks=pytest.mark.slow),
     ],
 )
 def test_programs_without_features(
     cli: Cli,
-    program: Program,
-    mpicc: str,
+    quick: str,
     work: Path,
     text: str,
     words: str,
 ) -> None:
-    done = cli("features", *QUICK, "--", *program(text))
+    done = cli("features", *QUICK, "--", "sh", "-c", text, quick)
     assert done.code == 1
     assert words in done.err
     assert not (work / "app_features.json").exists()
@@ -166,6 +164,8 @@ def test_builders_at_the_same_time_make_one_whole_library(
         "from runner.mpi.discover import find_library\n"
         "from runner.trace.build import profiling_library\n"
         "import ctypes\n"
+        "from runner import c_library\n"
+        "c_library.FLAGS = ('-O0', *c_library.FLAGS[1:])\n"
         f"path = profiling_library(find_library({library.launcher!r}))\n"
         "ctypes.CDLL(str(path)).MPI_Send\n"
         "print(path)\n"

@@ -89,7 +89,7 @@ SUMS = st.builds(RowSums, *[st.integers(0, (1 << 63) - 1)] * 3)
 RANKS = st.lists(st.dictionaries(KINDS, SUMS, max_size=8), min_size=1, max_size=4)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(RANKS)
 def test_any_profile_survives_the_file(
     tmp_path_factory: pytest.TempPathFactory, rows: list[dict[RowKind, RowSums]]
@@ -101,7 +101,7 @@ def test_any_profile_survives_the_file(
     assert load_features(path) == wanted
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(RANKS)
 def test_waiting_is_a_part_of_the_time(rows: list[dict[RowKind, RowSums]]) -> None:
     profile = profile_of(ranks_with(*rows))

@@ -12,6 +12,7 @@ import pytest
 
 from runner.trace.counts import RankCounts, RowKind
 from runner.trace.profile import profile_of
+from runner.trace.run import Method, Traced
 from tests.trace.conftest import TraceRun
 
 pytestmark = pytest.mark.mpi
@@ -195,16 +196,56 @@ def test_an_intercommunicator_spans_the_nodes_of_both_its_groups(
     assert ranks[0].to == {3: (1, 4)}
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_both_ways_of_counting_agree(
-    traced: TraceRun, mpicc: str, named_nodes: Callable[[int], None], nodes: int
-) -> None:
-    named_nodes(2 // nodes)
-    program = (sys.executable, PING_PONG, "50")
+@pytest.fixture(scope="module")
+def kept_runs() -> dict[tuple[Method, int], Traced]:
+    return {}
+
+
+@pytest.fixture
+def ping_pong(
+    kept_runs: dict[tuple[Method, int], Traced],
+    traced: TraceRun,
+    mpicc: str,
+    named_nodes: Callable[[int], None],
+) -> Callable[..., Traced]:
+    """``ping_pong(method, nodes)``: 50 round trips between two ranks, run once for all tests."""
+
+    def run(method: Method, nodes: int = 2) -> Traced:
+        if (method, nodes) not in kept_runs:
+            named_nodes(2 // nodes)
+            words = (sys.executable, PING_PONG, "50")
+            kept_runs[method, nodes] = traced(2, *words, method=method)
+        return kept_runs[method, nodes]
+
+    return run
+
+
+@pytest.mark.parametrize("method", ["pmpi", "mpi4py"])
+def test_ping_pong(ping_pong: Callable[[Method], Traced], method: Method) -> None:
+    found = ping_pong(method)
+    assert found.method == method
+    for rank in found.ranks:
+        for name, op in rank.ops.items():
+            assert op.ns == sum(r.ns for kind, r in rank.rows.items() if kind.operation == name)
+        assert rank.to == {1 - rank.rank: (50, 50 * 1024)}
+        assert rank.p2p_sizes[11] == 50
+        # Rank 1 of the world is rank 0 of the communicator, which sends blocking.
+        assert rank.ops["send"].nonblocking == (50 if rank.rank == 0 else 0)
+        assert rank.ops["wait"].calls == (100 if rank.rank == 0 else 0)
+        assert rank.ops["recv"].calls == 50
+        reduced, told = rank.ops["allreduce"], rank.ops["bcast"]
+        assert (reduced.calls, reduced.bytes, reduced.comm_sizes) == (1, 32, 2)
+        assert (told.calls, told.bytes, told.comm_sizes) == (1, 16, 2)
+        assert rank.ops["barrier"].calls == 1
+
+
+@pytest.mark.parametrize("nodes", [pytest.param(1, marks=pytest.mark.slow), 2])
+def test_both_ways_of_counting_agree(ping_pong: Callable[..., Traced], nodes: int) -> None:
+    methods: tuple[Method, Method] = ("pmpi", "mpi4py")
     compared = ("send", "recv", "wait", "barrier", "bcast", "allreduce")
     compiled, python = (
-        [(rank.host, sums(rank, *compared)) for rank in traced(2, *program, method=method).ranks]
-        for method in ("pmpi", "mpi4py")
+        [(rank.host, sums(rank, *compared)) for rank in ping_pong(method, nodes).ranks]
+        for method in methods
     )
     assert compiled == python
     far = nodes == 2
@@ -221,12 +262,6 @@ def test_both_ways_of_counting_agree(
     assert compiled[0][1][RowKind("wait", False, 0, 0, False)] == (100, 100)
 
 
-def test_the_times_of_mpi4py_add_up_too(traced: TraceRun) -> None:
-    for rank in traced(2, sys.executable, PING_PONG, "5", method="mpi4py").ranks:
-        for name, op in rank.ops.items():
-            assert op.ns == sum(r.ns for kind, r in rank.rows.items() if kind.operation == name)
-
-
 LATE = """
 import time
 from mpi4py import MPI
@@ -235,13 +270,29 @@ world.Barrier()
 time.sleep(0.4 * world.Get_rank())
 world.Barrier()
 """
+LATE_C = """
+#include <mpi.h>
+#include <unistd.h>
+int main(int count, char **words)
+{
+    int rank;
+    MPI_Init(&count, &words);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    usleep(400000 * rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return MPI_Finalize();
+}
+"""
 
 
-@pytest.mark.parametrize("method", ["pmpi", "mpi4py"])
+@pytest.mark.parametrize("method", ["pmpi", pytest.param("mpi4py", marks=pytest.mark.slow)])
 def test_waiting_for_a_late_rank_is_told_from_the_call(
-    traced: TraceRun, mpicc: str, method: str
+    traced: TraceRun, compiled: Callable[[str, str], str], method: str
 ) -> None:
-    profile = profile_of(traced(2, sys.executable, "-c", LATE, method=method).ranks)
+    python = (sys.executable, "-c", LATE)
+    program = (compiled("late", LATE_C),) if method == "pmpi" else python
+    profile = profile_of(traced(2, *program, method=method).ranks)
     (barrier,) = (row for row in profile.rows if row.operation == "barrier")
     assert (barrier.calls, barrier.comm_size) == (2, 2)
     # Rank 0 waits for 0.4 s, rank 1 does not: 0.2 s in the mean.

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from runner.native import core
 from tests.mate.compiled.running import HEAD
 
 _numbers = itertools.count()
@@ -18,7 +19,8 @@ _numbers = itertools.count()
 
 @pytest.fixture(scope="module")
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """An empty store of compiled code."""
+    """An empty store of compiled code; that of the core is loaded from the user's before."""
+    core.functions()
     place = tmp_path_factory.mktemp("cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("NUMBA_CACHE_DIR", str(place))

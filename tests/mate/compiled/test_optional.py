@@ -47,8 +47,14 @@ def made_state() -> Any:
     )
 
 
-@pytest.mark.parametrize("body", PYTHON)
-@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize(
+    ("body", "again"),
+    [
+        pytest.param(body, again, marks=pytest.mark.slow if again and number % 3 else ())
+        for number, body in enumerate(PYTHON)
+        for again in (False, True)
+    ],
+)
 def test_what_cannot_be_compiled_runs_in_python_and_says_why(
     program: Any, body: str, again: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -152,7 +158,9 @@ def work(part, i):
 """
 
 
-@pytest.mark.parametrize("compiled", ["True", '"if possible"'])
+@pytest.mark.parametrize(
+    "compiled", [pytest.param("True", marks=pytest.mark.slow), '"if possible"']
+)
 def test_functions_of_njit_keep_the_rules_of_numba(program: Any, compiled: str) -> None:
     made = program(JITTED.format(options="", compiled=compiled))
     part, plain = made_state(), made_state()
@@ -168,7 +176,7 @@ def test_functions_of_njit_keep_the_rules_of_numba(program: Any, compiled: str) 
     [
         (", parallel=True", "shift is decorated with numba's option parallel"),
         (", error_model='python', boundscheck=True", ""),
-        (", fastmath=True", ""),
+        pytest.param(", fastmath=True", "", marks=pytest.mark.slow),
     ],
 )
 def test_options_of_njit(program: Any, options: str, words: str) -> None:

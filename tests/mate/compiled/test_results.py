@@ -97,18 +97,24 @@ def work(part, i):
     )
 
 
-@pytest.mark.parametrize("element", KINDS)
-def test_every_type_of_element(program: Any, element: str) -> None:
-    made = program("""
-@graph.region(compiled=True)
-def turn(part, i):
-    n = part.a.shape[0]
+TURN = """
+    n = part.a_{kind}.shape[0]
     for k in range(n):
-        part.b[n - 1 - k] = part.a[k]
-        part.c[k] = part.a[k] + part.a[k]
-""")
-    a = np.arange(5).astype(element)
-    run_both(made.graph, state(a=a, b=np.zeros_like(a), c=np.zeros_like(a)))
+        part.b_{kind}[n - 1 - k] = part.a_{kind}[k]
+        part.c_{kind}[k] = part.a_{kind}[k] + part.a_{kind}[k]
+"""
+
+
+def test_every_type_of_element(program: Any) -> None:
+    turns = "".join(TURN.format(kind=kind) for kind in KINDS)
+    made = program(f"@graph.region(compiled=True)\ndef turn(part, i):{turns}")
+    arrays = {kind: np.arange(5).astype(kind) for kind in KINDS}
+    part = state(**{f"a_{kind}": array for kind, array in arrays.items()})
+    for kind, array in arrays.items():
+        setattr(part, f"b_{kind}", np.zeros_like(array))
+        setattr(part, f"c_{kind}", np.zeros_like(array))
+    run_both(made.graph, part)
+    assert part.b_int64.tolist() == [4, 3, 2, 1, 0]
 
 
 def test_strides_and_three_dimensions(program: Any) -> None:

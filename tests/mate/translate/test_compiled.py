@@ -261,8 +261,3 @@ def test_the_command_says_which_regions_stay_python(
     )
     assert captured.err.count("\n") == 1
     assert captured.out.endswith("4 of 5 regions can be compiled\n")
-    Path("app.py").write_text(JACOBI.read_text())
-    assert main(["mate", "translate", "app.py", "-o", "app_mate.py", "--force"]) == 0
-    captured = capfd.readouterr()
-    assert captured.err == ""
-    assert captured.out.endswith("5 of 5 regions can be compiled\n")
