@@ -57,9 +57,7 @@ def searched(cli: Cli, *words: str) -> tuple[int, str]:
     return found.code, found.err
 
 
-def test_no_level_is_left_for_operations_that_do_not_commute(
-    cli: Cli, line: tuple[str]
-) -> None:
+def test_no_level_is_left_for_operations_that_do_not_commute(cli: Cli, line: tuple[str]) -> None:
     code, said = searched(cli, "--", *line, "ordered")
     assert code == 2
     assert "[space.commutative]" in said
@@ -70,7 +68,9 @@ def test_no_level_is_left_for_operations_that_do_not_commute(
 
 
 def test_operations_of_mpi_commute(cli: Cli, line: tuple[str], work: Path) -> None:
-    code, said = searched(cli, "--min-gain", "40", "--runs", "36", "--json", "s.json", "--", *line, "sum")
+    code, said = searched(
+        cli, "--min-gain", "40", "--runs", "36", "--json", "s.json", "--", *line, "sum"
+    )
     assert code == 0, said
     result = json.loads((work / "s.json").read_text())
     assert result["best"]["setting"] == {"coll_tuned_allreduce_algorithm": 4}
@@ -81,7 +81,18 @@ def test_a_comparison(
     cli: Cli, line: tuple[str], work: Path, word: str, contradicted: bool
 ) -> None:
     setting = "coll_tuned_allreduce_algorithm=ring"
-    words = ("compare", "default", setting, *FIGURE, "--space", "only.toml", "--pairs", "6", "--runs", "14")
+    words = (
+        "compare",
+        "default",
+        setting,
+        *FIGURE,
+        "--space",
+        "only.toml",
+        "--pairs",
+        "6",
+        "--runs",
+        "14",
+    )
     found = cli(*words, "--json", "c.json", "--", *line, word)
     assert found.code in (0, 1), found.err
     result = json.loads((work / "c.json").read_text())

@@ -20,7 +20,16 @@ fi
 echo took $s$(($$ % 7)) s
 echo energy $energy
 """
-WORDS = ("default", "btl_self_eager_limit=8192", "--metric", "took (\\S+)", "--ranks", "1", "--pairs", "8")
+WORDS = (
+    "default",
+    "btl_self_eager_limit=8192",
+    "--metric",
+    "took (\\S+)",
+    "--ranks",
+    "1",
+    "--pairs",
+    "8",
+)
 
 
 @pytest.mark.parametrize(("result", "outcome"), [("wrong", "contradicted"), ("right", "unguarded")])

@@ -118,7 +118,9 @@ def test_the_options_are_part_of_the_study(
         ("--before", "true"),
     ):
         store = work.parent / "elsewhere.db"
-        done = cli("run", "--no-guard", "-n", "1", "--store", store, *options, "--", *resumes, SHORT)
+        done = cli(
+            "run", "--no-guard", "-n", "1", "--store", store, *options, "--", *resumes, SHORT
+        )
         assert done.code == 0, done.text
     with Store.open(str(store)) as opened:
         assert [study.runs for study in opened.studies()] == [1] * 4
