@@ -11,7 +11,6 @@ import pytest
 from autotune.study.request import SearchRequest, WorkerRequest, added, requests_of
 from autotune.targets import target
 from autotune.targets.request import TargetRequest
-from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named
 

@@ -53,9 +53,8 @@ def until(folder: Path, number: int) -> bool:
 
 
 def test_nothing_is_lost_and_nothing_is_left(mpi_shell: str, tmp_path: Path) -> None:
-    search = begin(
-        mpi_shell, tmp_path, "env", "--default-signal=HUP"
-    )  # The tests may run under nohup.
+    # The tests may run under nohup.
+    search = begin(mpi_shell, tmp_path, "env", "--default-signal=HUP")
     assert until(tmp_path, 2), search.communicate()
     search.send_signal(signal.SIGHUP)
     _, said = search.communicate(timeout=60)

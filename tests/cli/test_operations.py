@@ -68,9 +68,8 @@ def test_no_level_is_left_for_operations_that_do_not_commute(cli: Cli, line: tup
 
 
 def test_operations_of_mpi_commute(cli: Cli, line: tuple[str], work: Path) -> None:
-    code, said = searched(
-        cli, "--min-gain", "40", "--runs", "36", "--json", "s.json", "--", *line, "sum"
-    )
+    few = ("--min-gain", "40", "--runs", "36")
+    code, said = searched(cli, *few, "--json", "s.json", "--", *line, "sum")
     assert code == 0, said
     result = json.loads((work / "s.json").read_text())
     assert result["best"]["setting"] == {"coll_tuned_allreduce_algorithm": 4}
@@ -81,19 +80,9 @@ def test_a_comparison(
     cli: Cli, line: tuple[str], work: Path, word: str, contradicted: bool
 ) -> None:
     setting = "coll_tuned_allreduce_algorithm=ring"
-    words = (
-        "compare",
-        "default",
-        setting,
-        *FIGURE,
-        "--space",
-        "only.toml",
-        "--pairs",
-        "6",
-        "--runs",
-        "14",
-    )
-    found = cli(*words, "--json", "c.json", "--", *line, word)
+    words = ("compare", "default", setting, *FIGURE, "--space", "only.toml")
+    few = ("--pairs", "6", "--runs", "14")
+    found = cli(*words, *few, "--json", "c.json", "--", *line, word)
     assert found.code in (0, 1), found.err
     result = json.loads((work / "c.json").read_text())
     codes = [note["code"] for note in result["contradictions"]]

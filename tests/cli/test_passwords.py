@@ -126,10 +126,10 @@ def test_commands_on_a_database_show_no_password(place: Path, cli: Cli, mpi_shel
         store = ("--store", url)
         launching: list[Sequence[str]] = [
             (*SEARCH, "--scheduler", "local", *store, "--json", "search.json", *program),
-            ("run", *store, "--json", "run.json", *program),
             ("compare", "default", "bind_to=none", "--runs", "6", *store, *program),
         ]
-        reading: list[Sequence[str]] = [
+        in_this_process: list[Sequence[str]] = [
+            ("run", *store, "--json", "run.json", *program),
             ("studies", *store, "--json", "studies.json"),
             ("status", *store, "--json", "status.json"),
             ("show", "1", *store, "--json", "show.json"),
@@ -144,7 +144,7 @@ def test_commands_on_a_database_show_no_password(place: Path, cli: Cli, mpi_shel
             assert hides(said), (words, said)
             started |= lines
             shown.append(said)
-        for words in reading:
+        for words in in_this_process:
             outcome = cli(*words)
             assert outcome.code == 0, (words, outcome)
             assert hides(outcome.text.encode()), (words, outcome)

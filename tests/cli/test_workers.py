@@ -138,11 +138,10 @@ def test_workers_as_jobs_of_slurm(
     """The one node takes the two jobs in turn; they share nothing but the database server."""
     monkeypatch.setenv("AUTOTUNE_LOCK_FILE", str(work / "lock"))
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
-    words = (*SEARCH[:-6], "--trials", "4", "--min-gain", "40", "--runs", "60")
     with slurm() as environment, postgres_server() as server, new_schema(server) as url:
         monkeypatch.setenv("SLURM_CONF", environment["SLURM_CONF"])
         outcome = cli(
-            *(*words, "--scheduler", "slurm", "--workers", "2", "--walltime", "10m"),
+            *(*SEARCH, "--scheduler", "slurm", "--workers", "2", "--walltime", "10m"),
             *("--store", url, "--json", "r.json"),
         )
         logs = {p.name: p.read_text() for p in sorted(work.glob("*.log"))}
