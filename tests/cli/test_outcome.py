@@ -158,7 +158,7 @@ def test_show_and_studies_know_a_comparison_and_a_run(
     cli: Cli, library: object, mpi_shell: str
 ) -> None:
     program = ("--no-guard", "--store", "r.db", "-n", "2", "--", mpi_shell, "true")
-    done = cli("compare", "default", "btl_sm_eager_limit=8192", "--pairs", "6", *program)
+    done = cli("compare", "default", "btl_sm_eager_limit=8192", "--runs", "6", *program)
     assert done.code == 0, done.err
     assert cli("run", *program).code == 0
     rows = [line.split() for line in cli("studies", "--store", "r.db").out.splitlines()]

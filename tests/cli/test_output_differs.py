@@ -21,7 +21,7 @@ echo took $s$(($$ % 7)) s
 echo energy $energy
 """
 WORDS = ("default", "btl_self_eager_limit=8192", "--metric", "took (\\S+)")
-FEW = ("--ranks", "1", "--pairs", "6")
+FEW = ("--ranks", "1", "--pairs", "6", "--runs", "14")
 
 
 @pytest.mark.parametrize(("result", "outcome"), [("wrong", "contradicted"), ("right", "unguarded")])

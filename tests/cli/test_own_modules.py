@@ -69,7 +69,8 @@ def test_the_marks_are_left_if_one_asks_for_the_current_directory(
             marks=pytest.mark.slow,  # Another program, started in the same way.
         ),
         ("features", "--app", "ring", "-n", "2", "--no-guard"),
-        ("cluster", "init", "here"),
+        # Starts what doctor starts.
+        pytest.param(("cluster", "init", "here"), marks=pytest.mark.slow),
     ],
     ids=lambda words: " ".join(words[:4]),
 )
@@ -88,7 +89,7 @@ def test_workers_import_nothing_from_the_current_directory(
     started(
         *("search", "--scheduler", "local", "--no-guard", "--store", "r.db", "--ranks", "1"),
         *("--strategy", "random", "--trials", "1", "--runs", "32", "--min-gain", "40"),
-        *("--", mpi_shell, "true"),
+        *("--metric", "seconds (.*)", "--", mpi_shell, "echo seconds 0.5"),
     )
 
 

@@ -19,12 +19,13 @@ from tests.cli.conftest import Cli
 from tests.cli.test_workers import start
 
 pytestmark = pytest.mark.mpi
-PROGRAM = 'test -z "$BROKEN" || exit 3; sleep 0.2'
+PROGRAM = 'test -z "$BROKEN" || exit 3; sleep 0.2; echo seconds 0.5'
 
 
 @pytest.fixture
 def line(mpi_shell: str) -> list[str]:
     words = ["search", "--strategy", "random", "--trials", "12", "--runs", "60", "--no-guard"]
+    words += ["--metric", "seconds (.*)"]
     return [*words, "--store", "r.db", "--ranks", "1", "--", mpi_shell, PROGRAM]
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,7 +24,8 @@ UGLY = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 STARTS = """
 import gc, json, os, runpy, sys
-import autotune.cli.commands, autotune.cli.status, autotune.cli.studies, psutil, pydantic.type_adapter
+import psutil, pydantic.type_adapter
+import autotune.cli.commands, autotune.cli.status, autotune.cli.studies
 gc.freeze()
 codes = []
 for words in json.loads(sys.argv[2]):
@@ -90,25 +92,33 @@ def several(
     return list(zip(codes, each, strict=True))
 
 
+Started = Callable[..., tuple[int, str]]
+
+
 @pytest.fixture(scope="module")
-def closed_streams(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Callable[[str, Line], tuple[int, str]]:
-    """What a command of :data:`COMMANDS` gives with these streams closed, for a database."""
-    folder = tmp_path_factory.mktemp("closed")
-    store = database(folder)
+def started(tmp_path_factory: pytest.TempPathFactory) -> Started:
+    """Code and words of one of several commands with these redirections, for one database."""
+    folder = tmp_path_factory.mktemp("started")
+    store = str(database(folder))
 
     @functools.cache
-    def started(closed: str) -> list[tuple[int, str]]:
-        return several(closed, COMMANDS, folder, {"AUTOTUNE_STORE": str(store)})
+    def all_of(line: str, commands: tuple[tuple[str, ...], ...], ugly: bool) -> Any:
+        env = {"AUTOTUNE_STORE": store} | (UGLY if ugly else {})
+        return several(line, commands, folder, env)
 
-    return lambda closed, words: started(closed)[COMMANDS.index(list(words))]
+    def one_of(
+        line: str, commands: Sequence[Line], words: Line, ugly: bool = False
+    ) -> tuple[int, str]:
+        found: list[tuple[int, str]] = all_of(line, tuple(map(tuple, commands)), ugly)
+        return found[commands.index(words)]
+
+    return one_of
 
 
 @pytest.mark.parametrize("words", COMMANDS)
 @pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_stream_changes_no_exit_code(
-    closed_streams: Callable[[str, Line], tuple[int, str]],
+    started: Started,
     closed: str,
     words: list[str],
     place: Path,
@@ -116,7 +126,7 @@ def test_a_closed_stream_changes_no_exit_code(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AUTOTUNE_STORE", str(place))
-    code, said = closed_streams(closed, words)
+    code, said = started(closed, COMMANDS, words)
     assert code == cli(*words).code
     assert "Traceback" not in said
 
@@ -133,9 +143,12 @@ def test_a_document_needs_a_stream(place: Path) -> None:
     assert (code, "output.closed" in said) == (2, True)
 
 
-@pytest.mark.parametrize("words", [["studies"], ["show", "1"], ["studies", "--json", "-"]])
-def test_a_full_disk_is_a_message(place: Path, words: list[str]) -> None:
-    code, said = sh("> /dev/full", *words, "--store", str(place))
+PRINTING = (["studies"], ["show", "1"], ["studies", "--json", "-"])
+
+
+@pytest.mark.parametrize("words", PRINTING)
+def test_a_full_disk_is_a_message(started: Started, words: list[str]) -> None:
+    code, said = started("> /dev/full", PRINTING, words)
     assert (code, "output.unwritable" in said, "Traceback" in said) == (1, True, False)
 
 
@@ -151,9 +164,9 @@ def test_a_reader_that_has_gone_is_no_error(place: Path) -> None:
     assert (code, said) == (0, "")
 
 
-@pytest.mark.parametrize("words", [["show", "1"], ["studies", "--json", "-"]])
-def test_an_encoding_without_the_characters(place: Path, words: list[str]) -> None:
-    code, said = sh("", *words, "--store", str(place), env=UGLY)
+@pytest.mark.parametrize("words", PRINTING[1:])
+def test_an_encoding_without_the_characters(started: Started, words: list[str]) -> None:
+    code, said = started("", PRINTING, words, ugly=True)
     assert (code, said) == (0, "")
 
 
