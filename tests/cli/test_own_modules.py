@@ -68,8 +68,10 @@ def test_the_marks_are_left_if_one_asks_for_the_current_directory(
             ("run", "-n", "1", "--app", "nas-is", "--input", "S", "--no-guard"),
             marks=pytest.mark.slow,  # Another program, started in the same way.
         ),
-        ("features", "--app", "ring", "-n", "2", "--no-guard"),
-        # Starts what doctor starts.
+        # Start what run and doctor start.
+        pytest.param(
+            ("features", "--app", "ring", "-n", "2", "--no-guard"), marks=pytest.mark.slow
+        ),
         pytest.param(("cluster", "init", "here"), marks=pytest.mark.slow),
     ],
     ids=lambda words: " ".join(words[:4]),
