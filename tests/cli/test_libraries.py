@@ -165,7 +165,7 @@ def test_a_python_program_runs_under_both(work: Path, names: tuple[str, str]) ->
     place.write_text("from mpi4py import MPI\nprint(MPI.COMM_WORLD.size)\n")
     outcome = autotune.compare_libraries(
         found[0].launcher, found[1].launcher, [sys.executable, str(place)], ranks=2, verify="^2$",
-        pairs=6, runs=9, guard=False, store=work / "r.db", watch=lambda event: None,
+        pairs=6, runs=7, guard=False, store=work / "r.db", watch=lambda event: None,
     )  # fmt: skip
     assert outcome.pairs >= 1, outcome.words
     assert outcome.libraries is not None
