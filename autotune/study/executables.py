@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from autotune.errors import WorkError
 from autotune.notes import Note, Say, unheard
@@ -25,8 +26,10 @@ from autotune.targets.executables import (
     executables_of,
     is_wrapped,
 )
-from autotune.targets.target import Target
 from runner.types import RunRecord
+
+if TYPE_CHECKING:  # The commands that only read the files of a study start nothing.
+    from autotune.targets.target import Target
 
 _PREFIX = "executable:"
 _DIGITS = 40

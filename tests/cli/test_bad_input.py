@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import HELLO, Cli
-
-Program = Callable[[str], list[str]]
+from tests.cli.conftest import Cli
 
 
 def refused(cli: Cli, *words: str | Path, code: int = 2) -> str:
@@ -95,42 +92,52 @@ def test_an_unwritable_result_file_is_refused_before_the_work(cli: Cli, library:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("text", "words", "state"),
+    ("script", "words", "state"),
     [
-        ("import sys; sys.exit(3)", [], "exit code 3"),
-        ("import os; os.abort()", [], "failed"),
-        ("import time; time.sleep(60)", ["--timeout", "0.6"], "time limit"),
-        (HELLO, ["--metric", "seconds ([0-9.]+)"], "no positive number"),
-        (HELLO, ["--verify", "SUCCESS"], "does not match"),
-        ("print('no MPI here')", [], "MPI_Init"),
+        ("exit 3", [], "exit code 3"),
+        ("kill -ABRT $$", [], "failed"),
+        ("sleep 60", ["--timeout", "0.6"], "time limit"),
+        ("echo no MPI here", [], "MPI_Init"),
     ],
 )
 def test_programs_that_go_wrong(
-    cli: Cli, library: object, program: Program, text: str, words: list[str], state: str
+    cli: Cli, library: object, script: str, words: list[str], state: str
 ) -> None:
-    outcome = cli("run", "-n", "2", "--no-guard", *words, "--", *program(text))
+    outcome = cli("run", "-n", "2", "--no-guard", *words, "--", "sh", "-c", script)
     assert outcome.code == 1
     assert state in outcome.text.replace("\n", " ")
 
 
 @pytest.mark.mpi
-def test_a_search_whose_default_fails_says_why(cli: Cli, library: object, program: Program) -> None:
-    words = program("import sys; print('boom', file=sys.stderr); sys.exit(7)")
-    text = refused(cli, "search", "-n", "2", "--no-guard", "--", *words, code=1)
+@pytest.mark.parametrize(
+    ("words", "state"),
+    [
+        (["--metric", "seconds ([0-9.]+)"], "no positive number"),
+        (["--verify", "SUCCESS"], "does not match"),
+    ],
+)
+def test_output_without_what_is_looked_for(
+    cli: Cli, mpi_shell: str, words: list[str], state: str
+) -> None:
+    outcome = cli("run", "-n", "1", "--no-guard", *words, "--", mpi_shell, "true")
+    assert outcome.code == 1
+    assert state in outcome.text.replace("\n", " ")
+
+
+@pytest.mark.mpi
+def test_a_search_whose_default_fails_says_why(cli: Cli, mpi_shell: str) -> None:
+    program = (mpi_shell, "echo boom >&2; exit 7")
+    text = refused(cli, "search", "-n", "1", "--no-guard", "--", *program, code=1)
     assert "default" in text
     assert "exit code 7" in text
     assert "boom" in text
 
 
 @pytest.mark.mpi
-def test_singletons_are_refused(cli: Cli, library: object, program: Program) -> None:
+def test_singletons_are_refused(cli: Cli, mpi_shell: str) -> None:
     # The ranks drop what makes them find each other, as a program of another MPI would.
-    words = program(
-        "import os\n"
-        "for k in list(os.environ):\n"
-        "    if k.startswith(('PMIX', 'OMPI_COMM', 'PRTE')): del os.environ[k]\n" + HELLO
-    )
-    outcome = cli("run", "-n", "2", "--no-guard", "--", *words)
+    script = 'unset $(env | grep -Eo "^(PMIX|OMPI_COMM|PRTE)[^=]*"); exec $0 true'
+    outcome = cli("run", "-n", "2", "--no-guard", "--", "sh", "-c", script, mpi_shell)
     assert outcome.code == 1
     assert "did not find each other" in outcome.text.replace("\n", " ")
 

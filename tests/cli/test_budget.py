@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,12 +11,7 @@ from runner.types import RunRecord
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi
-Program = Callable[[str], list[str]]
-SLEEPS = """
-import os, time
-time.sleep({default} if "OMPI_MCA_btl_sm_eager_limit" not in os.environ else {tuned})
-from mpi4py import MPI
-"""
+SLEEPS = 'test -n "$OMPI_MCA_btl_sm_eager_limit" && exec sleep {tuned} || exec sleep {default}'
 
 
 def runs_of(store: Path) -> list[RunRecord]:
@@ -32,10 +26,8 @@ def store(work: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return work / "results.db"
 
 
-def test_a_search_is_refused_after_its_first_run(
-    cli: Cli, program: Program, store: Path, library: object
-) -> None:
-    words = program(SLEEPS.format(default=1.0, tuned=1.0))
+def test_a_search_is_refused_after_its_first_run(cli: Cli, mpi_shell: str, store: Path) -> None:
+    words = (mpi_shell, SLEEPS.format(default=1.0, tuned=1.0))
     done = cli("search", "--budget", "30s", "-n", "1", "--no-guard", "--", *words)
     assert done.code == 1
     said = " ".join(done.err.split())
@@ -51,9 +43,9 @@ def test_a_search_is_refused_after_its_first_run(
 
 @pytest.mark.slow
 def test_a_program_longer_than_the_budget_is_ended_with_it(
-    cli: Cli, program: Program, store: Path, library: object
+    cli: Cli, mpi_shell: str, store: Path
 ) -> None:
-    words = program(SLEEPS.format(default=60, tuned=60))
+    words = (mpi_shell, SLEEPS.format(default=60, tuned=60))
     done = cli("search", "--budget", "1.5s", "-n", "1", "--no-guard", "--", *words)
     assert done.code == 1
     assert "was spent before the default had run once" in " ".join(done.err.split())
@@ -71,9 +63,9 @@ def test_a_program_longer_than_the_budget_is_ended_with_it(
 
 
 def test_a_comparison_is_not_held_up_by_a_program_that_hangs(
-    cli: Cli, program: Program, store: Path, library: object
+    cli: Cli, mpi_shell: str, store: Path
 ) -> None:
-    words = program(SLEEPS.format(default=0.05, tuned=60))
+    words = (mpi_shell, SLEEPS.format(default=0.05, tuned=60))
     done = cli("compare", "default", "btl_sm_eager_limit=8k", "--budget", "8s", "-n", "1",
                "--no-guard", "--", *words)  # fmt: skip
     assert done.code == 0, done.err

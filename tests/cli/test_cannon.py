@@ -13,7 +13,11 @@ from tests.cli.conftest import Cli
 @pytest.mark.mpi
 @pytest.mark.parametrize(
     "setting",
-    ["variant=mate,side=4", "variant=mate,side=2,workers=2", "variant=mate,side=4,split=2"],
+    [
+        pytest.param("variant=mate,side=4", marks=pytest.mark.slow),
+        "variant=mate,side=2,workers=2",
+        "variant=mate,side=4,split=2",
+    ],
 )
 def test_a_setting_of_the_mate_space_is_verified(cli: Cli, library: Library, setting: str) -> None:
     words = ["run", "--app", "cannon", "--input", "tiny", "--space", "mate-cannon", "--ranks", "2"]

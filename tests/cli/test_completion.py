@@ -72,8 +72,8 @@ def ask(work: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixtur
     return offered
 
 
-def test_commands_and_options(ask: Ask, ask_anew: Ask) -> None:
-    assert ask_anew("autotune se") == ["search"]
+def test_commands_and_options(ask: Ask) -> None:
+    assert ask("autotune se") == ["search"]
     assert {"list", "show", "init", "split"} <= set(ask("autotune cluster "))
     assert "--strategy" in ask("autotune search --st")
 
@@ -108,7 +108,7 @@ def test_values(ask: Ask, line: str, value: str) -> None:
     assert all(one.startswith(line.rpartition(" ")[2]) for one in found)
 
 
-def test_studies_are_those_of_the_database(ask: Ask, ask_anew: Ask, tmp_path: Path) -> None:
+def test_studies_are_those_of_the_database(ask: Ask, tmp_path: Path) -> None:
     place = tmp_path / "own.db"
     with Store.open(place) as store:
         study = store.study(key())
@@ -116,18 +116,18 @@ def test_studies_are_those_of_the_database(ask: Ask, ask_anew: Ask, tmp_path: Pa
     name = study.hash[:8]
     for line in ("autotune show ", f"autotune status {name[:3]}", "autotune worker "):
         assert ask(line, AUTOTUNE_STORE=str(place)) == [name]
-    assert ask_anew(f"autotune show --store {place} ") == [name]
+    assert ask(f"autotune show --store {place} ") == [name]
 
 
 def test_nothing_is_offered_and_nothing_made_where_something_is_wrong(
-    ask: Ask, ask_anew: Ask, tmp_path: Path
+    ask: Ask, tmp_path: Path
 ) -> None:
     gone = tmp_path / "gone.db"
     assert ask("autotune show ", AUTOTUNE_STORE=str(gone)) == []
     assert not gone.exists()
     damaged = tmp_path / "damaged.db"
     damaged.write_text("no database")
-    assert ask_anew("autotune show ", AUTOTUNE_STORE=str(damaged)) == []
+    assert ask("autotune show ", AUTOTUNE_STORE=str(damaged)) == []
     assert ask("autotune search --app no-such-app --input ") == []
 
 

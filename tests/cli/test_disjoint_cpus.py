@@ -1,4 +1,4 @@
-"""Two searches on one machine: at once on different CPUs, one after the other on the same."""
+"""Two measurements on one machine: at once on different CPUs, one after the other on the same."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ pytestmark = pytest.mark.mpi
 CPUS = sorted(os.sched_getaffinity(0))
 # Says that it runs, then waits for a file: of the other search, or of the test.
 PROGRAM = """
-import pathlib, sys, time
-from mpi4py import MPI
-pathlib.Path(sys.argv[1]).touch()
-end = time.monotonic() + 60
-while not pathlib.Path(sys.argv[2]).exists():
-    if time.monotonic() > end:
-        sys.exit("nobody came")
-    time.sleep(0.02)
+: > $0
+for pause in $(seq 600); do
+    test ! -e $1 || exec echo seconds 0.5
+    sleep 0.1
+done
+echo nobody came >&2
+exit 1
 """
 
 
@@ -46,31 +45,36 @@ def two_cpus(library: object, work: Path, monkeypatch: pytest.MonkeyPatch) -> No
     chosen = {"cpus0": f"{CPUS[0]}", "cpus1": f"{CPUS[1]}", "both": f"{CPUS[0]},{CPUS[1]}"}
     for name, cpus in chosen.items():
         (place / f"{name}.toml").write_text(f'name = "{name}"\ncpus = "{cpus}"\n{options}')
-    (work / "p.py").write_text(PROGRAM)
+
+
+RUN = ("run",)
+SEARCH = ("search", "--space", "null", "--strategy", "random", "--trials", "1", "--min-gain", "40")
+"""The smallest search there is."""
 
 
 @contextmanager
-def search(cluster: str, store: str, says: str, awaits: str) -> Iterator[subprocess.Popen[str]]:
-    """The smallest search there is; what it prints goes to STORE.log."""
+def started(
+    command: tuple[str, ...], mpi_shell: str, cluster: str, store: str, says: str, awaits: str
+) -> Iterator[subprocess.Popen[str]]:
+    """A command that measures; what it prints goes to STORE.log."""
     words = [
-        *("search", "--cluster", cluster, "--ranks", "1", "--space", "null", "--no-guard"),
-        *("--strategy", "random", "--trials", "1", "--min-gain", "40", "--store", store),
-        *("--", sys.executable, "p.py", says, awaits),
+        *(*command, "--cluster", cluster, "--ranks", "1", "--no-guard", "--store", store),
+        *("--metric", "seconds (.*)", "--", mpi_shell, PROGRAM, says, awaits),
     ]
     with Path(f"{store}.log").open("w") as log:
-        started = subprocess.Popen(
+        process = subprocess.Popen(
             [sys.executable, "-m", "autotune", *words], stdout=log, stderr=log, text=True
         )
     try:
-        yield started
+        yield process
     finally:
-        started.terminate()
-        started.wait()
+        process.terminate()
+        process.wait()
 
 
-def finish(started: subprocess.Popen[str], store: str) -> list[RunRecord]:
-    """The records of a search once it has ended; it must not have failed."""
-    assert started.wait(timeout=120) == 0, Path(f"{store}.log").read_text()
+def finish(process: subprocess.Popen[str], store: str) -> list[RunRecord]:
+    """The records of a command once it has ended; it must not have failed."""
+    assert process.wait(timeout=120) == 0, Path(f"{store}.log").read_text()
     with Store.open(store) as opened:
         records = [run.record for run in opened.runs(1)]
     assert {record.state for record in records} == {"ok"}
@@ -82,9 +86,12 @@ def first_to_last(records: list[RunRecord]) -> tuple[float, float]:
     return records[0].started_at, max(r.started_at + r.wall_s for r in records)
 
 
-def test_disjoint_cpus_are_measured_at_once() -> None:
-    """Each search's first run waits for one of the other: in turn, the first would never end."""
-    with search("cpus0", "a.db", "a", "b") as one, search("cpus1", "b.db", "b", "a") as other:
+def test_disjoint_cpus_are_measured_at_once(mpi_shell: str) -> None:
+    """Each run waits for one of the other: in turn, the first would never end."""
+    with (
+        started(RUN, mpi_shell, "cpus0", "a.db", "a", "b") as one,
+        started(RUN, mpi_shell, "cpus1", "b.db", "b", "a") as other,
+    ):
         first, second = finish(one, "a.db"), finish(other, "b.db")
     assert {cpu for record in first for cpu in record.bindings} == {str(CPUS[0])}
     assert {cpu for record in second for cpu in record.bindings} == {str(CPUS[1])}
@@ -95,10 +102,10 @@ def test_disjoint_cpus_are_measured_at_once() -> None:
 
 
 @pytest.mark.slow
-def test_overlapping_cpus_are_measured_one_after_the_other(work: Path) -> None:
-    with search("both", "a.db", "a", "go") as one:
+def test_overlapping_cpus_are_measured_one_after_the_other(mpi_shell: str, work: Path) -> None:
+    with started(SEARCH, mpi_shell, "both", "a.db", "a", "go") as one:
         assert eventually(lambda: (work / "a").exists() or one.poll() is not None, 60)
-        with search("cpus1", "b.db", "b", "go") as other:
+        with started(SEARCH, mpi_shell, "cpus1", "b.db", "b", "go") as other:
             told = f"waiting for the machine lock: pid {one.pid} "
             log = work / "b.db.log"
             assert eventually(lambda: told in log.read_text() or other.poll() is not None, 60)
@@ -109,13 +116,14 @@ def test_overlapping_cpus_are_measured_one_after_the_other(work: Path) -> None:
     assert first_to_last(first)[1] <= first_to_last(second)[0]
 
 
-def test_a_set_that_splits_cores_is_told(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_set_that_splits_cores_is_told(
+    cli: Cli, mpi_shell: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on a machine whose first two CPUs are threads of one core."""
     monkeypatch.setattr("runner.launch.with_siblings", lambda cpus: cpus | set(CPUS[:2]))
     outcome = cli(
-        *("search", "--cluster", "cpus0", "--ranks", "1", "--space", "null", "--no-guard"),
-        *("--strategy", "random", "--trials", "1", "--min-gain", "40", "--store", "r.db"),
-        *("--", sys.executable, "-c", "from mpi4py import MPI"),
+        *(*SEARCH, "--cluster", "cpus0", "--ranks", "1", "--no-guard", "--store", "r.db"),
+        *("--metric", "seconds (.*)", "--", mpi_shell, "echo seconds 0.5"),
     )
     assert outcome.code == 0, outcome.err
     words = " ".join(outcome.text.split())

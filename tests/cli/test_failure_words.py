@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ import pytest
 from autotune.study.request import SearchRequest, WorkerRequest, added, requests_of
 from autotune.targets import target
 from autotune.targets.request import TargetRequest
-from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named
 
@@ -64,17 +62,14 @@ def test_the_first_complaint_is_the_reason(cli: Cli, name: str, work: Path) -> N
 
 
 @pytest.mark.mpi
-def test_no_run_is_endless(
-    cli: Cli, open_mpi: Library, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_run_is_endless(cli: Cli, mpi_shell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nobody says how long a run may take, there is a limit, and it is said at the start."""
     monkeypatch.setattr(target, "LONGEST_RUN_S", 0.8)
-    (work / "p.py").write_text("from mpi4py import MPI\nimport time\ntime.sleep(600)\n")
-    words = ("--no-guard", "-n", "2", "--", sys.executable, "p.py")
+    words = ("--no-guard", "-n", "1", "--", mpi_shell, "sleep 600")
     for command in (
         ("run",),
         ("search", "--trials", "1"),
-        ("compare", "default", "btl_sm_eager_limit=8192"),
+        ("compare", "default", "bind_to=none"),
     ):
         done = cli(*command, *words)
         assert done.code == 1

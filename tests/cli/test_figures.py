@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,20 +12,14 @@ from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi
-EVERY_RANK = (
-    "import sys\nfrom mpi4py import MPI\nr = MPI.COMM_WORLD.rank\n"
-    # The largest comes first and last in turn: who is last by chance must not matter.
-    "for turn in (1, 0) if r else (0, 1):\n"
-    "    MPI.COMM_WORLD.Barrier()\n"
-    "    print(f'rank {r}: solve time = {0.25 + 0.21 * (r ^ turn):.2f} s', flush=True)\n"
-)
+# The largest does not come last.
+EVERY_RANK = "printf 'rank %d: solve time = %s s\\n' $RANK 0.46 $RANK 0.25"
 METRIC = ("--metric", "solve time = ([0-9.]+)")
 
 
 @pytest.fixture
-def program(work: Path) -> list[str]:
-    (work / "p.py").write_text(EVERY_RANK)
-    return ["--", sys.executable, "p.py"]
+def program(work: Path, mpi_shell: str) -> list[str]:
+    return ["--", mpi_shell, EVERY_RANK]
 
 
 def run(cli: Cli, *words: str) -> tuple[dict[str, Any], str]:
@@ -43,19 +36,16 @@ def test_the_largest_counts_and_that_is_said(
     assert "--metric-choice" in said
 
 
-def test_a_figure_that_is_longer_than_its_run_is_told(
-    cli: Cli, library: Library, work: Path
-) -> None:
-    (work / "p.py").write_text("from mpi4py import MPI\nprint('elapsed 98765')\n")
+def test_a_figure_that_is_longer_than_its_run_is_told(cli: Cli, mpi_shell: str) -> None:
     metric = ("--metric", "elapsed ([0-9]+)")
-    found, said = run(cli, *metric, "--", sys.executable, "p.py")
+    found, said = run(cli, *metric, "--", mpi_shell, "echo elapsed 98765")
     assert found["metric_s"] == 98765
     assert "98765" in said
 
 
-def test_a_printed_unit_is_read(cli: Cli, library: Library, work: Path) -> None:
-    (work / "p.py").write_text("from mpi4py import MPI\nprint('elapsed 12.5 ms')\n")
-    found, said = run(cli, "--metric", "elapsed ([0-9.]+)", "--", sys.executable, "p.py")
+def test_a_printed_unit_is_read(cli: Cli, mpi_shell: str) -> None:
+    metric = ("--metric", "elapsed ([0-9.]+)")
+    found, said = run(cli, *metric, "--", mpi_shell, "echo elapsed 12.5 ms")
     assert found["metric_s"] == pytest.approx(0.0125)
     assert "--metric-rate" not in said
 
@@ -70,20 +60,16 @@ def test_a_stated_choice(
 
 
 @pytest.mark.parametrize(("choice", "figure"), [("first", 1.0), ("last", 3.0)])
-def test_progress_of_one_rank(
-    cli: Cli, library: Library, work: Path, choice: str, figure: float
-) -> None:
-    (work / "p.py").write_text(
-        "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0:\n"
-        "    for t in (1.0, 7.5, 3.0): print('time so far', t)\n"
-    )
+def test_progress_of_one_rank(cli: Cli, mpi_shell: str, choice: str, figure: float) -> None:
+    script = "test $RANK -gt 0 || printf 'time so far %s\\n' 1.0 7.5 3.0"
     metric = ("--metric", "time so far ([0-9.]+)", "--metric-choice", choice)
-    assert run(cli, *metric, "--", sys.executable, "p.py")[0]["metric_s"] == figure
+    assert run(cli, *metric, "--", mpi_shell, script)[0]["metric_s"] == figure
 
 
-def test_the_choice_of_an_app_file(cli: Cli, library: Library, program: list[str]) -> None:
+def test_the_choice_of_an_app_file(cli: Cli, work: Path, mpi_shell: str) -> None:
+    (work / "p.sh").write_text(EVERY_RANK)
     text = (
-        'name = "p"\ncommand = ["{python}", "p.py"]\nmetric = "solve time = ([0-9.]+)"\n'
+        f'name = "p"\ncommand = ["{mpi_shell}", ". ./p.sh"]\nmetric = "solve time = ([0-9.]+)"\n'
         'metric_choice = "sum"\n'
     )
     Path("p.toml").write_text(text)
@@ -123,35 +109,27 @@ def test_no_figure_shows_the_output_and_what_would_read_it(
     assert "  | rank 1: solve time = 0.46 s" in done.text
     candidate = r"      --metric 'rank *[0-9]+: *solve *time *= *(\S+)'"
     assert candidate in done.text.splitlines()
-    pattern = candidate.split("'")[1]
-    assert run(cli, "--metric", pattern, *program)[0]["metric_s"] == 0.46
+    if command == "run":
+        pattern = candidate.split("'")[1]
+        assert run(cli, "--metric", pattern, *program)[0]["metric_s"] == 0.46
 
 
-def test_figures_on_standard_error(cli: Cli, library: Library, work: Path) -> None:
-    (work / "p.py").write_text(
-        "import sys\nfrom mpi4py import MPI\nprint('time 0.5 s', file=sys.stderr)\n"
-    )
+def test_figures_on_standard_error(cli: Cli, mpi_shell: str) -> None:
+    program = (mpi_shell, "echo time 0.5 s >&2")
     words = ("run", "--no-guard", "-n", "1", "--metric", "time ([0-9.]+)", "--")
-    done = cli(*words, sys.executable, "p.py")
+    done = cli(*words, *program)
     assert done.code == 1
     assert "the program prints times on standard error" in done.text
     assert "-- sh -c 'exec \"$@\" 2>&1' sh PROGRAM ARGS" in done.text
-    assert cli(*words, "sh", "-c", 'exec "$@" 2>&1', "sh", sys.executable, "p.py").code == 0
+    assert cli(*words, "sh", "-c", 'exec "$@" 2>&1', "sh", *program).code == 0
 
 
-RATE = (
-    "from mpi4py import MPI\nr = MPI.COMM_WORLD.rank\n"
-    "MPI.COMM_WORLD.Barrier()\nprint(f'rank {r} reached {4.0 - r} GB/s', flush=True)\n"
-)
-CUT = (
-    "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0:\n"
-    "    print('total: 1.030E+01')\n    print('parts: 1,594')\n"
-)
+RATE = "echo rank $RANK reached $((4 - RANK)).0 GB/s"
+CUT = "test $RANK -gt 0 || printf 'total: 1.030E+01\\nparts: 1,594\\n'"
 
 
-def test_a_rate_in_the_place_of_a_time_is_refused(cli: Cli, library: Library, work: Path) -> None:
-    (work / "p.py").write_text(RATE)
-    program = ("--no-guard", "-n", "2", "--", sys.executable, "p.py")
+def test_a_rate_in_the_place_of_a_time_is_refused(cli: Cli, mpi_shell: str) -> None:
+    program = ("--no-guard", "-n", "2", "--", mpi_shell, RATE)
     for command in ("run", "search", "noise"):
         before = cli(command, "--metric", r"reached (\S+) GB/s", *program)
         assert before.code == 2
@@ -163,10 +141,9 @@ def test_a_rate_in_the_place_of_a_time_is_refused(cli: Cli, library: Library, wo
     assert r"--metric-rate 'reached (\S+)'" in done.text
 
 
-def test_a_rate(cli: Cli, library: Library, work: Path) -> None:
+def test_a_rate(cli: Cli, mpi_shell: str) -> None:
     """The figure of the slowest rank counts: the smallest rate."""
-    (work / "p.py").write_text(RATE)
-    program = ("--", sys.executable, "p.py")
+    program = ("--", mpi_shell, RATE)
     found, said = run(cli, "--metric-rate", r"reached (\S+)", *program)
     assert found["metric_s"] == pytest.approx(1 / 3e9)
     assert (found["metric_rate"], found["metric_unit"]) == (True, "GB/s")
@@ -177,18 +154,16 @@ def test_a_rate(cli: Cli, library: Library, work: Path) -> None:
     assert "metric 3 GB/s" in done.out
 
 
-def test_a_time_in_the_place_of_a_rate_is_refused(cli: Cli, library: Library, work: Path) -> None:
-    (work / "p.py").write_text("from mpi4py import MPI\nprint('took 3.5 seconds')\n")
-    program = ("--no-guard", "-n", "1", "--", sys.executable, "p.py")
+def test_a_time_in_the_place_of_a_rate_is_refused(cli: Cli, mpi_shell: str) -> None:
+    program = ("--no-guard", "-n", "1", "--", mpi_shell, "echo took 3.5 seconds")
     assert cli("run", "--metric-rate", r"took (\S+) s", *program).code == 2
     done = cli("run", "--metric-rate", r"ook ([0-9.]+)", "--json", "r.json", *program)
     assert done.code == 1
     assert json.loads(Path("r.json").read_text())["run"]["code"] == "metric.time"
 
 
-def test_a_pattern_that_cuts(cli: Cli, library: Library, work: Path) -> None:
-    (work / "p.py").write_text(CUT)
-    program = ("--", sys.executable, "p.py")
+def test_a_pattern_that_cuts(cli: Cli, mpi_shell: str) -> None:
+    program = ("--", mpi_shell, CUT)
     assert run(cli, "--metric", "total: ([0-9.]+)", *program)[0]["metric_s"] == pytest.approx(10.3)
     words = ("--no-guard", "-n", "1", "--metric", "parts: ([0-9.]+)", *program)
     done = cli("run", "--json", "r.json", *words)

@@ -15,28 +15,16 @@ from autotune.errors import UsageError
 from autotune.store import Store
 
 pytestmark = pytest.mark.mpi
-LINE = (
-    "search",
-    "--app",
-    "jacobi3d",
-    "--ranks",
-    "1",
-    "--budget",
-    "600s",
-    "--no-guard",
-    "--seed",
-    "1",
-    "--quiet",
-)
+LINE = ("search", "--ranks", "1", "--budget", "600s", "--no-guard", "--seed", "1", "--quiet")
 
 
-def begin(folder: Path, *before: str) -> subprocess.Popen[str]:
+def begin(mpi_shell: str, folder: Path, *before: str) -> subprocess.Popen[str]:
     """A search of a program that does nothing, in a session of its own."""
     scratch = folder / "tmp"
     scratch.mkdir()
     words = [*before, sys.executable, "-P", "-m", "autotune", *LINE]
     return subprocess.Popen(
-        [*words, "--store", str(folder / "r.db")],
+        [*words, "--store", str(folder / "r.db"), "--", mpi_shell, "sleep 0.2"],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(scratch)},
         stdout=subprocess.PIPE,
@@ -64,8 +52,9 @@ def until(folder: Path, number: int) -> bool:
     return True
 
 
-def test_nothing_is_lost_and_nothing_is_left(library: object, tmp_path: Path) -> None:
-    search = begin(tmp_path, "env", "--default-signal=HUP")  # The tests may run under nohup.
+def test_nothing_is_lost_and_nothing_is_left(mpi_shell: str, tmp_path: Path) -> None:
+    # The tests may run under nohup.
+    search = begin(mpi_shell, tmp_path, "env", "--default-signal=HUP")
     assert until(tmp_path, 2), search.communicate()
     search.send_signal(signal.SIGHUP)
     _, said = search.communicate(timeout=60)
@@ -78,8 +67,8 @@ def test_nothing_is_lost_and_nothing_is_left(library: object, tmp_path: Path) ->
     assert not list((tmp_path / "tmp").glob("autotune-*"))
 
 
-def test_an_ignored_hangup_stays_ignored(library: object, tmp_path: Path) -> None:
-    search = begin(tmp_path, "nohup")
+def test_an_ignored_hangup_stays_ignored(mpi_shell: str, tmp_path: Path) -> None:
+    search = begin(mpi_shell, tmp_path, "nohup")
     assert until(tmp_path, 2), search.communicate()
     before = runs(tmp_path)
     search.send_signal(signal.SIGHUP)

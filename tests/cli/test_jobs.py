@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -81,26 +80,16 @@ def cpus_below(launcher: int) -> frozenset[int]:
     return job.cpus or frozenset()
 
 
-PROGRAM = (
-    "-n",
-    "1",
-    "--no-guard",
-    "--store",
-    "r.db",
-    "--",
-    sys.executable,
-    "-c",
-    "import mpi4py.MPI",
-)
+OPTIONS = ("-n", "1", "--no-guard", "--store", "r.db")
 SEARCH = ("search", "--space", "null", "--strategy", "random", "--trials", "1", "--min-gain", "40")
 
 
 @pytest.mark.usefixtures("measuring")
 @pytest.mark.parametrize("command", [("run",), SEARCH])
 def test_a_measurement_names_each_job_on_its_cpus_once(
-    cli: Cli, neighbours: list[int], command: tuple[str, ...]
+    cli: Cli, neighbours: list[int], mpi_shell: str, command: tuple[str, ...]
 ) -> None:
-    outcome = cli(*command, *PROGRAM)
+    outcome = cli(*command, *OPTIONS, "--", mpi_shell, "true")
     assert outcome.code == 0, outcome.text
     assert [outcome.err.count(f"(pid {pid}, user ") for pid in neighbours] == [1, 1]
     assert "other MPI jobs run on CPUs that this measurement uses" in outcome.err
@@ -108,25 +97,26 @@ def test_a_measurement_names_each_job_on_its_cpus_once(
 
 @pytest.mark.usefixtures("measuring")
 def test_on_cpus_of_its_own_a_measurement_names_no_job(
-    cli: Cli, neighbours: list[int], work: Path
+    cli: Cli, neighbours: list[int], mpi_shell: str, work: Path
 ) -> None:
     place = work / "configs" / "clusters"
     place.mkdir(parents=True)
     free = cpu_list(available_cpus() - cpus_below(neighbours[0]))
     (place / "own.toml").write_text(f'name = "own"\ncpus = "{free}"\n')
-    outcome = cli("run", "--cluster", "own", *PROGRAM)
+    outcome = cli("run", "--cluster", "own", *OPTIONS, "--", mpi_shell, "true")
     assert outcome.code == 0, outcome.text
     assert not [pid for pid in neighbours if f"pid {pid}" in outcome.err]
 
 
 @pytest.mark.slow
-def test_a_definition_for_some_cpus_is_written(cli: Cli, open_mpi: Library, work: Path) -> None:
+def test_a_definition_for_some_cpus_is_written(cli: Cli, mpi_shell: str) -> None:
     last = str(max(available_cpus()))
     assert cli("cluster", "init", "last", "--cpus", last).code == 0
     said = " ".join(cli("cluster", "show", "last").out.split())
     assert f"CPUs {last} " in said
     assert "1 core in all" in said
-    assert f"ranks bound to CPUs: {last}\n" in cli("run", "--cluster", "last", *PROGRAM).out
+    done = cli("run", "--cluster", "last", *OPTIONS, "--", mpi_shell, "true")
+    assert f"ranks bound to CPUs: {last}\n" in done.out
 
 
 @pytest.mark.parametrize("wrong", ["3-1", "4095"])
@@ -137,5 +127,7 @@ def test_cpus_that_make_no_definition(cli: Cli, open_mpi: Library, work: Path, w
     assert not list(work.rglob("*.toml"))
 
 
-def test_below_the_lock_of_others_nothing_is_said(cli: Cli, neighbours: list[int]) -> None:
-    assert "MPI job" not in cli("run", *PROGRAM).err
+def test_below_the_lock_of_others_nothing_is_said(
+    cli: Cli, neighbours: list[int], mpi_shell: str
+) -> None:
+    assert "MPI job" not in cli("run", *OPTIONS, "--", mpi_shell, "true").err

@@ -17,18 +17,15 @@ from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named
 
 pytestmark = pytest.mark.mpi
-PROGRAM = """
-import os
-from mpi4py import MPI
-if MPI.COMM_WORLD.rank == 0:
-    print("took", os.environ.get("TAKES_S", "1.000"), "s")
+PROGRAM = """#!/bin/sh
+exec MPI_SHELL 'echo took ${TAKES_S:-1.000} s'
 """
 """Its figure does not depend on the machine, but on the launcher below."""
 METRIC = ("--metric", "took ([0-9.]+) s")
 
 
 @pytest.fixture
-def slower(open_mpi: Library, work: Path) -> Path:
+def slower(open_mpi: Library, work: Path, mpi_shell: str) -> Path:
     """A second installation: the launcher of this one, under which the program takes longer."""
     place = work / "slower" / "bin"
     place.mkdir(parents=True)
@@ -36,7 +33,9 @@ def slower(open_mpi: Library, work: Path) -> Path:
     launcher.write_text(f'#!/bin/sh\nexport TAKES_S=1.500\nexec {open_mpi.launcher} "$@"\n')
     launcher.chmod(0o755)
     (place / "ompi_info").symlink_to(Path(open_mpi.bin) / "ompi_info")
-    (work / "program.py").write_text(PROGRAM)
+    program = work / "program"
+    program.write_text(PROGRAM.replace("MPI_SHELL", mpi_shell))
+    program.chmod(0o755)
     return place
 
 
@@ -55,7 +54,7 @@ def line(one: Library, other: Path, work: Path) -> tuple[list[str | Path], list[
         "compare", "--mpi", one.bin, "--mpi", other, "--clean-env", "-n", "1", *METRIC,
         "--pairs", "6", "--store", "r.db", "--json", "r.json",
     ]  # fmt: skip
-    return words, ["--", sys.executable, work / "program.py"]
+    return words, ["--", work / "program"]
 
 
 @pytest.mark.usefixtures("quiet")
@@ -73,7 +72,7 @@ def test_each_run_is_stored_with_its_library_and_the_command_continues(
     assert (data["faster"], data["pairs"], data["outcome"]) == (None, 2, "continue")
     assert data["mpi"]["b"] == {
         "name": "openmpi", "version": open_mpi.version, "path": str(slower),
-        "program": sys.executable,
+        "program": str(work / "program"),
     }  # fmt: skip
     with Store.open(work / "r.db") as store:
         runs = store.runs(store.find_study(data["study"]).id)
@@ -125,7 +124,7 @@ def test_a_library_under_which_nothing_runs_is_named(
     )
     outcome = cli(
         "compare", "--mpi", open_mpi.bin, "--mpi", slower, "-n", "1", "--no-guard", "--store",
-        "r.db", "--", sys.executable, work / "program.py",
+        "r.db", "--", work / "program",
     )  # fmt: skip
     assert outcome.code == 1
     assert "B does not start" in outcome.err
@@ -153,17 +152,22 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, open_mpi: Library, slower:
     assert "no MPI library matches" in wrong(cli, *here, "--mpi", "nosuch", *program)
 
 
-@pytest.mark.parametrize("names", [("openmpi-4.1", "openmpi-5"), ("openmpi-5", "mpich")])
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("openmpi-4.1", "openmpi-5"), marks=pytest.mark.slow),
+        ("openmpi-5", "mpich"),
+    ],
+)
 def test_a_python_program_runs_under_both(work: Path, names: tuple[str, str]) -> None:
     found = [library_named(name) for name in names]
     place = work / "program.py"
     place.write_text("from mpi4py import MPI\nprint(MPI.COMM_WORLD.size)\n")
     outcome = autotune.compare_libraries(
         found[0].launcher, found[1].launcher, [sys.executable, str(place)], ranks=2, verify="^2$",
-        pairs=6, runs=14, guard=False, store=work / "r.db", watch=lambda event: None,
+        pairs=6, runs=7, guard=False, store=work / "r.db", watch=lambda event: None,
     )  # fmt: skip
-    # Now and then a run of a busy machine makes no pair.
-    assert outcome.pairs >= 2, outcome.words
+    assert outcome.pairs >= 1, outcome.words
     assert outcome.libraries is not None
     seen = [(one["name"], one["version"]) for one in outcome.libraries.values()]
     assert seen == [(library.family, library.version) for library in found]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -18,7 +16,7 @@ from autotune.terminal.render import console, table
 from autotune.terminal.transports import carried_by, print_carried
 from autotune.wording import beginning
 from runner.types import ReadBack
-from tests.cli.conftest import HELLO, Cli
+from tests.cli.conftest import Cli
 
 LONG = Setting(
     {
@@ -157,10 +155,10 @@ def test_what_carried_the_messages_is_printed_in_order(capsys: pytest.CaptureFix
 
 @pytest.mark.mpi
 def test_show_and_studies_know_a_comparison_and_a_run(
-    cli: Cli, library: object, work: Path
+    cli: Cli, library: object, mpi_shell: str
 ) -> None:
-    program = ("--no-guard", "--store", "r.db", "-n", "2", "--", sys.executable, "-c", HELLO)
-    done = cli("compare", "default", "btl_sm_eager_limit=8192", "--pairs", "6", *program)
+    program = ("--no-guard", "--store", "r.db", "-n", "2", "--", mpi_shell, "true")
+    done = cli("compare", "default", "btl_sm_eager_limit=8192", "--runs", "6", *program)
     assert done.code == 0, done.err
     assert cli("run", *program).code == 0
     rows = [line.split() for line in cli("studies", "--store", "r.db").out.splitlines()]

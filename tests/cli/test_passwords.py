@@ -15,13 +15,13 @@ from sqlalchemy import make_url, text
 
 from autotune.store import Store
 from runner.supervise.process_tree import descendants
+from tests.cli.conftest import Cli
 from tests.servers import missing_for_postgres, new_schema, postgres_server
 
 SECRET = "s3cret/9f@7c"
 NO_SERVER = missing_for_postgres()
-HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
-PROGRAM = ("--ranks", "1", "--no-guard", "--", sys.executable, "-c", HELLO)
-SEARCH = ("search", "--strategy", "random", "--trials", "2", "--min-gain", "40", "--runs", "40")
+TARGET = ("--ranks", "1", "--no-guard")
+SEARCH = ("search", "--strategy", "random", "--trials", "1", "--min-gain", "40", "--runs", "32")
 
 
 def hides(content: bytes) -> bool:
@@ -90,7 +90,7 @@ def written(work: Path) -> list[Path]:
     return [path for path in files if not hides(path.read_bytes())]
 
 
-def test_errors_show_no_password(place: Path) -> None:
+def test_errors_show_no_password(place: Path, cli: Cli) -> None:
     url = f"postgresql://me:{SECRET}@127.0.0.1:1/d"
     wrong: list[Sequence[str]] = [
         ("studies", "--store", url),
@@ -103,42 +103,44 @@ def test_errors_show_no_password(place: Path) -> None:
         ("show", url),
         ("studies", f"--stor={url}"),
         ("studies", "--limit", url),
-        (*SEARCH, "--store", url, "--json", "error.json", *PROGRAM),
+        (*SEARCH, "--store", url, "--json", "error.json", *TARGET, "--", "true"),
     ]
     for words in wrong:
-        code, said, _ = run(place, *words)
-        assert code in (1, 2), (words, said)
-        assert hides(said), (words, said)
-        assert b"Traceback" not in said
+        outcome = cli(*words)
+        assert outcome.code in (1, 2), (words, outcome)
+        assert hides(outcome.text.encode()), (words, outcome)
+    code, said, _ = run(place, *wrong[0])
+    assert code in (1, 2), said
+    assert hides(said), said
+    assert b"Traceback" not in said
     assert b"***" in (place / "error.json").read_bytes()
     assert written(place) == []
 
 
 @pytest.mark.mpi
 @pytest.mark.skipif(NO_SERVER is not None, reason=str(NO_SERVER))
-def test_commands_on_a_database_show_no_password(place: Path, library: object) -> None:
+def test_commands_on_a_database_show_no_password(place: Path, cli: Cli, mpi_shell: str) -> None:
+    program = (*TARGET, "--metric", "seconds (.*)", "--", mpi_shell, "echo seconds 0.5")
     with postgres_server() as server, new_schema(server) as schema:
         url = make_url(schema).set(password=SECRET).render_as_string(hide_password=False)
         store = ("--store", url)
+        search = (*SEARCH, "--scheduler", "local", *store, "--json", "search.json", *program)
+        code, said, started = run(place, *search)
+        assert code == 0, said
+        assert hides(said), said
         commands: list[Sequence[str]] = [
-            (*SEARCH, *store, "--json", "search.json", *PROGRAM),
-            (*SEARCH, "--seed", "1", "--scheduler", "local", *store, *PROGRAM),
-            ("run", *store, "--json", "run.json", *PROGRAM),
-            ("compare", "default", "btl_sm_eager_limit=65536", "--pairs", "6", *store, *PROGRAM),
+            ("compare", "default", "bind_to=none", "--runs", "6", *store, *program),
+            ("run", *store, "--json", "run.json", *program),
             ("studies", *store, "--json", "studies.json"),
             ("status", *store, "--json", "status.json"),
             ("show", "1", *store, "--json", "show.json"),
             ("report", "1", "-o", "report.html", *store),
             ("export", "1", "-o", "runs.csv", *store),
         ]
-        started: set[bytes] = set()
-        shown: list[bytes] = []
         for words in commands:
-            code, said, lines = run(place, *words)
-            assert code in (0, 1), (words, said)
-            assert hides(said), (words, said)
-            started |= lines
-            shown.append(said)
+            outcome = cli(*words)
+            assert outcome.code == 0, (words, outcome)
+            assert hides(outcome.text.encode()), (words, outcome)
         with Store.open(url) as opened, opened._database.read() as connection:
             tables = connection.execute(
                 text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
@@ -153,6 +155,6 @@ def test_commands_on_a_database_show_no_password(place: Path, library: object) -
     assert any(b"mpirun" in line for line in started)
     assert any(b"worker" in line for line in started)
     assert [line for line in started if not hides(line)] == []
-    assert b"***" in shown[0]  # The commands to copy name the database.
-    assert b"store.password" in shown[0]
+    assert b"***" in said  # The commands to copy name the database.
+    assert b"store.password" in said
     assert written(place) == []

@@ -10,15 +10,23 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Cli
-from tests.mpis import NAMES, built, library_named
+from tests.mpis import built, library_named
 
 pytestmark = pytest.mark.mpi
 WRAPPER = '#!/bin/sh\ngrep Cpus_allowed_list /proc/self/status\nexec "$@"\n'
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-@pytest.mark.parametrize("binding", ["core", "none"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "binding"),
+    [
+        *(("openmpi-4.1", binding) for binding in ("core", "none")),
+        pytest.param("openmpi-5", "core", marks=pytest.mark.slow),
+        ("openmpi-5", "none"),
+        ("mpich", "core"),
+        pytest.param("mpich", "none", marks=pytest.mark.slow),
+    ],
+)
 def test_the_ranks_own_binding_is_told(cli: Cli, work: Path, name: str, binding: str) -> None:
     """hwloc moves a process of Open MPI 4.1 to CPU 0 and on, and then back, within MPI_Init."""
     library = library_named(name)

@@ -14,6 +14,7 @@ import pytest
 from autotune.store.database import BUSY_TIMEOUT_S
 from autotune.study.conclusion import sharing_warnings
 from runner.mpi.library import Library
+from tests.programs import compiled
 
 # WITHOUT are the numbers of the operations of fcntl that find no lock.
 NO_LOCKS = """
@@ -40,8 +41,7 @@ def _run(source: str, work: Path, more: dict[str, str]) -> subprocess.CompletedP
     """``autotune run`` in a place whose locks answer as the C source says."""
     if shutil.which("cc") is None:
         pytest.skip("no C compiler (cc) on PATH")
-    (work / "locks.c").write_text(source)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", "locks.so", "locks.c"], check=True)
+    compiled(["cc"], source, work / "locks.so", "-shared", "-fPIC")
     return subprocess.run(
         [sys.executable, "-m", "autotune", "run", "-n", "1", "--store", "r.db", "--", "true"],
         env={**os.environ, "LD_PRELOAD": str(work / "locks.so"), **more},
@@ -99,9 +99,9 @@ def test_shared_cores_are_said_in_words() -> None:
 
 
 @pytest.mark.slow
-def test_ranks_that_share_a_core_are_named(library: Library, work: Path) -> None:
+def test_ranks_that_share_a_core_are_named(mpi_shell: str, work: Path) -> None:
     words = ["search", "--trials", "1", "--strategy", "random", "--no-guard", "--quiet", "-n", "2"]
-    own = ["--store", "r.db", "--", sys.executable, "-c", "from mpi4py import MPI"]
+    own = ["--store", "r.db", "--", mpi_shell, "true"]
     done = subprocess.run(
         [sys.executable, "-m", "autotune", *words, *own],
         preexec_fn=lambda: os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}),

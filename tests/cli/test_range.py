@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from autotune.study.pipeline import run_procedure
 from autotune.study.result import Result
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.terminal.outcome import print_result
-from tests.cli.conftest import HELLO, Cli
+from tests.cli.conftest import Cli
 from tests.study.conftest import ListStrategy
 
 SPACE = Space("small", (Parameter("eager", (1, 2, 3)),))
@@ -62,11 +61,10 @@ def test_a_finalist_without_an_interval_has_its_range_in_the_column(
 
 
 @pytest.mark.mpi
-def test_a_comparison_of_few_pairs_shows_their_range(cli: Cli, library: object, work: Path) -> None:
-    (work / "hello.py").write_text(HELLO)
-    words = ["compare", "default", "btl_sm_eager_limit=8192", "--runs", "10", "--no-guard"]
-    words += ["--store", "r.db", "--json", "c.json", "--ranks", "2"]
-    done = cli(*words, "--", sys.executable, "hello.py")
+def test_a_comparison_of_few_pairs_shows_their_range(cli: Cli, mpi_shell: str) -> None:
+    words = ["compare", "default", "btl_self_eager_limit=8192", "--runs", "8", "--no-guard"]
+    words += ["--store", "r.db", "--json", "c.json", "--ranks", "1"]
+    done = cli(*words, "--", mpi_shell, "true")
     assert done.code == 0, done.text
     data = json.loads(Path("c.json").read_text())
     assert data["gain_ci95"] is None

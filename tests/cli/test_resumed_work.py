@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import sys
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,48 +11,39 @@ import pytest
 from autotune.store import Store
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli
+from tests.mpis import built
 
 pytestmark = pytest.mark.mpi
-RESUMES = """
-import os, sys, time
-from mpi4py import MPI
-rank, state = MPI.COMM_WORLD.rank, sys.argv[1]
-begin = 100 if MPI.COMM_WORLD.bcast(os.path.exists(state), 0) else 0
-start = time.process_time()
-while begin == 0 and time.process_time() - start < 0.8:
-    pass
-MPI.COMM_WORLD.Barrier()
-if rank == 0:
-    with open(state, "w") as file:
-        file.write("100")
-    print(f"steps {begin}..100\\nElapsed: {time.process_time() - start + 1e-4:.6f} s", flush=True)
+RESUMES = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    int begin = access(argv[1], F_OK) ? 0 : 100;
+    clock_t start = clock();
+    while (begin == 0 && clock() - start < atof(argv[2]) * CLOCKS_PER_SEC)
+        ;
+    fclose(fopen(argv[1], "w"));
+    printf("steps %d..100\\nElapsed: %g s\\n", begin, begin ? 0.001 : 1.0);
+    MPI_Finalize();
+    return 0;
+}
 """
-"""Works 0.8 s of CPU time on each rank, unless its state file says that all is done."""
-REFUSES = """
-import sys
-from mpi4py import MPI
-if MPI.COMM_WORLD.rank == 0:
-    try:
-        open(sys.argv[1], "x").close()
-    except FileExistsError as problem:
-        sys.exit(f"error: {problem}")
-"""
-WRITES = """
-import time
-from mpi4py import MPI
-start = time.process_time()
-while time.process_time() - start < 0.3:
-    pass
-if MPI.COMM_WORLD.rank == 0:
-    open("result.txt", "w").write(str(start))
-"""
+"""Does the whole work in some seconds of CPU time, unless its state file is there."""
+REFUSES = "set -C; : > out.nc"
 METRIC = ("--metric", "Elapsed: ([0-9.]+)")
+LONG, SHORT = "0.4", "0"
+"""CPU seconds of the whole work: a multiple of a start, and no more than a start."""
 
 
 @pytest.fixture
-def resumes(work: Path) -> list[str]:
-    (work / "p.py").write_text(RESUMES)
-    return [sys.executable, "p.py", "state.cpt"]
+def resumes(library: Library, work: Path) -> list[str]:
+    built(library, work, RESUMES)
+    return ["./program", "state.cpt"]
 
 
 def begins(work: Path) -> list[str]:
@@ -72,8 +63,8 @@ def test_resumed_work_is_stopped_with_the_reason(
         "compare": ("compare", "default", "bind_to=none"),
     }[command]
     done = cli(
-        *words, "--no-guard", "-n", "2", "--store", "r.db", *METRIC, "--",
-        *resumes,
+        *words, "--no-guard", "-n", "1", "--store", "r.db", *METRIC, "--",
+        *resumes, LONG,
     )  # fmt: skip
     assert done.code == 1
     assert "[work.resumed]" in done.err
@@ -83,7 +74,9 @@ def test_resumed_work_is_stopped_with_the_reason(
     assert len(later) == (3 if command == "compare" else 2)  # B ran once, too.
     if command == "search":
         # The same command does not start the program again: its checkpoint is still there.
-        again = cli(*words, "--no-guard", "-n", "2", "--store", "r.db", *METRIC, "--", *resumes)
+        again = cli(
+            *words, "--no-guard", "-n", "1", "--store", "r.db", *METRIC, "--", *resumes, LONG
+        )
         assert (again.code, "[work.resumed]" in again.err) == (1, True)
         assert len(begins(work)) == 3
 
@@ -91,7 +84,7 @@ def test_resumed_work_is_stopped_with_the_reason(
 def test_resumed_work_of_a_program_that_prints_no_time(
     cli: Cli, library: Library, work: Path, resumes: list[str]
 ) -> None:
-    done = cli("noise", "--no-guard", "-n", "2", "--store", "r.db", "--", *resumes)
+    done = cli("noise", "--no-guard", "-n", "1", "--store", "r.db", "--", *resumes, LONG)
     assert (done.code, "[work.resumed]" in done.err) == (1, True)
 
 
@@ -102,16 +95,16 @@ def test_with_fresh_files_every_run_does_the_whole_work(
     (work / "state.cpt").write_text("100")  # Of a run by hand.
     folder = work / "input"
     folder.mkdir()
-    (folder / "p.py").write_text(RESUMES)
+    shutil.copy(work / "program", folder)
     options = ("--before", "rm -f state.cpt") if how == "before" else ("--fresh-dir", "input")
     done = cli(
-        "noise", "--runs", "6", "--no-guard", "-n", "2", "--store", "r.db", "--json", "r.json",
-        *METRIC, *options, "--", *resumes,
+        "noise", "--runs", "6", "--no-guard", "-n", "1", "--store", "r.db", "--json", "r.json",
+        *METRIC, *options, "--", *resumes, SHORT,
     )  # fmt: skip
     assert done.code == 0, done.text
     assert begins(work) == ["steps 0"] * 7
     assert json.loads((work / "r.json").read_text())["median_s"] >= 0.8
-    assert sorted(p.name for p in folder.iterdir()) == ["p.py"]
+    assert sorted(p.name for p in folder.iterdir()) == ["program"]
     assert not [p for p in work.iterdir() if p.name.startswith(".autotune")]
 
 
@@ -125,7 +118,9 @@ def test_the_options_are_part_of_the_study(
         ("--before", "true"),
     ):
         store = work.parent / "elsewhere.db"
-        done = cli("run", "--no-guard", "-n", "1", "--store", store, *options, "--", *resumes)
+        done = cli(
+            "run", "--no-guard", "-n", "1", "--store", store, *options, "--", *resumes, SHORT
+        )
         assert done.code == 0, done.text
     with Store.open(str(store)) as opened:
         assert [study.runs for study in opened.studies()] == [1] * 4
@@ -134,18 +129,18 @@ def test_the_options_are_part_of_the_study(
 def test_a_program_that_writes_its_results_is_not_stopped(
     cli: Cli, library: Library, work: Path
 ) -> None:
-    (work / "p.py").write_text(WRITES)
-    done = cli("noise", "--runs", "6", "--no-guard", "-n", "2", "--", sys.executable, "p.py")
+    built(library, work, RESUMES.replace("? 0 : 100", "? 0 : 0"))
+    done = cli("noise", "--runs", "6", "--no-guard", "-n", "1", "--", "./program", "out", "0.1")
     assert done.code == 0, done.text
 
 
 @pytest.mark.parametrize("command", ["run", "noise"])
 def test_a_file_that_exists_names_the_options(
-    cli: Cli, library: Library, work: Path, command: str
+    cli: Cli, mpi_shell: str, work: Path, command: str
 ) -> None:
-    (work / "p.py").write_text(REFUSES)
-    words = (command, "--no-guard", "-n", "1", "--store", work.parent / "r.db")
-    program = ("--", sys.executable, "p.py", "out.nc")
+    few = ("--runs", "6") if command == "noise" else ()
+    words = (command, *few, "--no-guard", "-n", "1", "--store", work.parent / "r.db")
+    program = ("--", mpi_shell, REFUSES)
     if command == "run":
         assert cli(*words, *program).code == 0
     done = cli(*words, *program)
@@ -176,7 +171,7 @@ def test_what_cannot_be_prepared_is_refused(
     code: int,
     said: str,
 ) -> None:
-    done = cli("run", "--no-guard", "-n", "1", "--store", "r.db", *options, "--", *resumes)
+    done = cli("run", "--no-guard", "-n", "1", "--store", "r.db", *options, "--", *resumes, SHORT)
     assert (done.code, f"[{said}]" in done.err) == (code, True), done.text
     assert ("reason" in done.err) == (said == "before.failed")
     assert not (work / "state.cpt").exists()

@@ -87,9 +87,9 @@ def test_all_are_listed_and_an_unknown_one_is_an_error(cli: Cli) -> None:
 READING = (
     "apps", "apps jacobi3d", "cluster list", "cluster show local",
     "space list", "space show openmpi", "space check openmpi", "space discover btl_sm",
-    "dataset list", "dataset describe grid-node", "dataset classes grid-node", "doctor --quick",
-    "publish --formats", "features --list", "explore grid-node --dry-run", "anova grid-node",
-    "importance grid-node", "testbed status --no-measure",
+    "dataset list", "dataset describe grid-tpod-node", "dataset classes grid-node",
+    "doctor --quick", "publish --formats", "features --list", "explore grid-node --dry-run",
+    "anova grid-tpod-node", "importance grid-tpod-node", "testbed status --no-measure",
     "classwide explore-node-xeon --no-measure", "studies", "status", "schema",
 )  # fmt: skip
 """Commands that need no study.  The cli fixture checks what each writes."""
@@ -118,7 +118,7 @@ def test_the_commands_around_studies(cli: Cli, steady: str, work: Path) -> None:
     for number, line in enumerate(
         (
             ("search", *app, "--strategy", "random", "--trials", "1"),
-            ("compare", "default", "btl_sm_eager_limit=64k", *app, "--runs", "20"),
+            ("compare", "default", "btl_sm_eager_limit=64k", *app, "--runs", "8"),
             ("noise", *app, "--runs", "6"),
             ("run", *app),
             ("features", *app, "-o", "features.json"),

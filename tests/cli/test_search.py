@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +13,7 @@ import pandas as pd
 import pytest
 
 from autotune.store import Store
-from tests.cli.conftest import HELLO, Cli
+from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi
 QUICK = ("search", "--app", "steady", "--input", "tiny", "--no-guard", "--store", "r.db")
@@ -56,17 +55,12 @@ def test_json_alone_on_standard_output(cli: Cli, library: object) -> None:
     assert json.loads(outcome.out)["schema"] == "autotune-result-1"
 
 
-def test_any_program_with_its_launcher_line(cli: Cli, library: object, work: Path) -> None:
-    place = work / "p.py"
-    place.write_text(
-        "from mpi4py import MPI\nimport time\nt = time.time()\nMPI.COMM_WORLD.Barrier()\n"
-        "if MPI.COMM_WORLD.rank == 0:\n"
-        "    print(' Time in seconds = ', time.time() - t + 0.5)\n    print('VERIFIED')\n"
-    )
+def test_any_program_with_its_launcher_line(cli: Cli, mpi_shell: str) -> None:
+    script = "test $RANK = 0 && echo ' Time in seconds = ' 0.5 && echo VERIFIED || true"
     outcome = cli(
-        "search", "--trials", "2", "--no-guard", "--strategy", "random", "--store", "r.db",
+        "search", "--trials", "1", "--no-guard", "--strategy", "random", "--store", "r.db",
         "--metric", "Time in seconds *= *([0-9.]+)", "--verify", "VERIFIED", "--json", "-",
-        "--", "mpirun", "-np", "2", sys.executable, str(place),
+        "--", "mpirun", "-np", "2", mpi_shell, script,
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     result = json.loads(outcome.out)
@@ -75,31 +69,25 @@ def test_any_program_with_its_launcher_line(cli: Cli, library: object, work: Pat
 
 
 WAITING = """
-import os, time
-from mpi4py import MPI
-if MPI.COMM_WORLD.rank == 0:
-    with open("launches", "a") as file:
-        file.write("x")
-    while os.path.exists("wait") and os.path.getsize("launches") > 4:
-        open("waits", "w").close()
-        time.sleep(0.05)
-    print("seconds 0.5")  # Always the same: nothing is to be proven when the search has ended.
+echo x >> launches
+while [ -e wait ] && [ $(wc -l < launches) -gt 4 ]; do
+    : > waits
+    sleep 0.05
+done
+echo seconds 0.5  # Always the same: nothing is to be proven when the search has ended.
 """
 """From its fifth launch on it waits until it is ended, as long as there is the file ``wait``."""
 
 
-def test_interrupting_and_going_on(library: object, work: Path) -> None:
-    (work / "p.py").write_text(WAITING)
+def test_interrupting_and_going_on(cli: Cli, mpi_shell: str, work: Path) -> None:
     (work / "wait").touch()
-    words = [sys.executable, "-m", "autotune", "search", "--no-guard", "--store", "r.db"]
+    words = ["search", "--no-guard", "--store", "r.db"]
     words += ["--strategy", "random", "--metric", "seconds ([0-9.]+)"]
-    program = ["--", "mpirun", "-np", "2", sys.executable, "p.py"]
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    program = ["--", "mpirun", "-np", "1", mpi_shell, WAITING]
     with subprocess.Popen(
         # Each run that waits is ended by its limit, so the search would go on for long.
-        [*words, "--trials", "400", *program],
+        [sys.executable, "-m", "autotune", *words, "--trials", "400", *program],
         cwd=work,
-        env=env,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -113,15 +101,14 @@ def test_interrupting_and_going_on(library: object, work: Path) -> None:
     assert tuner.returncode == 130, err
     assert "Continue with" in err
     (work / "wait").unlink()
-    show = [sys.executable, "-m", "autotune", "show", "1", "--store", "r.db"]
-    shown = subprocess.run(show, cwd=work, env=env, capture_output=True, text=True, check=True)
-    assert "fastest settings" in shown.stdout
-    assert "see gain above" not in shown.stdout
+    shown = cli("show", "1", "--store", "r.db")
+    assert shown.code == 0, shown.err
+    assert "fastest settings" in shown.out
+    assert "see gain above" not in shown.out
     before = _runs(work)
     assert before >= 4
-    shorter = [*words, "--trials", "3", *program]
-    done = subprocess.run(shorter, cwd=work, env=env, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = cli(*words, "--trials", "3", *program)
+    assert done.code == 0, done.err
     with Store.open(work / "r.db") as store:
         orders = [run.order for run in store.runs(1)]
         assert orders == sorted(set(orders))
@@ -129,15 +116,11 @@ def test_interrupting_and_going_on(library: object, work: Path) -> None:
         assert all(trial.state != "running" for trial in store.trials(1))
 
 
-def test_an_interrupted_run_says_so(library: object, work: Path) -> None:
-    (work / "p.py").write_text(
-        "import time\nfrom mpi4py import MPI\nopen('began', 'w').close()\ntime.sleep(60)\n"
-    )
+def test_an_interrupted_run_says_so(mpi_shell: str, work: Path) -> None:
     words = [sys.executable, "-m", "autotune", "run", "--no-guard", "--store", "r.db"]
     with subprocess.Popen(
-        [*words, "--ranks", "1", "--", sys.executable, "p.py"],
+        [*words, "--ranks", "1", "--", mpi_shell, ": > began; sleep 60"],
         cwd=work,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -189,13 +172,11 @@ def test_one_run_says_what_took_effect(cli: Cli, library: object) -> None:
 
 @pytest.mark.mpi
 def test_the_users_own_parameter_wins_over_the_clusters(
-    cli: Cli, open_mpi: object, work: Path
+    cli: Cli, open_mpi: object, mpi_shell: str
 ) -> None:
     """The line of docs/howto/application-owner.md: Open MPI does not start with btl given twice."""
-    program = work / "hello.py"
-    program.write_text(HELLO)
     words = ["--no-guard", "--json", "-", "--", "mpirun", "-np", "2", "--bind-to", "none"]
-    words += ["--mca", "btl", "self,sm", sys.executable, str(program)]
+    words += ["--mca", "btl", "self,sm", mpi_shell, "true"]
     outcome = cli("run", *words)
     assert outcome.code == 0, outcome.text
     assert "self,sm of your command line is used" in outcome.err

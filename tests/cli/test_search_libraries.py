@@ -19,7 +19,7 @@ from autotune.study.events import Event, TrialEnded
 from autotune.study.request import SearchRequest
 from autotune.targets.request import TargetRequest
 from runner.mpi.discover import libraries
-from tests.cli.conftest import Cli
+from tests.cli.conftest import MPI_SHELL, Cli
 from tests.mpis import built, library_named
 
 pytestmark = pytest.mark.mpi
@@ -161,8 +161,21 @@ def test_the_library_is_proven_like_any_other_parameter(
     assert own.code == 0, own.text
 
 
+EITHER = """#!/bin/sh
+test -n "$OMPI_COMM_WORLD_RANK" && build=openmpi-5 || build=mpich
+exec {work}/$build/program 'echo took 1.0 s'
+"""
+
+
 def test_an_interrupted_search_proposes_the_same_next(work: Path, both: list[str]) -> None:
     """Stopped after two trials and continued, as in one go."""
+    for name in ("openmpi-5", "mpich"):
+        mpi = library_named(name)  # First: a directory of this name would be meant.
+        (work / name).mkdir()
+        built(mpi, work / name, MPI_SHELL)
+    either = work / "either"
+    either.write_text(EITHER.format(work=work))
+    either.chmod(0o755)
 
     def search(store: str, stop_after: int) -> list[str]:
         def watch(event: Event) -> None:
@@ -171,7 +184,7 @@ def test_an_interrupted_search_proposes_the_same_next(work: Path, both: list[str
 
         with pytest.raises(SearchInterrupted) as stopped:
             autotune.tune(
-                program(work)[1:], mpi=both, ranks=2, metric=FIGURE[1], strategy="random",
+                [str(either)], mpi=both, ranks=1, metric=FIGURE[1], strategy="random",
                 trials=5, seed=1, guard=False, store=work / store, watch=watch,
             )  # fmt: skip
         return list(autotune.Study(stopped.value.result.study, work / store).trials()["setting"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -75,23 +74,18 @@ def test_an_empty_input_is_told_as_such(cli: Cli, mpi: Library, work: Path) -> N
     assert "time limit of one run: 1 h 0 min (the default)" in done.err
 
 
-def test_a_program_that_reads_nothing_is_left_alone(cli: Cli, library: Library, work: Path) -> None:
+def test_a_program_that_reads_nothing_is_left_alone(cli: Cli, mpi_shell: str) -> None:
     """Longer than the watch takes to tell, and a child of rank 0 that reads another pipe."""
-    (work / "p.py").write_text(
-        "import subprocess, time\nfrom mpi4py import MPI\n"
-        "with subprocess.Popen(['cat'], stdin=subprocess.PIPE) as cat:\n"
-        "    time.sleep(2.5)\n    cat.stdin.close()\n"
-    )
-    done = cli("run", "--no-guard", "-n", "2", "--", sys.executable, "p.py")
+    done = cli("run", "--no-guard", "-n", "2", "--", mpi_shell, "sleep 2.5 | cat")
     assert done.code == 0, done.text
 
 
 @pytest.mark.slow
 def test_the_search_of_a_program_that_waits_ends_with_the_reason(
-    cli: Cli, open_mpi: Library, work: Path
+    cli: Cli, open_mpi: Library, mpi_shell: str
 ) -> None:
-    (work / "p.py").write_text("from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: input()\n")
-    done = cli("search", "--no-guard", "-n", "2", "--budget", "10m", "--", sys.executable, "p.py")
+    program = ("--", mpi_shell, "test $RANK -gt 0 || read words")
+    done = cli("search", "--no-guard", "-n", "2", "--budget", "10m", *program)
     assert done.code == 1
     assert "time limit of one run: 10 min 0 s (the budget)" in done.err
     assert "standard input" in done.err
@@ -99,28 +93,25 @@ def test_the_search_of_a_program_that_waits_ends_with_the_reason(
 
 
 def test_the_content_is_part_of_the_study_not_its_name(
-    cli: Cli, library: Library, work: Path
+    cli: Cli, mpi_shell: str, work: Path
 ) -> None:
-    (work / "p.py").write_text("from mpi4py import MPI\nimport sys\nsys.stdin.read()\n")
     for name, text in (("a", "1"), ("b", "2"), ("c", "1")):
         (work / name).write_text(text)
         done = cli(
             "run", "--no-guard", "-n", "1", "--store", "r.db", "--stdin", name, "--",
-            sys.executable, "p.py",
+            mpi_shell, "cat > /dev/null",
         )  # fmt: skip
         assert done.code == 0, done.text
     with Store.open("r.db") as store:
         assert [study.runs for study in store.studies()] == [1, 2]
 
 
-def test_the_input_of_an_app_file(cli: Cli, library: Library, work: Path) -> None:
+def test_the_input_of_an_app_file(cli: Cli, mpi_shell: str, work: Path) -> None:
     (work / "steps.txt").write_text("12\n")
-    (work / "p.py").write_text(
-        "from mpi4py import MPI\nif MPI.COMM_WORLD.rank == 0: print('steps', int(input()))\n"
-    )
+    script = "test $RANK -gt 0 || sed 's/^/steps /'"
     (work / "configs" / "apps").mkdir(parents=True)
     (work / "configs" / "apps" / "reader.toml").write_text(
-        'name = "reader"\ncommand = ["{python}", "p.py"]\nverify = "steps 12"\n'
+        f'name = "reader"\ncommand = ["{mpi_shell}", "{script}"]\nverify = "steps 12"\n'
         'default_input = "small"\ndefault_ranks = 2\n'
         '[inputs.small]\nstdin = "steps.txt"\n[inputs.gone]\nstdin = "nothere.txt"\n'
     )

@@ -81,27 +81,37 @@ def _imported(database: Path, lines: Sequence[Sequence[str]]) -> dict[str, set[s
     return found
 
 
-def test_a_command_without_a_database_imports_little() -> None:
-    lines = [
-        ("--help",), ("--version",), ("apps",), ("apps", "jacobi3d"), ("cluster", "list"),
-        ("space", "list"), ("dataset", "list"), ("cluster", "--help"),
-    ]  # fmt: skip
-    for line, found in _imported(Path("none.db"), lines).items():
-        assert not found & (HEAVY | DATABASE), line
+PLAIN = [
+    ("--help",), ("--version",), ("apps",), ("apps", "jacobi3d"), ("cluster", "list"),
+    ("space", "list"), ("dataset", "list"), ("cluster", "--help"),
+]  # fmt: skip
+READING = [
+    ("studies",), ("studies", "--json", "-"), ("status",), ("show", "1"), ("show", "2"),
+    ("show", "3"),
+]  # fmt: skip
 
 
-def test_help_of_studies_imports_the_database_only() -> None:
+@pytest.fixture(scope="module")
+def imported(database: Path) -> dict[str, set[str]]:
+    """What one process has imported after all of these, in this order."""
+    return _imported(database, [*PLAIN, ("studies", "--help"), *READING])
+
+
+def test_a_command_without_a_database_imports_little(imported: dict[str, set[str]]) -> None:
+    for line in PLAIN:
+        assert not imported[" ".join(line)] & (HEAVY | DATABASE), line
+
+
+def test_help_of_studies_imports_the_database_only(imported: dict[str, set[str]]) -> None:
     """The module of a command is imported for its help, and that of studies has the database's."""
-    [found] = _imported(Path("none.db"), [("studies", "--help")]).values()
-    assert not found & HEAVY
+    assert not imported["studies --help"] & HEAVY
 
 
-def test_a_command_that_reads_studies_imports_the_database_only(database: Path) -> None:
-    lines = [
-        ("studies",), ("studies", "--json", "-"), ("status",), ("show", "1"), ("show", "2"),
-        ("show", "3"),
-    ]  # fmt: skip
-    for line, found in _imported(database, lines).items():
+def test_a_command_that_reads_studies_imports_the_database_only(
+    imported: dict[str, set[str]],
+) -> None:
+    for line in READING:
+        found = imported[" ".join(line)]
         assert "sqlalchemy" in found, "the test looks at the wrong process"
         assert not found & HEAVY, line
 

@@ -34,7 +34,9 @@ def run(cli: Cli, work: Path, setting: str, *program: str | Path, mpi: str) -> d
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.slow) if "4.1" in n else n for n in NAMES]
+)
 def test_each_layout_solves_the_same_problem(cli: Cli, work: Path, name: str) -> None:
     mpi, program = hybrid(work, name)
     for setting, layout in [

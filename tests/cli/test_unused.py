@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from autotune.store import Store
+from runner.mpi.library import Library
 from tests.cli.conftest import Cli
+from tests.mpis import built
 
 pytestmark = pytest.mark.mpi
 SPACE = """
@@ -22,29 +23,40 @@ implies = { coll_tuned_use_dynamic_rules = 1 }
 levels = [1, 2]
 implies = { coll_tuned_use_dynamic_rules = 1 }
 """
-PROGRAM = """
-from mpi4py import MPI
-world = MPI.COMM_WORLD
-data = bytearray(64)
-for _ in range(200):
-    if world.rank == 0:
-        world.Send(data, 1)
-    elif world.rank == 1:
-        world.Recv(data, 0)
+PROGRAM = r"""
+#include <mpi.h>
+int main(int argc, char **argv)
+{
+    static char data[64];
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    for (int i = 0; i < 200; i++)
+        if (rank == 0)
+            MPI_Send(data, 64, MPI_CHAR, 1, 0, MPI_COMM_WORLD);
+        else if (rank == 1)
+            MPI_Recv(data, 64, MPI_CHAR, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CALL;
+    return MPI_Finalize();
+}
 """
-CALL = {"none": "", "barrier": "world.Barrier()\n", "bcast": "world.Bcast(data)\n"}
+CALL = {
+    "none": "",
+    "barrier": "MPI_Barrier(MPI_COMM_WORLD)",
+    "bcast": "MPI_Bcast(data, 64, MPI_CHAR, 0, MPI_COMM_WORLD)",
+}
 
 
 @pytest.mark.parametrize("call", list(CALL))
 def test_a_search_leaves_out_collectives_that_are_not_called(
-    cli: Cli, open_mpi: object, compiler: str, work: Path, call: str
+    cli: Cli, open_mpi: Library, work: Path, call: str
 ) -> None:
     (work / "two.toml").write_text(SPACE)
-    (work / "p.py").write_text(PROGRAM + CALL[call])
+    program = built(open_mpi, work, PROGRAM.replace("CALL", CALL[call]))
     words = ("search", "--space", "./two.toml", "--strategy", "exhaustive", "--min-gain", "40")
     outcome = cli(
         *words, "--runs", "40", "--no-guard", "-n", "2", "--store", "r.db", "--json", "r.json",
-        "--", sys.executable, "p.py",
+        "--", program,
     )  # fmt: skip
     assert outcome.code == 0, outcome.text
     with Store.open("r.db") as store:
@@ -55,21 +67,21 @@ def test_a_search_leaves_out_collectives_that_are_not_called(
     for name in {"barrier", "bcast"} - tuned:
         assert f"coll_tuned_{name}_algorithm" in said
     again = cli(*words, "--runs", "40", "--no-guard", "-n", "2", "--store", "r.db",
-                "--", sys.executable, "p.py")  # fmt: skip
+                "--", program)  # fmt: skip
     assert "finished" in again.out
 
 
 def test_what_cannot_be_counted_is_tuned_whole(
-    cli: Cli, open_mpi: object, work: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, open_mpi: Library, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Without a compiler there is no profiling library."""
+    program = built(open_mpi, work, PROGRAM.replace("CALL", ""))
     monkeypatch.setenv("PATH", str(work))
     monkeypatch.setenv("XDG_CACHE_HOME", str(work / "cache"))
     (work / "two.toml").write_text(SPACE)
-    (work / "p.py").write_text(PROGRAM)
     cli(
         "search", "--space", "./two.toml", "--strategy", "exhaustive", "--min-gain", "40",
-        "--runs", "40", "--no-guard", "-n", "2", "--store", "r.db", "--", sys.executable, "p.py",
+        "--runs", "40", "--no-guard", "-n", "2", "--store", "r.db", "--", program,
     )  # fmt: skip
     with Store.open("r.db") as store:
         assert any("coll_tuned_barrier" in run.setting_key for run in store.runs(1))
