@@ -417,9 +417,7 @@ def test_published_found_in_force_and_undone(
 
 
 @pytest.fixture
-def table(
-    mpich: Library, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> list[str]:
+def table(mpich: Library, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The words that publish a stored table of a collective."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
