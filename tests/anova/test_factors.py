@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from autotune.anova.diagnostics import diagnose
 from autotune.anova.factors import (
     THESIS,
+    Factor,
     FactorOptions,
     Model,
     corrected_ps,
@@ -19,6 +22,7 @@ from autotune.anova.mixed import fit, variance_shares
 from autotune.anova.oneway import respond, winsorised
 from autotune.anova.stability import stability, unstable
 from autotune.anova.synthetic import (
+    Effect,
     additive,
     cell_facts,
     no_effect,
@@ -36,14 +40,21 @@ CELLS = cell_facts(["a", "b", "c"], ["S", "L"], [4])
 EFFECTS = additive({"p1": {0: -0.15, 3: 0.3}, "p3": {2: -0.08}})
 
 
-def table(effect=EFFECTS, seed: int = 0, count: int = 200, noise: float = 0.03) -> RunTable:  # type: ignore[no-untyped-def]
+@cache
+def table(effect: Effect = EFFECTS, seed: int = 0, count: int = 200) -> RunTable:
     rng = np.random.default_rng(seed)
-    return table_of(random_settings(LEVELS, count, rng), CELLS, effect, rng, noise)
+    return table_of(random_settings(LEVELS, count, rng), CELLS, effect, rng)
+
+
+@cache
+def judged(model: Model) -> list[Factor]:
+    """The parameters of the plain table, by their gain."""
+    return judge_factors(respond(table(), "gain"), FactorOptions(model=model))
 
 
 @pytest.mark.parametrize("model", ["mixed", "rank"])
 def test_the_true_levels_are_found_and_nothing_else(model: Model) -> None:
-    factors = judge_factors(respond(table(), "gain"), FactorOptions(model=model))
+    factors = judged(model)
     assert recommended(factors) == Setting({"p1": 0, "p3": 2})
     assert {f.name for f in factors if f.significant} == {"p1", "p3"}
 
@@ -59,7 +70,7 @@ def test_rows_of_one_setting_fool_the_oneway_test_but_not_the_mixed_model() -> N
     assert variance_shares(values).of_setting > 0.5
     nothing = {f"p{i}" for i in (0, 2, 4, 5, 6, 7)}
     oneway = {f.name for f in judge_factors(values, THESIS) if f.significant}
-    mixed = {f.name for f in judge_factors(values, FactorOptions()) if f.significant}
+    mixed = {f.name for f in judged("mixed") if f.significant}
     assert oneway & nothing
     assert not mixed & nothing
     assert any(note.code == "anova.repeated_settings" for note in diagnose(values, "oneway"))
