@@ -6,10 +6,12 @@ from functools import cache
 
 import numpy as np
 import pytest
+from statsmodels.stats.multitest import multipletests
 
 from autotune.anova.diagnostics import diagnose
 from autotune.anova.factors import (
     THESIS,
+    Correction,
     Factor,
     FactorOptions,
     Model,
@@ -148,6 +150,14 @@ def test_corrections_only_raise_and_skip_what_was_not_tested() -> None:
     ps = [0.001, float("nan"), 0.02, 0.5]
     assert corrected_ps(ps, "none") == [0.001, 1.0, 0.02, 0.5]
     assert corrected_ps(ps, "holm") == pytest.approx([0.003, 1.0, 0.04, 0.5])
+    assert corrected_ps([], "holm") == []
+
+
+@pytest.mark.parametrize("method", ["holm", "fdr_bh", "bonferroni"])
+def test_corrections_are_those_of_statsmodels(method: Correction) -> None:
+    rng = np.random.default_rng(5)
+    ps = [*rng.uniform(0, 1, 7), *rng.uniform(0, 0.02, 7), 0.01, 0.01, 0.0, 1.0]
+    assert corrected_ps(ps, method) == pytest.approx(multipletests(ps, method=method)[1], abs=1e-15)
 
 
 def test_failed_settings_count_as_the_slowest() -> None:
