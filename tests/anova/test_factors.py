@@ -6,7 +6,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from statsmodels.stats.multitest import multipletests
 
 from autotune.anova.diagnostics import diagnose
 from autotune.anova.factors import (
@@ -155,6 +154,8 @@ def test_corrections_only_raise_and_skip_what_was_not_tested() -> None:
 
 @pytest.mark.parametrize("method", ["holm", "fdr_bh", "bonferroni"])
 def test_corrections_are_those_of_statsmodels(method: Correction) -> None:
+    from statsmodels.stats.multitest import multipletests
+
     rng = np.random.default_rng(5)
     ps = [*rng.uniform(0, 1, 7), *rng.uniform(0, 0.02, 7), 0.01, 0.01, 0.0, 1.0]
     assert corrected_ps(ps, method) == pytest.approx(multipletests(ps, method=method)[1], abs=1e-15)

@@ -9,8 +9,6 @@ from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.neural_network import MLPRegressor
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from autotune.prediction import (
     CHOICES,
@@ -270,6 +268,9 @@ def test_the_ranking_model_solves_its_equations() -> None:
 
 def test_a_network_is_fitted_without_threads_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     """For such small matrices waking them costs more than the arithmetic."""
+    from sklearn.neural_network import MLPRegressor
+    from threadpoolctl import threadpool_info, threadpool_limits
+
     threads = []
     fit = MLPRegressor.fit
 
