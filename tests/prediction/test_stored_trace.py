@@ -62,8 +62,8 @@ def test_a_search_begins_with_the_prediction_for_a_stored_trace(
     assert began.code == 0, began.text
     assert "warm start with predicted settings from a stored trace" in " ".join(began.err.split())
     # It stays with what it began with; a study without it goes on without.
-    for seed in ("1", "2"):
-        again = cli(*search[:-1], "2", "--seed", seed, *program)
+    for seed, trials in (("1", "2"), ("2", "1")):
+        again = cli(*search[:-1], trials, "--seed", seed, *program)
         assert again.code == 0, again.text
         assert "stored trace" not in again.text
     with Store.open("r.db") as store:

@@ -345,6 +345,7 @@ class TestObeyed:
         assert launch(prober, text, place, "alltoall", 2) == "ok"
         assert launch(prober, text, place, "scan", 2) == "failed"
 
+    @pytest.mark.slow
     def test_an_incomplete_tree_would_stop_other_programs(
         self, prober: Prober, tmp_path: Path
     ) -> None:
