@@ -90,6 +90,7 @@ def test_without_blas_the_c_program_computes_the_same(
     assert lines[0]["checksum"] == lines[1]["checksum"]
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_command_prints_a_line_for_each_input(
     typed: Typed, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -27,8 +27,12 @@ def test_it_is_made_from_the_recorded_runs() -> None:
     assert find_model().about.data_hash == known.hash
 
 
+@pytest.mark.slow
 def test_effects_of_programs_are_those_of_the_calibrated_recordings() -> None:
-    """Whoever changes one of them learns again: autotune train --model composed -o, see docs."""
+    """Whoever changes one of them learns again: autotune train --model composed -o, see docs.
+
+    In short: ``test_calibrated_dataset.py``.
+    """
     learned = training_set(LEARNED)
     assert {e.split for e in learned.examples} == {"design"}
     shipped, found = ProgramEffects.shipped(), ProgramEffects.fit(learned.examples)

@@ -290,7 +290,8 @@ class TestObeyed:
         content = Content(rules=rules)
         assert "canaries acted" in prove(prober, find("mpich-layers-json"), content)
 
-    @pytest.mark.parametrize("name", ["allreduce", *_slow("bcast", "reduce")])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["allreduce", "bcast", "reduce"])
     def test_a_table_acts_at_its_sizes_alone(
         self, prober: Prober, tmp_path: Path, name: str
     ) -> None:
@@ -335,6 +336,7 @@ class TestObeyed:
         with pytest.raises(NotObeyed, match="does not run"):
             prove(prober, find("mpich-json"), content)
 
+    @pytest.mark.slow
     def test_the_canary_acts_at_its_own_collective_alone(
         self, prober: Prober, tmp_path: Path
     ) -> None:
