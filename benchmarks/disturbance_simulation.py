@@ -19,8 +19,9 @@ import sys
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -257,20 +258,29 @@ def main() -> int:
         "benchmarks.disturbance_simulation", "autotune.strategies.ga", "autotune.strategies.auto"
     )
     table, rows = Table(given.json, code), []
-    # Separate processes, not forks: they inherit only the seed.
-    context = get_context("spawn")
-    with ProcessPoolExecutor(given.processes, mp_context=context) as pool:
+    with _pool(given.processes) as mapped:
         for procedure, truth in rows_to_measure(given.procedure, given.null):
             studies = given.studies or STUDIES[procedure]
             studies = studies if truth in NULLS else given.power_studies
             row, began = table.row(procedure, truth, studies), time.perf_counter()
             if row is None:
                 one = partial(study, procedure, truth)
-                row = row_of(procedure, truth, list(pool.map(one, range(studies), chunksize=5)))
+                row = row_of(procedure, truth, list(mapped(one, range(studies))))
                 table.add(row | {"seconds": round(time.perf_counter() - began, 1)})
             rows.append(row)
             print(_line(row), file=sys.stderr, flush=True)
     return int(not all(map(holds, rows)))
+
+
+@contextmanager
+def _pool(processes: int) -> Iterator[Callable[..., Iterable[Outcome]]]:
+    """A ``map`` that runs in so many processes; with one, in this."""
+    if processes == 1:
+        yield map
+        return
+    # Separate processes, not forks: they inherit only the seed.
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
+        yield partial(pool.map, chunksize=5)
 
 
 def _line(row: Row) -> str:

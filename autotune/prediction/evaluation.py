@@ -7,6 +7,7 @@ other programs, as one of the methods.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,9 +166,9 @@ def best_single(inside: Sequence[Example], example: Example) -> int:
     Only settings that at least half of them ran count: a mean over fewer programs is mostly luck.
     """
     average = means(inside)
-    runs = {k: sum(any(s.key == k for s in e.settings) for e in inside) for k in average}
+    runs = Counter(key for e in inside for key in {s.key for s in e.settings})
     scores = [
-        average[s.key] if 2 * runs.get(s.key, 0) >= len(inside) and len(s) else 0.0
+        average[s.key] if 2 * runs[s.key] >= len(inside) and len(s) else 0.0
         for s in example.settings
     ]
     return min(range(len(scores)), key=scores.__getitem__)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from autotune.prediction.exposure import acting
 from autotune.prediction.model_file import ModelFile
@@ -22,9 +22,8 @@ def named_here(setting: Setting, space: Space) -> Setting:
     return Setting({space.aliases.get(name, name): value for name, value in setting.items()})
 
 
-def named_there(setting: Setting, space: Space, model: ModelFile) -> Setting:
+def named_there(setting: Setting, space: Space, known: Collection[str]) -> Setting:
     """The inverse of :func:`named_here`: the setting with the names that the model knows."""
-    known = {name for learned in model.settings for name in learned}
     names = {here: there for there, here in space.aliases.items() if there in known}
     return Setting({n if n in known else names.get(n, n): v for n, v in setting.items()})
 
@@ -35,7 +34,8 @@ def usable(settings: Sequence[Setting], space: Space, *, grid: bool = False) -> 
 
     With ``grid``, values that are not levels of the space are refused, too.
     """
-    here = [named_here(setting, space) for setting in settings]
+    named = (named_here(setting, space) for setting in settings)
+    here = [setting for setting in named if all(name in space for name in setting)]
     good = [space.canonical(s) for s in here if not space.violations(s, grid=grid)]
     return [s for s in dict.fromkeys(good) if s != DEFAULT]
 
@@ -50,8 +50,9 @@ def meant_here(
     """
     learned = learned_families(model)
     if family in learned or not learned:
+        known = {name for setting in model.settings for name in setting}
         found = usable(settings, space, grid=grid)
-        return {named_there(setting, space, model): setting for setting in found}
+        return {named_there(setting, space, known): setting for setting in found}
     pairs = ((s, translated(s, learned[0], space, family).setting) for s in settings)
     return {there: here for there, here in pairs if here != DEFAULT}
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -227,11 +228,17 @@ def read_definition(file: ConfigFile) -> Definition:
     and settings to try first are added to the other's. What the file says itself of library,
     requirement and facts holds in place of what the other says.
     """
-    definition = _extended(read_toml(file.text, file.path, Definition), file.path)
+    definition = _extended(_own(file.text, file.path), file.path)
     found = [f"{file.path}: {problem}" for problem in undefined_names(definition)]
     if found:
         raise UsageError("\n".join(found), code="space.invalid")
     return definition
+
+
+@lru_cache(maxsize=64)
+def _own(text: str, path: str) -> Definition:
+    """The definition of one file alone.  It is kept and shared: nothing changes it."""
+    return read_toml(text, path, Definition)
 
 
 def read_with_mistakes(file: ConfigFile) -> tuple[Definition | None, list[str]]:
@@ -274,7 +281,7 @@ def _extended(own: Definition, path: str, below: tuple[str, ...] = ()) -> Defini
             code="space.extends",
         )
     text, origin = _text_of(own.extends, path)
-    other = _extended(read_toml(text, origin, Definition), origin, (*below, own.extends))
+    other = _extended(_own(text, origin), origin, (*below, own.extends))
     kept = {name: t for name, t in other.parameters.items() if name not in own.parameters}
     derived = {name: text for name, text in other.derived.items() if name not in own.derived}
     return own.model_copy(

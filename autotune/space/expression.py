@@ -30,7 +30,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Protocol
 
 from autotune.errors import UsageError
@@ -283,8 +283,12 @@ class _Token:
     column: int
 
 
+@lru_cache(maxsize=4096)
 def parse_expression(text: str) -> Expr:
-    """Parse one expression; raises :class:`ExpressionError` with the column."""
+    """Parse one expression; raises :class:`ExpressionError` with the column.
+
+    Kept, because each file of a space is read many times.
+    """
     return _Parser(text).whole()
 
 

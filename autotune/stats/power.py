@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,6 +88,8 @@ def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: flo
 
 POWER = 0.8
 _DRAWS = 200
+_UNDECIDED = round(_DRAWS * (1 - POWER))
+"""Largest number of simulations without a decision that leaves a chance of POWER."""
 _MOST = 1000
 """Largest number of pairs that is proposed."""
 
@@ -112,29 +114,37 @@ def decision_power(
     are the plan's own first blocks, and only the others are drawn. The result is an estimate: it
     cannot include noise that was not measured yet.
     """
+    decided = [blocks for blocks in _decisions(plan, logs, kept, seed) if blocks]
+    if not decided:
+        return PowerEstimate(0.0, plan.looks[-1])
+    return PowerEstimate(len(decided) / _DRAWS, int(np.quantile(decided, POWER, method="higher")))
+
+
+def _decisions(plan: LookPlan, logs: Sequence[float], kept: bool, seed: int) -> Iterator[int]:
+    """For each simulation the number of blocks at its decision, or 0 if it comes to none."""
     rng = np.random.default_rng(seed)
     seen = np.asarray(logs, dtype=np.float64)
     last = plan.looks[-1]
     first = seen[:last] if kept else seen[:0]
-    decided = []
     for _ in range(_DRAWS):
         drawn = rng.choice(seen, last - first.size)
         blocks = np.concatenate([first, drawn])
         found = plan.decide(np.ones(last), np.exp(-blocks), resolution=0.0)
-        if found.stop and found.outcome != "undecided":
-            decided.append(found.comparison.n)
-    if not decided:
-        return PowerEstimate(0.0, last)
-    return PowerEstimate(len(decided) / _DRAWS, int(np.quantile(decided, POWER, method="higher")))
+        yield found.comparison.n if found.stop and found.outcome != "undecided" else 0
 
 
 def pairs_needed(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
     """Pairs of a new comparison with one look that decides with 80 % chance; None for over 1000."""
     for pairs in itertools.takewhile(lambda n: n <= _MOST, _numbers()):
-        fixed = LookPlan.fixed(pairs, min_gain=min_gain)
-        if decision_power(fixed, logs, seed=seed).chance >= POWER:
+        if _decides(LookPlan.fixed(pairs, min_gain=min_gain), logs, seed):
             return pairs
     return None
+
+
+def _decides(plan: LookPlan, logs: Sequence[float], seed: int) -> bool:
+    """Whether the chance of a decision is at least :data:`POWER`; ends when this is certain."""
+    undecided = (blocks for blocks in _decisions(plan, logs, False, seed) if not blocks)
+    return next(itertools.islice(undecided, _UNDECIDED, None), None) is None
 
 
 def scatter(logs: Sequence[float]) -> float:

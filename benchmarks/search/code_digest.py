@@ -65,17 +65,18 @@ def _imported(modules: Sequence[str], without: str) -> tuple[set[Path], set[str]
         path = _source(name)
         if path is not None and path not in sources:
             sources.add(path)
-            waiting += _names(path)
+            waiting += _names(path, path.read_text())
     return sources, packages
 
 
-def _names(path: Path) -> list[str]:
+@cache
+def _names(path: Path, text: str) -> list[str]:
     """The modules that a file may import; of ``from a import b`` both ``a`` and ``a.b``.
 
     ``a`` is left out where ``a.b`` is a module of this project.
     """
     found: list[str] = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             found += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import statistics
 import sys
 from typing import Any
 
@@ -11,6 +10,7 @@ from runner.apps.common_errors import AppUsageError
 from runner.apps.common_mpi import agree, run, single_threaded_blas
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.common_report import json_line
+from runner.micro.figures import median
 from runner.micro.sizes import BATCHES, DEFAULT_RANGE, calls, sizes
 
 single_threaded_blas()
@@ -161,7 +161,7 @@ def _measure(comm: Any, given: Any, size: int, rival: Any = None) -> dict[str, A
     work = pingpong(comm, size, given.buffers) if buffered else (rival or kind).build(comm, size)
     each = max((given.count or calls(size)) // BATCHES, 1)
     times = _timed(comm, work, each)
-    us = statistics.median(times) / each * 1e6
+    us = median(times) / each * 1e6
     point = {
         "size": size,
         "count": each * BATCHES,

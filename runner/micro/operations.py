@@ -6,14 +6,13 @@ all-to-all, scatter) or contributes (other collectives), as in the OSU suite.
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import cycle, repeat
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from runner.micro.buffers import message
 from runner.micro.point_to_point import bandwidth, exchange, pingpong
 
 Operation = Callable[[int], None]
@@ -49,14 +48,8 @@ def _repeated(call: Callable[[], Any]) -> Operation:
     return work
 
 
-def _bytes(size: int) -> NDArray[np.uint8]:
-    # The pages are written, not only allocated: untouched pages all share the kernel's one zero
-    # page.
-    return np.full(size, 1, np.uint8)
-
-
-def _doubles(size: int) -> NDArray[np.float64]:
-    return np.full(max(size // 8, 1), 1.0)
+def _doubles(size: int) -> array[float]:
+    return array("d", [1.0]) * max(size // 8, 1)
 
 
 def barrier(comm: Any, size: int) -> Operation:
@@ -69,7 +62,7 @@ def _roots(comm: Any, turns: bool) -> Iterator[int]:
 
 
 def bcast(comm: Any, size: int, turns: bool = False) -> Operation:
-    buffer, roots = _bytes(size), _roots(comm, turns)
+    buffer, roots = message(size), _roots(comm, turns)
     return _repeated(lambda: comm.Bcast(buffer, next(roots)))
 
 
@@ -91,45 +84,45 @@ def scan(comm: Any, size: int) -> Operation:
 def reduce_scatter(comm: Any, size: int) -> Operation:
     """Every rank contributes ``size`` bytes for each rank's share, as in OSU's block variant."""
     own = _doubles(size)
-    mine = np.tile(own, comm.size)
+    mine = own * comm.size
     return _repeated(lambda: comm.Reduce_scatter_block(mine, own))
 
 
 def allgather(comm: Any, size: int) -> Operation:
-    mine, whole = _bytes(size), _bytes(size * comm.size)
+    mine, whole = message(size), message(size * comm.size)
     return _repeated(lambda: comm.Allgather(mine, whole))
 
 
 def allgatherv(comm: Any, size: int) -> Operation:
-    mine, whole = _bytes(size), _bytes(size * comm.size)
+    mine, whole = message(size), message(size * comm.size)
     shares = [whole, [size] * comm.size]
     return _repeated(lambda: comm.Allgatherv(mine, shares))
 
 
 def gather(comm: Any, size: int, turns: bool = False) -> Operation:
-    mine, whole = _bytes(size), _whole(comm, size, turns)
+    mine, whole = message(size), _whole(comm, size, turns)
     roots = _roots(comm, turns)
     return _repeated(lambda: comm.Gather(mine, whole, root=next(roots)))
 
 
 def scatter(comm: Any, size: int, turns: bool = False) -> Operation:
-    mine, whole = _bytes(size), _whole(comm, size, turns)
+    mine, whole = message(size), _whole(comm, size, turns)
     roots = _roots(comm, turns)
     return _repeated(lambda: comm.Scatter(whole, mine, root=next(roots)))
 
 
-def _whole(comm: Any, size: int, turns: bool) -> NDArray[np.uint8] | None:
+def _whole(comm: Any, size: int, turns: bool) -> bytearray | None:
     """The root's buffer for all ranks; None on ranks that are never a root."""
-    return _bytes(size * comm.size) if turns or comm.rank == 0 else None
+    return message(size * comm.size) if turns or comm.rank == 0 else None
 
 
 def alltoall(comm: Any, size: int) -> Operation:
-    mine, whole = _bytes(size * comm.size), _bytes(size * comm.size)
+    mine, whole = message(size * comm.size), message(size * comm.size)
     return _repeated(lambda: comm.Alltoall(mine, whole))
 
 
 def alltoallv(comm: Any, size: int) -> Operation:
-    mine, whole = _bytes(size * comm.size), _bytes(size * comm.size)
+    mine, whole = message(size * comm.size), message(size * comm.size)
     counts = [size] * comm.size
     return _repeated(lambda: comm.Alltoallv([mine, counts], [whole, counts]))
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
+from runner.micro.buffers import message
 
 Operation = Callable[[int], None]
 ONE_WAY, OTHER_WAY, ANSWER = 1, 2, 3
@@ -94,6 +94,4 @@ def exchange(comm: Any, size: int) -> Operation:
 def _message(size: int) -> list[Any]:
     from mpi4py import MPI
 
-    # The pages are written, not only allocated: untouched pages all share the kernel's one zero
-    # page.
-    return [np.full(size, 1, np.uint8), MPI.BYTE]
+    return [message(size), MPI.BYTE]

@@ -6,7 +6,6 @@ longer than timing one operation, so one launch times many points: operations, e
 
 from __future__ import annotations
 
-import statistics
 import sys
 from typing import Any
 
@@ -14,6 +13,7 @@ from runner.apps.common_errors import AppUsageError
 from runner.apps.common_mpi import agree, run, single_threaded_blas
 from runner.apps.common_options import OptionParser, above_zero
 from runner.apps.common_report import json_line
+from runner.micro.figures import median
 
 single_threaded_blas()
 
@@ -132,7 +132,7 @@ def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, A
         work(calls)
         times.append(MPI.Wtime() - began)
     slowest = [max(batch) for batch in zip(*comm.allgather(times), strict=True)]
-    us = statistics.median(slowest) / calls * 1e6
+    us = median(slowest) / calls * 1e6
     return {"operation": operation, "size": size, "us": us, "calls": calls * batches}
 
 

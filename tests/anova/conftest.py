@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -90,11 +91,16 @@ def _row(
 
 
 def three_programs() -> list[CellFacts]:
-    found = cell_facts(["first", "second", "third"], ["small", "large"], [4])
+    found = cell_facts(["first", "second", "third"], ["small"], [4])
     return [CellFacts(p.key.replace(".", "-"), p.app, p.input, p.ranks) for p in found]
 
 
+@pytest.fixture(scope="session")
+def _three(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("recorded") / "three", three_programs(), TRUTH)
+
+
 @pytest.fixture
-def recorded(work: Path) -> Path:
+def recorded(_three: Path, work: Path) -> Path:
     """``datasets/three`` in the current directory."""
-    return write(Path("datasets/three"), three_programs(), TRUTH)
+    return Path(shutil.copytree(_three, work / "datasets" / "three"))

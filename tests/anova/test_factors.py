@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from autotune.anova.diagnostics import diagnose
 from autotune.anova.factors import (
     THESIS,
+    Correction,
+    Factor,
     FactorOptions,
     Model,
     corrected_ps,
@@ -19,6 +23,7 @@ from autotune.anova.mixed import fit, variance_shares
 from autotune.anova.oneway import respond, winsorised
 from autotune.anova.stability import stability, unstable
 from autotune.anova.synthetic import (
+    Effect,
     additive,
     cell_facts,
     no_effect,
@@ -36,14 +41,21 @@ CELLS = cell_facts(["a", "b", "c"], ["S", "L"], [4])
 EFFECTS = additive({"p1": {0: -0.15, 3: 0.3}, "p3": {2: -0.08}})
 
 
-def table(effect=EFFECTS, seed: int = 0, count: int = 200, noise: float = 0.03) -> RunTable:  # type: ignore[no-untyped-def]
+@cache
+def table(effect: Effect = EFFECTS, seed: int = 0, count: int = 200) -> RunTable:
     rng = np.random.default_rng(seed)
-    return table_of(random_settings(LEVELS, count, rng), CELLS, effect, rng, noise)
+    return table_of(random_settings(LEVELS, count, rng), CELLS, effect, rng)
+
+
+@cache
+def judged(model: Model) -> list[Factor]:
+    """The parameters of the plain table, by their gain."""
+    return judge_factors(respond(table(), "gain"), FactorOptions(model=model))
 
 
 @pytest.mark.parametrize("model", ["mixed", "rank"])
 def test_the_true_levels_are_found_and_nothing_else(model: Model) -> None:
-    factors = judge_factors(respond(table(), "gain"), FactorOptions(model=model))
+    factors = judged(model)
     assert recommended(factors) == Setting({"p1": 0, "p3": 2})
     assert {f.name for f in factors if f.significant} == {"p1", "p3"}
 
@@ -59,7 +71,7 @@ def test_rows_of_one_setting_fool_the_oneway_test_but_not_the_mixed_model() -> N
     assert variance_shares(values).of_setting > 0.5
     nothing = {f"p{i}" for i in (0, 2, 4, 5, 6, 7)}
     oneway = {f.name for f in judge_factors(values, THESIS) if f.significant}
-    mixed = {f.name for f in judge_factors(values, FactorOptions()) if f.significant}
+    mixed = {f.name for f in judged("mixed") if f.significant}
     assert oneway & nothing
     assert not mixed & nothing
     assert any(note.code == "anova.repeated_settings" for note in diagnose(values, "oneway"))
@@ -137,6 +149,16 @@ def test_corrections_only_raise_and_skip_what_was_not_tested() -> None:
     ps = [0.001, float("nan"), 0.02, 0.5]
     assert corrected_ps(ps, "none") == [0.001, 1.0, 0.02, 0.5]
     assert corrected_ps(ps, "holm") == pytest.approx([0.003, 1.0, 0.04, 0.5])
+    assert corrected_ps([], "holm") == []
+
+
+@pytest.mark.parametrize("method", ["holm", "fdr_bh", "bonferroni"])
+def test_corrections_are_those_of_statsmodels(method: Correction) -> None:
+    from statsmodels.stats.multitest import multipletests
+
+    rng = np.random.default_rng(5)
+    ps = [*rng.uniform(0, 1, 7), *rng.uniform(0, 0.02, 7), 0.01, 0.01, 0.0, 1.0]
+    assert corrected_ps(ps, method) == pytest.approx(multipletests(ps, method=method)[1], abs=1e-15)
 
 
 def test_failed_settings_count_as_the_slowest() -> None:

@@ -6,7 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestRegressor
 
 from autotune.anova.importance import around_best, importance, parts_of
 from autotune.anova.synthetic import cell_facts, no_effect, random_settings, table_of
@@ -24,6 +23,8 @@ def table(effect=TRUTH, count: int = 100) -> RunTable:  # type: ignore[no-untype
 
 def test_shares_of_a_tree_are_those_of_its_whole_table() -> None:
     """Against brute force: the variance of the means over the full product of levels."""
+    from sklearn.ensemble import RandomForestRegressor
+
     levels = [3, 2, 4]
     grid = np.array(list(itertools.product(*(range(n) for n in levels))))
     rng = np.random.default_rng(0)

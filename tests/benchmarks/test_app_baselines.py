@@ -38,7 +38,11 @@ def typed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) ->
     return run
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(
+    params=[
+        pytest.param(name, marks=[] if name == "cannon" else [pytest.mark.slow]) for name in CASES
+    ]
+)
 def tiny(request: pytest.FixtureRequest, library: Library, tmp_path: Path) -> app_baselines.Pair:
     """An application and its C program on the application's input for tests."""
     asked = TargetRequest(None, request.param, "tiny", 2, "local", str(library.launcher))
@@ -69,6 +73,7 @@ def test_both_programs_compute_the_same(
         tiny.check("C", RunRecord("ok", extra={"solver_s": 1.0}), first)
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_without_blas_the_c_program_computes_the_same(
     library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -85,6 +90,7 @@ def test_without_blas_the_c_program_computes_the_same(
     assert lines[0]["checksum"] == lines[1]["checksum"]
 
 
+@pytest.mark.slow
 @pytest.mark.mpi
 def test_the_command_prints_a_line_for_each_input(
     typed: Typed, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,18 +12,24 @@ from benchmarks.common import ROOT
 from benchmarks.planted_defects import AREAS, Defect, draw, planted, suites_of
 
 
-def test_a_seed_draws_the_same_defects_of_every_area() -> None:
-    first = draw(7)
+@pytest.fixture(scope="module")
+def defects() -> list[Defect]:
+    return draw(7)
+
+
+def test_a_seed_draws_the_same_defects_of_every_area(defects: list[Defect]) -> None:
+    first = defects
     assert first == draw(7)
     assert first != draw(8)
     assert Counter(one.area for one in first) == {name: many for name, (many, _) in AREAS.items()}
     assert sum(many for many, _ in AREAS.values()) == 60
 
 
-@pytest.mark.parametrize("defect", draw(7)[::6], ids=lambda one: f"{one.file}:{one.row}")
+@pytest.mark.parametrize("number", range(0, 60, 6))
 def test_a_defect_compiles_and_is_found_again_where_its_file_went(
-    defect: Defect, tmp_path: Path
+    defects: list[Defect], number: int, tmp_path: Path
 ) -> None:
+    defect = defects[number]
     source = tmp_path / "autotune" / "elsewhere.py"
     source.parent.mkdir()
     (tmp_path / "runner").mkdir()

@@ -53,7 +53,7 @@ def test_the_tables_fit_80_columns(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    words = ["--landscapes", "2", "--seeds", "2", "--runs", "15", "--proofs", "1"]
+    words = ["--landscapes", "1", "--seeds", "2", "--runs", "10", "--proofs", "1"]
     monkeypatch.setattr(sys, "argv", ["search", *words, "--strategies", "ga:thesis", "random"])
     assert main() == 0
     lines = capsys.readouterr().out.splitlines()
@@ -74,7 +74,7 @@ def test_who_has_played_does_not_play_again(
     monkeypatch.setattr("benchmarks.search.contestants.follow", count)
 
     def run(*strategies: str, seeds: int = 2, more: tuple[str, ...] = ()) -> tuple[str, int]:
-        words = ["--landscapes", "2", "--seeds", str(seeds), "--runs", "15", "--proofs", "0", *more]
+        words = ["--landscapes", "2", "--seeds", str(seeds), "--runs", "10", "--proofs", "0", *more]
         monkeypatch.setattr(sys, "argv", ["search", *words, "--strategies", *strategies])
         played.clear()
         assert main() == 0

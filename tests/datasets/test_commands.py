@@ -85,9 +85,10 @@ levels = { variant = ["mate"], side = [2] }
 
 
 @pytest.mark.mpi
-def test_blocks_of_two_programs_are_not_mixed(
+def test_measures_continues_and_exports(
     plan: Path, open_mpi: Library, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    """Runs of another program are not mixed in."""
     place = plan.parent / "configs" / "apps"
     place.mkdir(parents=True)
     (place / "own.toml").write_text(
@@ -102,40 +103,31 @@ def test_blocks_of_two_programs_are_not_mixed(
     first = load("tiny")
     digest = hashlib.sha256(program.read_bytes()).hexdigest()
     assert first.cell("pp").programs == (digest,)
-    shard_path(first.folder, "pp", 1).unlink()
-    built(open_mpi, plan.parent, BRIEF, "-DCODE=2")
-    assert main(["explore", str(plan), "--no-guard"]) == 2
-    assert "[study.program_changed]" in capfd.readouterr().err
-    assert not shard_path(first.folder, "pp", 1).exists()
-    built(open_mpi, plan.parent, BRIEF, "-DCODE=1")
-    assert main(["explore", str(plan), "--no-guard"]) == 0
-    assert load("tiny").cell("pp").programs == (digest,)
-    assert shard_path(first.folder, "pp", 1).exists()
-
-
-@pytest.mark.mpi
-def test_measures_continues_and_exports(
-    plan: Path, open_mpi: object, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["explore", str(plan), "--no-guard"]) == 0
-    first = load("tiny")
     runs = first.runs("pp")
     assert list(runs.groupby("block").size()) == [5, 5]
     assert set(runs["state"]) == {"ok"}
     assert set(runs["setting"]) == {0, 1}
     assert Landscape(first, "pp", min_runs=2).complete
-    # The same command runs nothing again; a block that is gone is measured, and it alone.
     shard_path(first.folder, "pp", 1).unlink()
+    built(open_mpi, plan.parent, BRIEF, "-DCODE=2")
+    assert main(["explore", str(plan), "--no-guard"]) == 2
+    assert "[study.program_changed]" in capfd.readouterr().err
+    assert not shard_path(first.folder, "pp", 1).exists()
+    # A block that is gone is measured, and it alone.
+    built(open_mpi, plan.parent, BRIEF, "-DCODE=1")
     assert main(["explore", str(plan), "--no-guard"]) == 0
+    assert load("tiny").cell("pp").programs == (digest,)
     again = load("tiny").runs("pp")
     kept = again["block"] == 0
     assert again[kept].equals(runs[runs["block"] == 0])
     assert (again.loc[~kept, "started_at"] > runs["started_at"].max()).all()
+    # The same command runs nothing again.
     capfd.readouterr()
     assert main(["explore", str(plan), "--no-guard", "--json", "-"]) == 0
     result = json.loads(capfd.readouterr().out)
     assert result["finished"] is True
     assert result["runs"] == 10
+    assert load("tiny").runs("pp").equals(again)
     # A block that was measured twice counts once.
     assert result["cells"][0]["unguarded"] == 2
     assert main(["dataset", "describe", "tiny"]) == 0

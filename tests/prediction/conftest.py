@@ -32,6 +32,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return folder, json.dumps(model_of(trained, data, {}).to_json())
 
 
+@pytest.fixture(scope="session")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A dataset of which four programs have features."""
+    return record(tmp_path_factory.mktemp("few") / "toy", traced_cells=4).folder
+
+
 @pytest.fixture
 def recorded(made: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Recorded:
     """The model trained on another machine; nothing in the user's own place yet."""

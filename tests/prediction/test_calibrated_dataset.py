@@ -11,7 +11,7 @@ import pytest
 from autotune.datasets import Card, Cell, RecordedMachine, create_dataset, load, write_shard
 from autotune.datasets.exchange import check_dataset
 from autotune.errors import UsageError
-from autotune.prediction import evaluate, training_set
+from autotune.prediction import TrainingSet, evaluate, training_set
 from autotune.prediction.composition import Composition
 from autotune.prediction.evaluation import COMPOSED, kept_for
 from autotune.prediction.program_effects import ProgramEffects
@@ -52,16 +52,21 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_effects_of_programs_are_learned_from_it(dataset: Path) -> None:
-    examples = training_set([dataset]).examples
+@pytest.fixture(scope="module")
+def data(dataset: Path) -> TrainingSet:
+    return training_set([dataset])
+
+
+def test_effects_of_programs_are_learned_from_it(data: TrainingSet) -> None:
+    examples = data.examples
     assert all(one.calibration is not None for one in examples)
     effects = ProgramEffects.fit(examples).of(examples[0].features)
     assert effects.programs == 10
     assert effects.slope == pytest.approx(1.0, abs=0.05)
 
 
-def test_the_composed_method_is_evaluated(dataset: Path) -> None:
-    found = evaluate(training_set([dataset]), "program", (COMPOSED, "knn"))
+def test_the_composed_method_is_evaluated(data: TrainingSet) -> None:
+    found = evaluate(data, "program", (COMPOSED, "knn-thesis"))
     rows = {one.method: one for one in found.rows}
     composed = rows[COMPOSED]
     assert composed.slower == composed.false == 0
@@ -75,8 +80,8 @@ def test_the_composed_method_is_evaluated(dataset: Path) -> None:
     assert 0 <= told["slower_as_stated"] < 0.5
 
 
-def test_program_and_machine_are_both_left_out(dataset: Path) -> None:
-    examples = training_set([dataset]).examples
+def test_program_and_machine_are_both_left_out(data: TrainingSet) -> None:
+    examples = data.examples
     assert kept_for(examples, "program+machine", (examples[0].app, FINGERPRINT)) == []
     assert len(kept_for(examples, "program", examples[0].app)) == 9
 
@@ -91,9 +96,9 @@ def test_the_commands_learn_and_evaluate(cli: Cli, dataset: Path) -> None:
     assert "covered" in found.out
 
 
-def test_without_a_calibration_it_says_what_is_missing(cli: Cli, made: tuple[Path, str]) -> None:
+def test_without_a_calibration_it_says_what_is_missing(cli: Cli, few: Path) -> None:
     for words in (("train", "-o", "c.json"), ("evaluate", "predict")):
-        refused = cli(*words, "--from", made[0], "--model", "composed")
+        refused = cli(*words, "--from", few, "--model", "composed")
         assert refused.code == 2
         assert "no dataset has a calibration.json" in refused.err
 

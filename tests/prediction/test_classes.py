@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -42,12 +43,11 @@ def test_a_given_number() -> None:
         find_classes(examples, 6)
 
 
-def test_by_the_command_line(cli: Cli, recorded: Recorded) -> None:
+def test_by_the_command_line(cli: Cli, recorded: Recorded, work: Path) -> None:
     place = str(recorded.dataset)
-    found = json.loads(cli("dataset", "classes", place, "--classes", "2", "--json", "-").out)
-    first = found["classes"][0]["cells"]
-    said = cli("dataset", "classes", place, "--classes", "2").out
-    assert all(cell in said for cell in first)
+    said = cli("dataset", "classes", place, "--classes", "2", "--json", "c.json").out
+    found = json.loads((work / "c.json").read_text())
+    assert all(cell in said for cell in found["classes"][0]["cells"])
     words = ("classwide", place, "--no-measure", "--class", "1", "--classes", "2", "--json", "-")
     assert cli(*words).code == 0
     assert cli(*words, "--apps", "app00").code == 2

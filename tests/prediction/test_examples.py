@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from autotune.errors import UsageError
-from autotune.prediction import training_set
+from autotune.prediction import TrainingSet, training_set
 from autotune.prediction.evaluation import class_wide
 from tests.prediction.family import LIMIT, SETTINGS, SIZES
 from tests.prediction.recorded import FINGERPRINT, record
 
 
-def test_a_dataset_gives_its_cells_with_features(tmp_path: Path) -> None:
-    record(tmp_path / "toy")
-    data = training_set([tmp_path / "toy"])
+@pytest.fixture(scope="module")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return record(tmp_path_factory.mktemp("toy") / "toy").folder
+
+
+@pytest.fixture(scope="module")
+def data(toy: Path) -> TrainingSet:
+    return training_set([toy])
+
+
+@pytest.fixture
+def copy(toy: Path, tmp_path: Path) -> Path:
+    """The dataset, to be damaged."""
+    return Path(shutil.copytree(toy, tmp_path / "toy"))
+
+
+def test_a_dataset_gives_its_cells_with_features(toy: Path, data: TrainingSet) -> None:
     assert len(data.examples) == len(SIZES)
     first = data.examples[0]
     assert first.settings == SETTINGS
@@ -25,7 +40,7 @@ def test_a_dataset_gives_its_cells_with_features(tmp_path: Path) -> None:
     assert first.mpi == "openmpi 5.0.11"
     assert data.machines == (FINGERPRINT,)
     assert data.defaults[LIMIT] == 4096
-    assert data.hash == training_set([tmp_path / "toy"]).hash
+    assert data.hash == training_set([toy]).hash
 
 
 def test_an_exploration_is_valued_too(tmp_path: Path) -> None:
@@ -33,41 +48,37 @@ def test_an_exploration_is_valued_too(tmp_path: Path) -> None:
     assert training_set([tmp_path / "toy"]).examples[0].opub == pytest.approx(0.741, abs=0.05)
 
 
-def test_cells_without_features_are_left_out_and_named(tmp_path: Path) -> None:
-    record(tmp_path / "toy", traced_cells=5)
-    data = training_set([tmp_path / "toy"])
-    assert len(data.examples) == 5
-    assert len(data.notes) == len(SIZES) - 5
-    assert (data.notes[0].code, data.notes[0].data) == ("cell.no_features", {"cell": "toy/app05"})
+def test_cells_without_features_are_left_out_and_named(few: Path) -> None:
+    data = training_set([few])
+    assert len(data.examples) == 4
+    assert len(data.notes) == len(SIZES) - 4
+    assert (data.notes[0].code, data.notes[0].data) == ("cell.no_features", {"cell": "toy/app04"})
 
 
-def test_too_few_programs_are_refused(tmp_path: Path) -> None:
-    record(tmp_path / "toy", traced_cells=2)
+def test_too_few_programs_are_refused(copy: Path) -> None:
+    for path in sorted((copy / "features").iterdir())[2:]:
+        path.unlink()
     with pytest.raises(UsageError, match=r"2 programs .*at least 3"):
-        training_set([tmp_path / "toy"])
+        training_set([copy])
 
 
-def test_a_damaged_features_file_is_named(tmp_path: Path) -> None:
-    record(tmp_path / "toy")
-    path = tmp_path / "toy" / "features" / "app03.json"
+def test_a_damaged_features_file_is_named(copy: Path) -> None:
+    path = copy / "features" / "app03.json"
     path.write_text(path.read_text()[:200])
     with pytest.raises(UsageError, match=r"app03\.json"):
-        training_set([tmp_path / "toy"])
+        training_set([copy])
 
 
-def test_features_of_another_launch_are_refused(tmp_path: Path) -> None:
-    record(tmp_path / "toy")
-    path = tmp_path / "toy" / "features" / "app03.json"
+def test_features_of_another_launch_are_refused(copy: Path) -> None:
+    path = copy / "features" / "app03.json"
     text = path.read_text().replace('"ranks": 4', '"ranks": 8')
     path.write_text(text.replace('"ranks": 4.0', '"ranks": 8.0'))
     with pytest.raises(UsageError, match=r"ranks is 8, but the card says 4"):
-        training_set([tmp_path / "toy"])
+        training_set([copy])
 
 
-def test_the_class_wide_setting_slows_nobody(tmp_path: Path) -> None:
-    record(tmp_path / "toy")
-    data = training_set([tmp_path / "toy"])
-    choose = class_wide([tmp_path / "toy"])
+def test_the_class_wide_setting_slows_nobody(toy: Path, data: TrainingSet) -> None:
+    choose = class_wide([toy])
     assert choose is not None
     near = [e for e in data.examples if e.key in ("app00", "app01", "app02")]
     assert choose(near).get(LIMIT) == 512

@@ -5,11 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from functools import cache
 
 import numpy as np
 import pytest
-from sklearn.neural_network import MLPRegressor
-from threadpoolctl import threadpool_info, threadpool_limits
 
 from autotune.prediction import (
     CHOICES,
@@ -22,7 +21,7 @@ from autotune.prediction import (
     train,
 )
 from autotune.prediction.evaluation import judge_random, score_prediction
-from autotune.prediction.predictor import SURE, Checks, find_kind
+from autotune.prediction.predictor import SURE, Checks, Predictor, find_kind
 from autotune.prediction.scorer import described
 from autotune.prediction.training import by_program, cross_validate
 from autotune.prediction.values import ValueCode
@@ -30,20 +29,26 @@ from autotune.space import DEFAULT, Setting
 from tests.prediction.family import EAGER, LIMIT, SETTINGS, example, family, traced, truth
 
 FAMILY = family()
+NULL = family(null=True)
+
+
+@cache
+def learned(kind: str, every: int = 1, null: bool = False) -> Predictor:
+    """A predictor of every such program of the family; trained once."""
+    return train(kind, (NULL if null else FAMILY).examples[::every]).predictor
 
 
 @pytest.mark.parametrize("kind", ["knn", "knn-thesis", "ranking"])
 @pytest.mark.parametrize("size", [150.0, 1800.0, 14000.0])
 def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: float) -> None:
-    predictor = train(kind, FAMILY.examples).predictor
-    named = predictor.name(described(traced(size)), SETTINGS)
+    named = learned(kind).name(described(traced(size)), SETTINGS)
     assert named.setting.get(LIMIT) == min(e for e in EAGER if e >= size)
     assert named.setting.get("bind_to") != "core"
 
 
 @pytest.mark.slow
 def test_the_perceptron_learns_which_end_a_program_is_at() -> None:
-    predictor = train("mlp", FAMILY.examples[::2]).predictor
+    predictor = learned("mlp", 2)
     for size in (150.0, 14000.0):
         named = predictor.name(described(traced(size)), SETTINGS)
         assert truth(size, named.setting) < 0.8
@@ -51,8 +56,7 @@ def test_the_perceptron_learns_which_end_a_program_is_at() -> None:
 
 @pytest.mark.parametrize("kind", ["knn", "ranking"])
 def test_the_interval_holds_the_true_gain(kind: str) -> None:
-    predictor = train(kind, FAMILY.examples).predictor
-    named = predictor.name(described(traced(150.0)), SETTINGS)
+    named = learned(kind).name(described(traced(150.0)), SETTINGS)
     assert named.interval is not None
     assert named.gain is not None
     low, high = named.interval
@@ -82,23 +86,22 @@ def test_the_thesis_network_has_its_shape() -> None:
 
 @pytest.mark.parametrize("kind", CHOICES)
 def test_where_nothing_helps_the_default_is_named(kind: str) -> None:
-    null = family(null=True).examples[::2]
-    predictor = train(kind, null).predictor
-    assert all(predictor.name(described(e.features), SETTINGS).setting == DEFAULT for e in null)
+    predictor = learned(kind, 4, null=True)
+    for e in NULL.examples[::4]:
+        assert predictor.name(described(e.features), SETTINGS).setting == DEFAULT
 
 
 @pytest.mark.parametrize("kind", CHOICES)
 def test_a_program_unlike_all_others_gets_the_default_and_is_called_far(kind: str) -> None:
-    predictor = train(kind, FAMILY.examples[::2]).predictor
-    named = predictor.name(described(traced(1e9, ranks=4000)), SETTINGS)
+    named = learned(kind, 3).name(described(traced(1e9, ranks=4000)), SETTINGS)
     assert named.far
     assert named.setting == DEFAULT
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_data_give_the_same_model(kind: str) -> None:
-    first, second = (train(kind, FAMILY.examples[::3]).predictor.to_json() for _ in range(2))
-    assert json.dumps(first) == json.dumps(second)
+    again = train(kind, FAMILY.examples[::3]).predictor
+    assert json.dumps(again.to_json()) == json.dumps(learned(kind, 3).to_json())
 
 
 def test_no_row_of_a_program_is_in_its_own_training(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,9 +217,10 @@ def test_evaluation_beats_the_default_and_the_best_single_setting() -> None:
 
 
 def test_evaluation_counts_what_is_named_on_null_cells() -> None:
-    found = {r.method: r for r in evaluate(family(null=True), kinds=("knn",)).rows}
+    null = TrainingSet(NULL.examples[::2])
+    found = {r.method: r for r in evaluate(null, kinds=("knn",)).rows}
     assert found["knn"].false == found["default"].false == 0
-    assert found["random"].false == len(FAMILY.examples)
+    assert found["random"].false == len(null.examples)
     assert found["knn"].share is None
 
 
@@ -264,6 +268,9 @@ def test_the_ranking_model_solves_its_equations() -> None:
 
 def test_a_network_is_fitted_without_threads_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:
     """For such small matrices waking them costs more than the arithmetic."""
+    from sklearn.neural_network import MLPRegressor
+    from threadpoolctl import threadpool_info, threadpool_limits
+
     threads = []
     fit = MLPRegressor.fit
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autotune.prediction import TrainingSet, evaluate, find_model, training_set
+from autotune.prediction import evaluate, find_model, training_set
 from autotune.prediction.program_effects import COMPOSED, ProgramEffects
 from runner.machine import describe_machine
 from tests.cli.conftest import Cli
@@ -21,19 +21,20 @@ LEARNED = tuple(place for place in CALIBRATED if "report" not in place.name)
 """Those from which the effects of programs are learned; the others are for reporting only."""
 
 
-@pytest.fixture(scope="module")
-def learned() -> TrainingSet:
-    return training_set(LEARNED)
-
-
 def test_it_is_made_from_the_recorded_runs() -> None:
     """Whoever changes a dataset trains again: autotune train --from ... -o, see docs."""
     known = training_set([place for place in SHIPPED if place not in CALIBRATED])
     assert find_model().about.data_hash == known.hash
 
 
-def test_effects_of_programs_are_those_of_the_calibrated_recordings(learned: TrainingSet) -> None:
-    """Whoever changes one of them learns again: autotune train --model composed -o, see docs."""
+@pytest.mark.slow
+def test_effects_of_programs_are_those_of_the_calibrated_recordings() -> None:
+    """Whoever changes one of them learns again: autotune train --model composed -o, see docs.
+
+    In short: ``test_calibrated_dataset.py``.
+    """
+    learned = training_set(LEARNED)
+    assert {e.split for e in learned.examples} == {"design"}
     shipped, found = ProgramEffects.shipped(), ProgramEffects.fit(learned.examples)
     assert shipped.about["data"] == learned.hash
     assert set(shipped.situations) == set(found.situations)
@@ -42,11 +43,14 @@ def test_effects_of_programs_are_those_of_the_calibrated_recordings(learned: Tra
         assert one.waiting == found.situations[situation].waiting
 
 
-def test_the_cells_for_reporting_are_not_learned_from(learned: TrainingSet) -> None:
-    """As evaluated: nobody made slower, nothing named where the default is right."""
+@pytest.mark.slow
+def test_the_cells_for_reporting_are_not_learned_from() -> None:
+    """As evaluated: nobody made slower, nothing named where the default is right.
+
+    In short: ``test_calibrated_dataset.py``.
+    """
     data = training_set(CALIBRATED)
     held = [e for e in data.examples if e.split == "report"]
-    assert {e.split for e in learned.examples} == {"design"}
     assert len(held) == 61
     found = evaluate(data, "report", (COMPOSED,))
     assert (found.cells, found.null_cells) == (61, 40)

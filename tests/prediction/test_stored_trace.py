@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,10 @@ import pytest
 from autotune.api.features import stored_features
 from autotune.store import Store
 from autotune.targets.executables import ExecutableFile
-from tests.calibration.test_real import PROGRAM
+from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.contract.store_samples import key
+from tests.mpis import PING_PONG, built
 from tests.prediction.family import traced
 
 
@@ -44,13 +44,14 @@ def test_a_trace_of_other_executables_is_not_used(tmp_path: Path) -> None:
 
 @pytest.mark.mpi
 def test_a_search_begins_with_the_prediction_for_a_stored_trace(
-    cli: Cli, open_mpi: object, compiler: str, work: Path, monkeypatch: pytest.MonkeyPatch
+    cli: Cli, open_mpi: Library, compiler: str, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(work / "data"))
     # Always the same figure: nothing is to be proven when the search has ended.
-    (work / "p.py").write_text(PROGRAM + "if world.rank == 0:\n    print('seconds 0.5')\n")
+    figure = PING_PONG.replace('"time %g s\\n", MPI_Wtime() - start', '"seconds 0.5\\n"')
+    built(open_mpi, work, figure)
     program = ("-n", "2", "--store", "r.db", "--no-guard", "--metric", "seconds ([0-9.]+)")
-    program += ("--", sys.executable, "p.py")
+    program += ("--", "./program")
     search = ("search", "--strategy", "random", "--trials", "1")
     without = cli(*search, "--seed", "1", *program)
     assert without.code == 0, without.text
@@ -61,8 +62,8 @@ def test_a_search_begins_with_the_prediction_for_a_stored_trace(
     assert began.code == 0, began.text
     assert "warm start with predicted settings from a stored trace" in " ".join(began.err.split())
     # It stays with what it began with; a study without it goes on without.
-    for seed in ("1", "2"):
-        again = cli(*search[:-1], "2", "--seed", seed, *program)
+    for seed, trials in (("1", "2"), ("2", "1")):
+        again = cli(*search[:-1], trials, "--seed", seed, *program)
         assert again.code == 0, again.text
         assert "stored trace" not in again.text
     with Store.open("r.db") as store:

@@ -10,14 +10,36 @@ from typing import Any
 import pytest
 
 from autotune.config.cluster import load_cluster
+from autotune.publish.content import Content, Evidence
+from autotune.publish.formats import find
+from autotune.publish.install import install
+from autotune.publish.plan import plan_files
+from autotune.publish.published_files import remember_file
+from autotune.publish.source import PublicationSource
 from autotune.space import Setting
 from autotune.space.setting import read_value
 from autotune.store import AppInfo, MachineInfo, MpiInfo, Store, StudyKey
+from autotune.testing.format import evidence
 from runner.machine import describe_machine
+from runner.mpi.library import Library
 from runner.types import RunRecord
 
 MakeStudy = Callable[..., str]
 LAUNCHED = {"mca": {"btl_sm_eager_limit": "8192"}}
+
+
+def put_in_place(
+    name: str,
+    path: Path,
+    library: Library,
+    launched: dict[str, dict[str, str]] | None = None,
+    seen: Evidence | None = None,
+) -> None:
+    """Publish a file of a format without the test runs that prove it."""
+    proposal = PublicationSource(Content(launched or LAUNCHED), seen or evidence(), (), True)
+    (one,) = plan_files(proposal, [find(name)], load_cluster("local"), library, path)
+    install(one.path, one.text(one.content, library, "seen"), one.backup, lambda: None)
+    remember_file(one.path)
 
 
 @pytest.fixture

@@ -12,41 +12,18 @@ from autotune.cli import main
 from autotune.publish.formats import find
 from autotune.testing.format import evidence
 from runner.mpi.library import Library
+from tests.publish.apps import define_flip
 from tests.publish.test_trust import EAGER, forged
 
 pytestmark = pytest.mark.mpi
 Capture = pytest.CaptureFixture[str]
 GAIN = 0.25
-PROGRAM = """
-import os, pathlib, random
-from mpi4py import MPI
-place = pathlib.Path(__file__).parent
-mode = (place / "mode").read_text()
-tuned = "OMPI_MCA_btl_sm_eager_limit" in os.environ
-count = place / f"count-{tuned}"
-figure = 0.1
-runs = int(count.read_text()) if count.exists() else 0
-if MPI.COMM_WORLD.rank == 0:
-    count.write_text(str(runs + 1))
-if tuned:
-    faster = {"there": 1.25, "shrunk": 1.06, "gone": 1.0, "open": 1.6 if runs % 2 else 0.7}
-    figure /= faster[mode]
-if MPI.COMM_WORLD.rank == 0:
-    noise = random.Random(2 * runs + tuned).uniform(-0.001, 0.001)
-    print(f"time {figure * (1 + noise):.15f}")
-"""
 
 
 @pytest.fixture
 def file(work: Path, home: Path, store: Path, open_mpi: Library) -> Path:
     """A published setting; the program prints the figure that ``mode`` says."""
-    apps = work / "configs" / "apps"
-    apps.mkdir(parents=True)
-    (work / "flip.py").write_text(PROGRAM)
-    (apps / "flip.toml").write_text(
-        f"name = 'flip'\ncommand = ['{{python}}', '{work}/flip.py']\nmetric = 'time ([0-9.]+)'\n"
-        "default_input = ''\n"
-    )
+    define_flip(work, open_mpi)
     check = {"app": "flip", "input": None, "ranks": 1}
     seen = evidence(check=(check,), gain=GAIN, source="study:abc")
     return forged(work / "f.tune", find("tune"), EAGER, open_mpi, seen=seen)
@@ -55,10 +32,10 @@ def file(work: Path, home: Path, store: Path, open_mpi: Library) -> Path:
 @pytest.mark.parametrize(
     ("mode", "status", "code"),
     [
-        ("there", "still there", 0),
+        pytest.param("there", "still there", 0, marks=pytest.mark.slow),
         pytest.param("shrunk", "still there", 0, marks=pytest.mark.slow),
         ("gone", "gone", 1),
-        ("open", "cannot be told", 0),
+        pytest.param("open", "cannot be told", 0, marks=pytest.mark.slow),
     ],
 )
 def test_a_gain_is_looked_at_again(

@@ -26,7 +26,8 @@ from autotune.report.cluster import published_section
 from autotune.report.page import Page, render
 from autotune.testing.format import NEW, OLD, evidence, planned, rendered_text
 from runner.mpi.library import Library
-from tests.publish.test_again import GAIN, PROGRAM
+from tests.publish.apps import define_flip
+from tests.publish.test_again import GAIN
 from tests.publish.test_trust import EAGER, forged
 
 Capture = pytest.CaptureFixture[str]
@@ -171,13 +172,7 @@ def other(library: Library) -> str:
 @pytest.fixture
 def file(work: Path, home: Path, store: Path, open_mpi: Library) -> Path:
     """A published file that was proven with an earlier release of the installed library."""
-    apps = work / "configs" / "apps"
-    apps.mkdir(parents=True)
-    (work / "flip.py").write_text(PROGRAM)
-    (apps / "flip.toml").write_text(
-        f"name = 'flip'\ncommand = ['{{python}}', '{work}/flip.py']\nmetric = 'time ([0-9.]+)'\n"
-        "default_input = ''\n"
-    )
+    define_flip(work, open_mpi)
     seen = proven(other(open_mpi), check=(CHECK,), gain=GAIN, source="study:abc")
     path = forged(work / "f.tune", find("tune"), EAGER, open_mpi, seen=seen)
     remember_file(path)

@@ -220,8 +220,17 @@ def launch(prober: Prober, text: str, place: Path, operation: str, ranks: int) -
     return prober.run(Loading({FILE: str(place)}), Content(), fmt, operation, ranks).state
 
 
-def _slow(*names: str) -> list[Any]:
+def _slow(*names: Any) -> list[Any]:
     return [pytest.param(name, marks=pytest.mark.slow) for name in names]
+
+
+TREE = (
+    Rule("bcast", 1, 0, BINOMIAL),
+    Rule("bcast", 2, 4, BINOMIAL),
+    Rule("allreduce", 1, 0, "MPIR_Allreduce_intra_smp"),
+    Rule("barrier", 1, 0, "MPIR_Barrier_intra_k_dissemination"),
+    Rule("allgather", 1, 0, POW2),
+)
 
 
 def test_the_collectives_of_the_general_layer_are_those_tried_below() -> None:
@@ -230,23 +239,22 @@ def test_the_collectives_of_the_general_layer_are_those_tried_below() -> None:
 
 @pytest.mark.mpi
 class TestObeyed:
-    @pytest.mark.parametrize("name", ["mpich-env", "tcl", *_slow("sh", "slurm", "html")])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["mpich-env", "tcl", "sh", "slurm", "html"])
     def test_variables_are_seen_in_force(self, prober: Prober, name: str) -> None:
+        """In short: :func:`test_published_found_in_force_and_undone`."""
         fmt = find(name)
         if fmt.unobeyed(prober.library):
             pytest.skip(str(fmt.unobeyed(prober.library)))
         values = {ALLREDUCE: "recursive_doubling", "MPIR_CVAR_CTXID_EAGER_SIZE": "3"}
         assert "2 values seen" in prove(prober, fmt, Content({"mca": values}))
 
-    def test_text_that_the_library_reads_is_seen(self, prober: Prober) -> None:
-        """MPI_T shows the default (kary) whatever is said; the library asked for the variable."""
-        content = Content({"mca": {"MPIR_CVAR_BCAST_INTRANODE_TREE_TYPE": "knomial_1"}})
-        assert "1 value seen" in prove(prober, find("mpich-env"), content)
-
-    def test_text_whose_effect_stops_the_job_is_seen(self, prober: Prober, tmp_path: Path) -> None:
+    def test_text_is_seen(self, prober: Prober, tmp_path: Path) -> None:
+        """Of the first text the effect stops the job.  Of the second one MPI_T shows the default
+        (kary) whatever is said; the library asked for the variable."""
         (tmp_path / "tree").write_text(json.dumps(builtin_tree(prober.library)))
-        content = Content({"mca": {FILE: str(tmp_path / "tree")}})
-        assert "1 value seen" in prove(prober, find("mpich-env"), content)
+        texts = {FILE: str(tmp_path / "tree"), "MPIR_CVAR_BCAST_INTRANODE_TREE_TYPE": "knomial_1"}
+        assert "2 values seen" in prove(prober, find("mpich-env"), Content({"mca": texts}))
 
     def test_a_variable_that_mpich_does_not_have_is_refused(self, prober: Prober) -> None:
         """MPICH itself passes over it in silence."""
@@ -266,13 +274,7 @@ class TestObeyed:
 
     @pytest.mark.parametrize(
         "rules",
-        [
-            (Rule("bcast", 1, 0, BINOMIAL),),
-            (Rule("bcast", 2, 4, BINOMIAL), Rule("allreduce", 1, 0, "MPIR_Allreduce_intra_smp")),
-            (Rule("barrier", 1, 0, "MPIR_Barrier_intra_k_dissemination"),),
-            (Rule("allgather", 1, 0, POW2),),
-        ],
-        ids=["one", "two", "parameter", "pow2"],
+        [pytest.param(TREE, id="all"), *_slow(TREE[:1], TREE[1:3], TREE[3:4], TREE[4:])],
     )
     def test_a_tree_is_obeyed(self, prober: Prober, rules: tuple[Rule, ...]) -> None:
         """A pow2-only algorithm must not stop the probe's three ranks."""
@@ -288,7 +290,8 @@ class TestObeyed:
         content = Content(rules=rules)
         assert "canaries acted" in prove(prober, find("mpich-layers-json"), content)
 
-    @pytest.mark.parametrize("name", ["allreduce", *_slow("bcast", "reduce")])
+    @pytest.mark.slow
+    @pytest.mark.parametrize("name", ["allreduce", "bcast", "reduce"])
     def test_a_table_acts_at_its_sizes_alone(
         self, prober: Prober, tmp_path: Path, name: str
     ) -> None:
@@ -327,11 +330,13 @@ class TestObeyed:
         assert "touch" in seen.why
         assert not mark.exists()
 
+    @pytest.mark.slow
     def test_an_algorithm_that_mpich_does_not_have_is_refused(self, prober: Prober) -> None:
         content = Content(rules=(Rule("bcast", 1, 0, "MPIR_Bcast_intra_nonsense"),))
         with pytest.raises(NotObeyed, match="does not run"):
             prove(prober, find("mpich-json"), content)
 
+    @pytest.mark.slow
     def test_the_canary_acts_at_its_own_collective_alone(
         self, prober: Prober, tmp_path: Path
     ) -> None:
@@ -339,9 +344,10 @@ class TestObeyed:
         content = Content(rules=(Rule("scan", 1, 0, "MPIR_Scan_intra_recursive_doubling"),))
         (canary,) = fmt.canaries(content, prober.library)
         text = fmt.render(canary.content, prober.library)
-        assert launch(prober, text, place, "alltoall", 3) == "ok"
-        assert launch(prober, text, place, "scan", 3) == "failed"
+        assert launch(prober, text, place, "alltoall", 2) == "ok"
+        assert launch(prober, text, place, "scan", 2) == "failed"
 
+    @pytest.mark.slow
     def test_an_incomplete_tree_would_stop_other_programs(
         self, prober: Prober, tmp_path: Path
     ) -> None:
@@ -413,15 +419,9 @@ def test_published_found_in_force_and_undone(
     assert not made.exists()
 
 
-@pytest.mark.mpi
-def test_a_table_of_collectives_is_published_whole_and_undone(
-    mpich: Library,
-    home: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
-    """Without a format both trees are written, and the script that names them."""
+@pytest.fixture
+def table(mpich: Library, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The words that publish a stored table of a collective."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     rules = (Rule("bcast", 2, 0, "0"), Rule("bcast", 2, 4096, RING))
@@ -429,11 +429,33 @@ def test_a_table_of_collectives_is_published_whole_and_undone(
     part = TablePart("bcast", 2, rules, (row,), 10, 100, 30, ("python", "-m", "x"))
     here = {"name": "mpich", "version": mpich.version}
     machine = describe_machine().fingerprint
-    found = CollectiveResult("local", machine, here, "2026-11-21T10:00:00", (part,), {"bcast": {}})
-    TABLES.save(found)
-    given = ["--mpi", mpich.launcher]
-    words = ["publish", "--from", f"collectives:{found.id}", *given]
-    assert main([*words, "-o", ".", "--json", "-"]) == 0, capfd.readouterr().err
+    result = CollectiveResult("local", machine, here, "2026-11-21T10:00:00", (part,), {"bcast": {}})
+    TABLES.save(result)
+    return ["publish", "--from", f"collectives:{result.id}", "--mpi", mpich.launcher]
+
+
+@pytest.mark.mpi
+def test_both_trees_of_a_table_belong_together(
+    table: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Without a format both are written, and the script that names them."""
+    before = sorted(tmp_path.iterdir())
+    assert main([*table, "-o", ".", "--dry-run"]) == 0
+    said = capfd.readouterr().out
+    for variable, name in ((FILE, "mpich.json"), (LAYERS_FILE, "mpich-layers.json")):
+        assert f"export {variable}='{tmp_path}/autotune-local.{name}'" in said
+    assert main([*table, "--format", "mpich-json", "--dry-run"]) == 0
+    assert "also --format mpich-layers-json" in capfd.readouterr().err
+    assert sorted(tmp_path.iterdir()) == before
+
+
+@pytest.mark.slow
+@pytest.mark.mpi
+def test_a_table_of_collectives_is_published_whole_and_undone(
+    mpich: Library, table: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """In short: the one before; ``TestObeyed``; ``test_own_table.py``."""
+    assert main([*table, "-o", ".", "--json", "-"]) == 0, capfd.readouterr().err
     files = [file["path"] for file in json.loads(capfd.readouterr().out)["files"]]
     assert [Path(p).name for p in files] == [
         "autotune-local.mpich.json", "autotune-local.mpich-layers.json", "autotune-local.mpich.sh",
@@ -441,15 +463,12 @@ def test_a_table_of_collectives_is_published_whole_and_undone(
     script = Path(files[2]).read_text()
     assert f"export {FILE}='{files[0]}'" in script
     assert f"export {LAYERS_FILE}='{files[1]}'" in script
-    checked = ["verify-published", "--no-compare", *given, "--json", "-", *files]
-    assert main(checked) == 0, capfd.readouterr().err
+    words = ["verify-published", "--no-compare", "--mpi", mpich.launcher, "--json", "-", *files]
+    assert main(words) == 0, capfd.readouterr().err
     states = json.loads(capfd.readouterr().out)["files"]
     assert [file["in_force"] for file in states] == [True] * 3
     assert main(["unpublish", *files]) == 0
     assert not any(Path(path).exists() for path in files)
-    capfd.readouterr()
-    assert main([*words, "--format", "mpich-json", "--dry-run"]) == 0
-    assert "also --format mpich-layers-json" in capfd.readouterr().err
 
 
 def test_without_an_mpich_its_formats_need_unproven(

@@ -16,14 +16,16 @@ from autotune.targets.target import Surroundings, Target
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from tests.publish.conftest import MakeStudy
+from tests.publish.apps import define_ping_pong
+from tests.publish.conftest import put_in_place
 
 pytestmark = pytest.mark.mpi
 PUBLISHED, SITE = "btl_sm_eager_limit", "btl_sm_max_send_size"
 
 
 def target(mpi: Library) -> Target:
-    words = TargetRequest(None, "jacobi3d", "tiny", 2, "local", mpi.bin, None, None, None)
+    define_ping_pong(Path.cwd(), mpi)
+    words = TargetRequest(None, "ping-pong", None, 2, "local", mpi.bin, None, None, None)
     return find_target(words)
 
 
@@ -36,14 +38,12 @@ def shown(given: Target) -> dict[str, str]:
 
 
 @pytest.fixture
-def conf(home: Path, work: Path, store: Path, make_study: MakeStudy, open_mpi: Library) -> Path:
+def conf(home: Path, work: Path, store: Path, open_mpi: Library) -> Path:
     """A user's parameter file with a line of theirs and autotune's part."""
     path = home / ".openmpi" / "mca-params.conf"
     path.parent.mkdir()
     path.write_text(f"{SITE} = 65536\n")
-    source = make_study(version=open_mpi.version)
-    words = ["publish", "--from", source, "-f", "openmpi-user", "--mpi", open_mpi.bin]
-    assert main(words) == 0
+    put_in_place("openmpi-user", path, open_mpi)
     assert PUBLISHED in path.read_text()
     return path
 
@@ -77,13 +77,10 @@ def test_variables_of_a_published_script_are_taken_out(
     home: Path,
     work: Path,
     store: Path,
-    make_study: MakeStudy,
     open_mpi: Library,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    source = make_study(version=open_mpi.version)
-    words = ["publish", "--from", source, "-f", "sh", "-o", "env.sh", "--mpi", open_mpi.bin]
-    assert main(words) == 0
+    put_in_place("sh", work / "env.sh", open_mpi)
     monkeypatch.setenv(f"OMPI_MCA_{PUBLISHED}", "8192")
     monkeypatch.setenv(f"OMPI_MCA_{SITE}", "65536")
     given = target(open_mpi)

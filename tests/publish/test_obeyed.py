@@ -63,6 +63,8 @@ def test_a_users_file_is_published_found_in_force_and_undone(
     (made,) = json.loads(capfd.readouterr().out)["files"]
     assert made["path"] == str(conf)
     assert f"{eager(open_mpi)} = 8192\n" in conf.read_text()
+    with conf.open("a") as file:
+        file.write("btl_tcp_links = 2\n")  # A line of theirs below is no change of ours.
     assert main(["verify-published", "--no-compare", "--json", "-"]) == 0
     seen = json.loads(capfd.readouterr().out)
     assert seen["ok"]
@@ -72,7 +74,7 @@ def test_a_users_file_is_published_found_in_force_and_undone(
     assert "edited" in capfd.readouterr().out
     assert main(["unpublish", "--all"]) == 2
     assert main(["unpublish", "--all", "--force"]) == 0
-    assert conf.read_text() == "btl_tcp_links = 1\n"
+    assert conf.read_text() == "btl_tcp_links = 1\nbtl_tcp_links = 2\n"
 
 
 def test_what_is_overruled_in_place_is_rolled_back(
@@ -97,16 +99,9 @@ def test_a_name_that_the_library_does_not_have_is_not_obeyed(prober: Prober) -> 
         prove(prober, find("openmpi-user"), Content({"mca": {"btl_sm_egaer_limit": "8192"}}))
 
 
-def test_a_system_file_is_seen_in_a_private_copy(prober: Prober, home: Path) -> None:
-    """Though root's own file, which wins over a system file, says otherwise."""
-    own = home / ".openmpi" / "mca-params.conf"
-    own.parent.mkdir()
-    own.write_text(f"{eager(prober.library)} = 16384\n")
-    content = Content({"mca": {eager(prober.library): "8192"}})
-    assert "1 value seen" in prove(prober, find("openmpi-system"), content)
-
-
+@pytest.mark.slow
 def test_a_rules_file_is_obeyed_to_its_end(prober: Prober) -> None:
+    """In short: ``test_own_table.py``."""
     assert "canaries acted" in prove(prober, find("rules-v1"), BCAST)
 
 
@@ -116,7 +111,7 @@ def test_a_truncated_rules_file_is_found_out(prober: Prober) -> None:
         prove(prober, find("rules-v1"), BCAST, broken="1 # communicator sizes\n")
 
 
-@pytest.mark.parametrize("name", ["prte-user", "prte-system"])
+@pytest.mark.parametrize("name", ["prte-user", pytest.param("prte-system", marks=pytest.mark.slow)])
 def test_a_binding_is_seen_through_the_runtimes_file(prober: Prober, name: str) -> None:
     if prober.library.version_tuple < (5,):
         pytest.skip("PRRTE comes with Open MPI 5")
@@ -219,14 +214,23 @@ def test_without_a_format_the_user_s_own_files_hold_everything(open_mpi: Library
 UCX = {"pml": "ucx", "pml_ucx_tls": "any", "pml_ucx_devices": "any"}
 
 
-@pytest.mark.parametrize("name", ["openmpi-user", "openmpi-system", "sh"])
-def test_a_variable_is_seen_in_the_ranks(prober: Prober, name: str) -> None:
-    """The ranks have the variable, and the library's own parameters beside it are in force."""
+@pytest.mark.parametrize(
+    "name", [pytest.param("openmpi-user", marks=pytest.mark.slow), "openmpi-system", "sh"]
+)
+def test_a_variable_is_seen_in_the_ranks(prober: Prober, home: Path, name: str) -> None:
+    """The ranks have the variable, and the library's own parameters beside it are in force.
+
+    A system file is seen in a private copy though the own file, which wins over it, says otherwise.
+    """
+    own = home / ".openmpi" / "mca-params.conf"
+    own.parent.mkdir()
+    own.write_text(f"{eager(prober.library)} = 16384\n")
     if prober.library.version_tuple < (5,) and name.startswith("openmpi"):
         pytest.skip("4.1 refuses its list of variables beside an option -x")
     fmt = find(name)
-    content = Content({"mca": UCX, "env": {"UCX_RNDV_THRESH": "16384", "OMP_NUM_THREADS": "1"}})
-    assert "5 values seen in force" in prove(prober, fmt, content)
+    mca = UCX if name == "openmpi-user" else {eager(prober.library): "8192"} | UCX
+    content = Content({"mca": mca, "env": {"UCX_RNDV_THRESH": "16384", "OMP_NUM_THREADS": "1"}})
+    assert f"{len(mca) + 2} values seen in force" in prove(prober, fmt, content)
 
 
 def test_a_variable_that_does_not_arrive_is_refused(prober: Prober) -> None:
