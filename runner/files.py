@@ -114,9 +114,14 @@ def atomic_file(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
     """A new file beside ``path``, open for writing; at the end of the block it replaces ``path``.
 
     Its ``name`` is its path. If the block raises, ``path`` is unchanged and the new file is
-    removed. ``mode`` are permission bits; None: those that the umask gives. Raises OSError if the
-    place cannot be written.
+    removed. ``mode`` are permission bits; None: those that the umask gives. A device, a fifo or an
+    open file of a process (``/dev/stdout``) is written to as it is: nothing can replace it. Raises
+    OSError if the place cannot be written.
     """
+    if not _is_replaceable(path):
+        with path.open("ab") as file:
+            yield file
+        return
     part = path.with_name(f".{path.name}.{os.urandom(6).hex()}.part")
     with open(str(part), "xb", opener=_new) as file:
         try:
@@ -129,6 +134,17 @@ def atomic_file(path: Path, mode: int | None = None) -> Iterator[BinaryIO]:
             with contextlib.suppress(OSError):
                 part.unlink()
             raise
+
+
+def _is_replaceable(path: Path) -> bool:
+    """Whether another file may take this place: it is regular or a folder, or nothing is there."""
+    try:
+        kind = path.stat().st_mode
+    except OSError:
+        return True  # Nothing is there, or the error comes when the file is written.
+    if not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)):
+        return False
+    return not (path.is_symlink() and str(path.absolute()).startswith(("/dev/", "/proc/")))
 
 
 def _new(path: str, flags: int) -> int:

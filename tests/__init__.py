@@ -11,3 +11,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # tests start compiles what it imports anew, and each process of pytest all test files.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+# Where a machine has libfabric with its verbs provider, each rank of Open MPI reads the symbols of
+# the whole kernel at its start: half of the CPU time of a short launch.
+os.environ.setdefault("FI_PROVIDER", "^verbs")

@@ -68,12 +68,6 @@ class Outcome:
 Cli = Callable[..., Outcome]
 
 
-@pytest.fixture(autouse=True)
-def no_network_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Do not look for InfiniBand in each rank: half of what a short run costs."""
-    monkeypatch.setenv("FI_PROVIDER", "^verbs")
-
-
 @pytest.fixture(scope="session")
 def mpi_shell(library: Library, tmp_path_factory: pytest.TempPathFactory) -> str:
     """:data:`MPI_SHELL` for the MPI that is there."""

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.files import open_log, open_regular, read_bytes, read_text
+from runner.files import open_log, open_regular, read_bytes, read_text, write_atomically
 from runner.lock_holder import written_holder
 from runner.testbed import delay_line, model, state
 
@@ -32,6 +32,24 @@ def test_a_file_that_grows_is_not_read_on() -> None:
     """The kernel says that files of /proc have no bytes."""
     with pytest.raises(OSError, match="larger than 10 bytes"):
         read_bytes(Path("/proc/self/status"), 10)
+
+
+def test_a_device_or_a_fifo_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    write_atomically(fifo, "text")
+    assert os.read(reader, 9) == b"text"
+    os.close(reader)
+    assert fifo.is_fifo()
+    before = Path(os.devnull).stat().st_ino
+    write_atomically(Path(os.devnull), "text")
+    assert Path(os.devnull).stat().st_ino == before
+    regular = tmp_path / "regular"
+    regular.write_text("begun, ")
+    with regular.open("a") as file:
+        write_atomically(Path(f"/proc/self/fd/{file.fileno()}"), "ended")
+    assert regular.read_text() == "begun, ended"
 
 
 def test_nothing_else_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
