@@ -22,10 +22,7 @@ pytestmark = pytest.mark.mpi
 
 
 class OfTests(MpiLibraryContract):
-    """A library as the tests name it.
-
-    The nightly run has a part for each of these classes (``tests/nightly/mpi_library.py``).
-    """
+    """A library as the tests name it."""
 
     name: ClassVar[str]
     distribution: ClassVar[bool] = False

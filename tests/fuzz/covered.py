@@ -42,7 +42,8 @@ def main() -> int:
     failed = 0
     for name in given.names or PARSERS:
         failed += _apart(name, PARSERS[name], given.seconds, inputs)
-    print(f"inputs that crashed: {inputs}" if failed else "no crash")
+    if failed:
+        print(f"inputs that crashed: {inputs}")
     return 1 if failed else 0
 
 

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.lock import MachineLock
-from tests.nightly.parts import ROOT
-from tests.nightly.result import code_of_now
+from tests.revision import ROOT, code_of_now
 
 
 @dataclass(frozen=True)

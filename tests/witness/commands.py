@@ -14,7 +14,7 @@ from typing import Any
 
 from autotune.store import Store
 from benchmarks.replayed_study import replayed
-from tests.nightly.parts import ROOT
+from tests.revision import ROOT
 from tests.witness.plain import write_document, write_lines
 
 STUDIES = (

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from tests.nightly.parts import ROOT
+from tests.revision import ROOT
 from tests.witness.plain import write_document, write_lines
 
 KILLS = 20

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from tests.nightly.parts import ROOT
+from tests.revision import ROOT
 
 VOLATILE = frozenset({
     "bytes", "created_at", "date", "finished_at", "fingerprint", "here", "host", "machine",

@@ -9,8 +9,9 @@ import pytest
 
 from autotune.publish.formats import find
 from autotune.testing.format import rendered_text
+from tests.revision import ROOT
 from tests.witness import __main__ as witness
-from tests.witness.faults import LIST, ROOT, outcomes
+from tests.witness.faults import LIST, outcomes
 from tests.witness.names import described
 from tests.witness.plain import plain
 from tests.witness.published import bare
