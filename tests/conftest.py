@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import itertools
 import os
 import shutil
 import signal
@@ -23,6 +25,9 @@ from tests.skips import pytest_sessionfinish
 
 __all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
 
+# Ten thousand tests are collected in each process, and all of them stay: nothing to look for.
+gc.disable()
+
 # A slow machine is no failure: properties have no time limit.
 settings.register_profile("autotune", deadline=None)
 settings.load_profile("autotune")
@@ -33,6 +38,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_collection_finish() -> None:
+    """From now on garbage is collected again, among what the tests make, and not so often."""
+    gc.enable()
+    gc.freeze()
+    gc.set_threshold(100_000, 10, 10)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def machine_lock() -> Iterator[None]:
     """Tests are foreign load: they hold the lock shared, so that nothing is measured beside."""
@@ -40,10 +52,18 @@ def machine_lock() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session")
+def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Names of folders that are not there yet; ``mktemp`` for each test takes ten times as long."""
+    place = tmp_path_factory.mktemp("homes")
+    return (place / f"{number}" for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def own_home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test reads or writes the user's configuration or database, or inherits MPI settings."""
-    home = tmp_path_factory.mktemp("home")
+    home = next(homes)
+    home.mkdir()
     monkeypatch.setenv("XDG_CONFIG_HOME", str(home / "config"))
     monkeypatch.setenv("XDG_DATA_HOME", str(home / "data"))
     monkeypatch.delenv("AUTOTUNE_STORE", raising=False)

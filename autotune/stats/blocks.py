@@ -64,10 +64,9 @@ class DefaultLevel:
     def __init__(
         self, places: Sequence[int], times: Sequence[float], *, nearest: int = NEAREST
     ) -> None:
-        logs = [math.log(t) for t in times]
         self._places = places
-        self._before = [_side(places, logs, max(i - nearest, 0), i) for i in range(len(logs) + 1)]
-        self._after = [_side(places, logs, i, i + nearest) for i in range(len(logs) + 1)]
+        self._logs = [math.log(t) for t in times]
+        self._nearest = nearest
 
     def at(self, place: int) -> float:
         """Seconds at ``place``; a run of the default at this place is left out.
@@ -76,7 +75,8 @@ class DefaultLevel:
         """
         first = bisect_left(self._places, place)
         here = first < len(self._places) and self._places[first] == place
-        before, after = self._before[first], self._after[first + here]
+        before = self._side(max(first - self._nearest, 0), first)
+        after = self._side(first + here, first + here + self._nearest)
         if before is None or after is None:
             one = before or after
             if one is None:
@@ -85,17 +85,13 @@ class DefaultLevel:
         (left, low), (right, high) = before, after
         return math.exp(low + (high - low) * (place - left) / (right - left))
 
+    def _side(self, first: int, until: int) -> tuple[float, float] | None:
+        """Mean place and median log time of some runs of the default; None if there are none."""
+        places = self._places[first:until]
+        return (fmean(places), median(self._logs[first:until])) if places else None
+
 
 def _around(i: int, half: int, n: int) -> slice:
     """The window around block i; at the ends it is moved inwards and keeps its size."""
     start = min(max(i - half, 0), n - 2 * half - 1)
     return slice(start, start + 2 * half + 1)
-
-
-def _side(
-    places: Sequence[int], logs: Sequence[float], first: int, until: int
-) -> tuple[float, float] | None:
-    """Mean place and median log time of some runs of the default; None if there are none."""
-    if not places[first:until]:
-        return None
-    return fmean(places[first:until]), median(logs[first:until])

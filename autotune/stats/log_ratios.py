@@ -179,8 +179,8 @@ def noise_band(
     """
     if freedom < 1 or runs < 1 or defaults < 1:
         return None
-    from scipy import stats
+    from scipy import special
 
-    half = float(stats.t.ppf((1 + level) / 2, freedom))
+    half = float(special.stdtrit(freedom, (1 + level) / 2))
     half *= math.sqrt(variance * (1 / runs + 1 / defaults))
     return ratio * math.exp(-half), ratio * math.exp(half)

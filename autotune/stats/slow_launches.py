@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 SLOW_LEAST, SLOW_MOST = 1.5, 2.0
@@ -92,21 +93,19 @@ def slow_launches(
     )
 
 
+@lru_cache(maxsize=4096)
 def _critical(
     launches: int, default_slow: int, default_launches: int, tail: float
 ) -> tuple[int | None, int | None]:
     """The largest number of slow launches that is "rarer", the smallest that is "more frequent"."""
+    import numpy as np
     from scipy import stats
 
-    total = launches + default_launches
-    few = many = None
-    for count in range(launches + 1):
-        law = stats.hypergeom(total, count + default_slow, launches)
-        if law.cdf(count) <= tail:
-            few = count
-        if many is None and law.sf(count - 1) <= tail:
-            many = count
-    return few, many
+    counts = np.arange(launches + 1)
+    law = (launches + default_launches, counts + default_slow, launches)
+    few = counts[stats.hypergeom.cdf(counts, *law) <= tail]
+    many = counts[stats.hypergeom.sf(counts - 1, *law) <= tail]
+    return int(few[-1]) if len(few) else None, int(many[0]) if len(many) else None
 
 
 def _rate_at_most(count: int, launches: int) -> float:

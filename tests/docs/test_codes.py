@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -29,9 +28,17 @@ PRINTED = {"_failed": 2, "_document": 2}
 
 
 @cache
-def _trees() -> dict[str, ast.Module]:
-    files = [p for top in ("autotune", "runner") for p in sorted((ROOT / top).rglob("*.py"))]
-    return {str(p.relative_to(ROOT)): ast.parse(p.read_text(encoding="utf-8")) for p in files}
+def _nodes() -> tuple[list[ast.ClassDef], list[tuple[str, ast.Call]]]:
+    """The classes of the sources, and the calls with their places."""
+    classes, calls = [], []
+    for path in (p for top in ("autotune", "runner") for p in sorted((ROOT / top).rglob("*.py"))):
+        place = path.relative_to(ROOT)
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call):
+                calls.append((f"{place}:{node.lineno}", node))
+            elif isinstance(node, ast.ClassDef):
+                classes.append(node)
+    return classes, calls
 
 
 def _name(node: ast.expr) -> str:
@@ -41,20 +48,13 @@ def _name(node: ast.expr) -> str:
 @cache
 def _errors() -> frozenset[str]:
     """The names of all classes of errors that are shown to the user."""
-    classes = [n for t in _trees().values() for n in ast.walk(t) if isinstance(n, ast.ClassDef)]
+    classes, _ = _nodes()
     known = set(BASES)
     while more := {
         c.name for c in classes if c.name not in known and known & {_name(b) for b in c.bases}
     }:
         known |= more
     return frozenset(known)
-
-
-def _calls() -> Iterator[tuple[str, ast.Call]]:
-    for place, tree in _trees().items():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Call):
-                yield f"{place}:{node.lineno}", node
 
 
 def _code_of(call: ast.Call, position: int | None) -> ast.expr | None:
@@ -69,7 +69,7 @@ def _code_of(call: ast.Call, position: int | None) -> ast.expr | None:
 def _codes(positions: dict[str, int], errors: bool) -> set[str]:
     """The literal codes of the sources, of errors or of notes."""
     found = set()
-    for _, call in _calls():
+    for _, call in _nodes()[1]:
         name = _name(call.func)
         if name not in positions and (not errors or name in PLACES):
             continue
@@ -103,7 +103,7 @@ def test_each_code_has_the_form_of_one() -> None:
 
 def test_each_construction_gives_a_literal_code_or_hands_one_on() -> None:
     wrong = []
-    for place, call in _calls():
+    for place, call in _nodes()[1]:
         name = _name(call.func)
         package = place.split("/")[1]
         if name in OWN_INIT or f"{package}.{name}" in OWN_INIT:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import re
 from collections import defaultdict
@@ -56,8 +55,7 @@ def test_a_public_class_name_has_one_meaning() -> None:
             name = path.relative_to(ROOT).as_posix()
             if name.startswith(EVERY_PROGRAM_HAS_ITS_OWN):
                 continue
-            for node in ast.parse(path.read_text(encoding="utf-8")).body:
-                if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                    places[node.name].append(name)
+            for kind in re.findall(r"^class ([^\W_]\w*)", path.read_text("utf-8"), re.M):
+                places[kind].append(name)
     twice = {name: found for name, found in places.items() if len(found) > 1}
     assert set(twice) <= {"Request"}, twice

@@ -10,8 +10,8 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-LONG = {"python", "ga_convergence", "prediction"}
-"""What they call is tested elsewhere: 60 launches, hundreds of replayed searches, training."""
+LONG = {"python", "ga_convergence", "prediction", "anova"}
+"""What they call is tested elsewhere: 60 launches, replayed searches, training, tables."""
 
 
 def test_there_are_notebooks() -> None:
