@@ -30,12 +30,12 @@ from tests.skips import load
 VARIABLES = {"PYTHONPATH": f"{ROOT}", "AUTOTUNE_TEST_MPIS": "all", "AUTOTUNE_CHAOS_KILLS": "200"}
 PYTEST = ("pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "-m")
 LIBRARIES = "tests/contract/test_mpi_library_contract.py"  # Whole: large ones are here only.
-FUZZ = {"fuzz": "tests.fuzz.long --tries 100000 --seconds 30 --only"}
+FUZZ = {"fuzz": "tests.fuzz.long --tries 100000 --seconds 20 --only"}
 if importlib.util.find_spec("atheris"):
     FUZZ["covered"] = "tests.fuzz.covered --seconds 10"
 SIMULATIONS = (
     "study_simulation --studies 100 --candidates 40 --power-studies 300",
-    "main_simulation --studies 100",
+    "main_simulation --studies 30",
     *(f"stats_simulation --{table}" for table in ("coverage", "null", "power", "racing")),
     "anova_null --series 100",
 )

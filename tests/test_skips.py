@@ -31,7 +31,7 @@ LISTED = "no C compiler (cc) on PATH"
 
 @pytest.fixture
 def inner(tmp_path: Path) -> Path:
-    """A directory of tests under the same judge."""
+    """A directory of tests under the same judge, without plugins that none of them needs."""
     (tmp_path / "conftest.py").write_text("from tests.skips import pytest_sessionfinish\n")
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "bin").mkdir()
@@ -43,10 +43,11 @@ def run(inner: Path, marked: str, called: str, *words: str) -> subprocess.Comple
     environment = {
         **{n: v for n, v in os.environ.items() if not n.startswith("PYTEST")},
         "PYTHONPATH": str(ROOT),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "PATH": str(inner / "bin"),
     }
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *words],
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *words],
         cwd=inner,
         env=environment,
         capture_output=True,

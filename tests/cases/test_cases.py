@@ -92,7 +92,7 @@ def test_a_run(
     own += [str(FILES / row["file"])] if "file" in row else []
     own += row.get("words", [])
     options = [word.replace("{files}", str(FILES)) for word in row.get("options", [])]
-    ranks = str(row.get("ranks", 2))
+    ranks = str(row.get("ranks", 2 if "program" in row else 1))
     common = ["--no-guard", "--mpi", open_mpi.launcher, "-n", ranks, "--json", "run.json"]
     done = cli("run", *common, *options, "--", *own)
     document = json.loads(Path("run.json").read_text())

@@ -14,6 +14,13 @@ from autotune.strategies import Observation
 FOLDER = Path(__file__).parents[2] / "examples"
 SPACK = "spack/packages/py-mpi-autotune/package.py"  # Spack runs it; test_spack.py reads it.
 ALL = {"own_c_program/tune.py", "mpi4py_script.py", "own_strategy.py", "mate.py", "read_store.py"}
+SHORT = """
+from mpi4py import MPI
+start = MPI.Wtime()
+MPI.COMM_WORLD.Barrier()
+if MPI.COMM_WORLD.rank == 0:
+    print(f"loop: {MPI.Wtime() - start + 1e-4:.6f} s")
+"""
 
 
 def test_all_are_known() -> None:
@@ -67,8 +74,12 @@ def test_the_own_strategy_tries_every_level_alone() -> None:
 
 @pytest.mark.mpi
 @pytest.mark.usefixtures("quiet", "open_mpi", "work")
-def test_noise_and_comparison(capsys: pytest.CaptureFixture[str]) -> None:
-    runpy.run_path(str(FOLDER / "mpi4py_script.py"), run_name="__main__")
+@pytest.mark.parametrize("script", [SHORT, pytest.param("", marks=pytest.mark.slow)])
+def test_noise_and_comparison(script: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With a short program, and (slow) with that of the example."""
+    main = runpy.run_path(str(FOLDER / "mpi4py_script.py"), run_name="example")["main"]
+    main.__globals__["SCRIPT"] = script or main.__globals__["SCRIPT"]
+    main()
     out = capsys.readouterr().out
     assert "runs scatter by" in out
     assert "6 blocks" in out
