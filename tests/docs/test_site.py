@@ -21,9 +21,6 @@ FOREIGN = re.compile(
 )
 
 
-# The site is built, and its links are checked, by .ci/run, too.
-
-
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
@@ -34,7 +31,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.slow
 def test_every_page_is_there(built: Path) -> None:
     pages = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
     pages |= {Path(place) for place in site.BROUGHT}
@@ -43,7 +39,6 @@ def test_every_page_is_there(built: Path) -> None:
     assert Path("api/autotune.html") in made
 
 
-@pytest.mark.slow
 def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:
     foreign = {
         path.name: found[0]
