@@ -33,13 +33,12 @@ LIBRARIES = "tests/contract/test_mpi_library_contract.py"  # Whole: large ones a
 FUZZ = {"fuzz": "tests.fuzz.long --tries 100000 --seconds 20 --only"}
 if importlib.util.find_spec("atheris"):
     FUZZ["covered"] = "tests.fuzz.covered --seconds 10"
-SIMULATIONS = (
+SIMULATIONS = (  # Those that no slow test carries out.
     "study_simulation --studies 100 --candidates 40 --power-studies 300",
     "main_simulation --studies 30",
     *(f"stats_simulation --{table}" for table in ("coverage", "null", "power", "racing")),
     "anova_null --series 100",
 )
-"""Those that no slow test carries out; false winners among 1,000 studies are slow tests."""
 
 
 Result = tuple[int, float, str]  # Exit code, seconds, and the last line of the output.
@@ -86,7 +85,6 @@ def kept(folder: Path) -> dict[str, Result]:
 
 
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Nothing of its group is left."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -73,7 +73,7 @@ def test_the_file_that_is_started_passes_the_check(library: Library, tmp_path: P
     assert all(f"[parameters.{info.name}]" in text for info in infos)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(
     st.text(),
     st.text(max_size=8),

@@ -67,7 +67,7 @@ def _in_python(text: str) -> bool:
     return bool(eval(text, {"__builtins__": {}}, {**NUMBERS, **WORDS}))
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(expressions)
 def test_python_agrees(text: str) -> None:
     try:
@@ -78,14 +78,14 @@ def test_python_agrees(text: str) -> None:
     assert parse_expression(text).truth(scope) is expected
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(expressions)
 def test_the_written_form_reads_back(text: str) -> None:
     expr = parse_expression(text)
     assert parse_expression(str(expr)) == expr
 
 
-@settings(max_examples=300)
+@settings(max_examples=120)
 @given(expressions, st.sets(st.sampled_from([*NUMBERS, *WORDS])), st.data())
 def test_what_is_known_in_part_holds_for_every_completion(
     text: str, hidden: set[str], data: st.DataObject

@@ -71,7 +71,7 @@ def _raw_settings(space: Space) -> list[Setting]:
     ]
 
 
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(spaces())
 def test_enumerate_is_brute_force(space: Space) -> None:
     expected = {space.canonical(raw) for raw in _raw_settings(space) if space.is_valid(raw)}
@@ -83,7 +83,7 @@ def test_enumerate_is_brute_force(space: Space) -> None:
         assert found[0] == DEFAULT
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(spaces())
 def test_canonical_is_idempotent_and_keeps_validity(space: Space) -> None:
     for raw in _raw_settings(space)[:80]:
@@ -93,7 +93,7 @@ def test_canonical_is_idempotent_and_keeps_validity(space: Space) -> None:
         assert space.is_valid(once) == space.is_valid(raw)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(spaces(), st.integers(0, 2**32 - 1))
 def test_samples_are_valid_canonical_and_repeatable(space: Space, seed: int) -> None:
     valid = set(space.enumerate())
