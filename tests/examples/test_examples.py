@@ -10,16 +10,26 @@ import pytest
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import Observation
+from runner.mpi.library import Library
+from tests.mpis import built
 
 FOLDER = Path(__file__).parents[2] / "examples"
 SPACK = "spack/packages/py-mpi-autotune/package.py"  # Spack runs it; test_spack.py reads it.
 ALL = {"own_c_program/tune.py", "mpi4py_script.py", "own_strategy.py", "mate.py", "read_store.py"}
 SHORT = """
-from mpi4py import MPI
-start = MPI.Wtime()
-MPI.COMM_WORLD.Barrier()
-if MPI.COMM_WORLD.rank == 0:
-    print(f"loop: {MPI.Wtime() - start + 1e-4:.6f} s")
+#include <mpi.h>
+#include <stdio.h>
+int main(int argc, char **argv)
+{
+    int rank;
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    double start = MPI_Wtime();
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        printf("loop: %.6f s\\n", MPI_Wtime() - start + 1e-4);
+    return MPI_Finalize();
+}
 """
 
 
@@ -73,12 +83,16 @@ def test_the_own_strategy_tries_every_level_alone() -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.usefixtures("quiet", "open_mpi", "work")
-@pytest.mark.parametrize("script", [SHORT, pytest.param("", marks=pytest.mark.slow)])
-def test_noise_and_comparison(script: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """With a short program, and (slow) with that of the example."""
+@pytest.mark.usefixtures("quiet")
+@pytest.mark.parametrize("short", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_noise_and_comparison(
+    short: bool, open_mpi: Library, work: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With a program in C that takes no time, and (slow) with that of the example."""
     main = runpy.run_path(str(FOLDER / "mpi4py_script.py"), run_name="example")["main"]
-    main.__globals__["SCRIPT"] = script or main.__globals__["SCRIPT"]
+    if short:
+        program = str(built(open_mpi, work, SHORT))
+        main.__globals__["SCRIPT"] = f"import os\nos.execv({program!r}, ['loop'])\n"
     main()
     out = capsys.readouterr().out
     assert "runs scatter by" in out

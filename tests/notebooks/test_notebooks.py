@@ -10,7 +10,7 @@ from nbclient import NotebookClient
 
 FOLDER = Path(__file__).parents[2] / "notebooks"
 NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
-LONG = {"python", "ga_convergence", "prediction", "anova"}
+LONG = {"python", "ga_convergence", "prediction", "anova", "mate_over_decomposition"}
 """What they call is tested elsewhere: 60 launches, replayed searches, training, tables."""
 
 
