@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
+from collections.abc import Sequence
 
 import pytest
 
 from runner.mpi.library import Library
-from tests.intranode.programs import Start
+from tests.apps import commands
+from tests.intranode.programs import Commands, Start
 from tests.started import python_ranks
 
 
@@ -19,5 +22,15 @@ def start(open_mpi: Library) -> Start:
         ranks: int, *words: str, more: tuple[str, ...] = ()
     ) -> subprocess.CompletedProcess[str]:
         return python_ranks(open_mpi, ranks, words, more)
+
+    return run
+
+
+@pytest.fixture
+def lines(start: Start) -> Commands:
+    """``lines(ranks, [["module", ...], ...])`` runs all of these programs by one job."""
+
+    def run(ranks: int, words: Sequence[Sequence[str]]) -> list[commands.Process]:
+        return commands.ended(start(ranks, "-m", commands.MODULE, json.dumps(words)), words)
 
     return run
