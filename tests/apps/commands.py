@@ -4,6 +4,9 @@
 
 The first word of each is a module, which is run as the program that it is.  Only MPI is started
 once, with all threads.  :func:`ended` reads what each line has printed, and its exit code.
+
+A program that imports :func:`main` may break something for some of the lines: each of these begins
+with ``broken:NAME``.
 """
 
 from __future__ import annotations
@@ -13,10 +16,16 @@ import json
 import runpy
 import subprocess
 import sys
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from types import MappingProxyType
+from typing import Any
+
+Change = tuple[Any, str, Any]
+"""An object, the name of an attribute, and its other value."""
 
 MODULE = "tests.apps.commands"
+BROKEN = "broken:"
 MARK = "a command has ended: "
 
 Process = subprocess.CompletedProcess[str]
@@ -55,15 +64,28 @@ def _run(words: list[str]) -> tuple[int, str, str]:
     return code, out.getvalue(), errors.getvalue()
 
 
-def main() -> None:
+def main(changes: Mapping[str, Change] = MappingProxyType({})) -> None:
     from runner.apps.common_mpi import single_threaded_blas, start
 
     single_threaded_blas()
     lines, comm = json.loads(sys.argv[1]), start("multiple")
     for words in lines:
-        seen = comm.gather(_run(words))
+        if words[0].startswith(BROKEN):
+            with _changed(*changes[words[0].removeprefix(BROKEN)]):
+                own = _run(words[1:])
+        else:
+            own = _run(words)
+        seen = comm.gather(own)
         if comm.rank == 0:
             print(MARK + json.dumps(list(zip(*seen, strict=True))), flush=True)
+
+
+@contextmanager
+def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
+    plain = getattr(owner, name)
+    setattr(owner, name, value)
+    yield
+    setattr(owner, name, plain)
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from runner.mpi.library import Library
+from tests.apps.commands import BROKEN, ended
 from tests.started import started
 
 ROOT = Path(__file__).parents[2]
@@ -24,6 +25,7 @@ class Finished:
     """One finished mpirun: exit code, both outputs, and the JSON of the last line."""
 
     def __init__(self, process: subprocess.CompletedProcess[str]) -> None:
+        self.process = process
         self.code = process.returncode
         self.out = process.stdout
         self.err = process.stderr
@@ -36,82 +38,56 @@ class Finished:
 
 Launch = Callable[..., Finished]
 
-SERIES = """
-import importlib, json, sys
-from runner.apps.common_mpi import run, single_threaded_blas
-single_threaded_blas()
-main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
-series = json.loads(sys.argv[2])
-run("series", "multiple", lambda comm: max([main(comm, words, 0.0) for words in series]))
-"""
+
+
+def run_lines(
+    launch: Launch,
+    ranks: int,
+    app: str,
+    lines: Sequence[Sequence[str]],
+    *,
+    broken: str = "",
+    env: dict[str, str] | None = None,
+) -> list[Finished]:
+    """What each line of options of an application does, run one after the other by one job.
+
+    ``broken``: text of a program that changes what is run; if it defines ``CHANGES``, each line
+    that begins with ``broken:NAME`` has one of these.
+    """
+    program = f"CHANGES = dict()\n{broken}\nfrom tests.apps.commands import main\nmain(CHANGES)"
+    module, words = f"runner.apps.{app}", []
+    for line in lines:
+        first = [word for word in line[:1] if word.startswith(BROKEN)]
+        words.append([*first, module, *line[len(first) :]])
+    job = launch(ranks, "-c", program, json.dumps(words), env=env)
+    return [Finished(done) for done in ended(job.process, words)]
 
 
 def results_of(
-    launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]]
+    launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]], **more: Any
 ) -> list[dict[str, Any]]:
-    """The result of each line of options of an application, run one after the other by one job.
-
-    On two ranks the last line is started once more by itself, by the command line.
-    """
-    done = launch(ranks, "-c", SERIES, app, json.dumps(lines))
-    assert done.code == 0, done.err + done.out
-    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
-    assert len(found) == len(lines)
-    if ranks != 2:
-        return found
-    alone = launch(ranks, "-m", f"runner.apps.{app}", *lines[-1])
-    assert alone.code == 0, alone.err + alone.out
-    return [*found, alone.result]
-
-
-REFUSED = """
-import importlib, inspect, json, sys
-from runner.apps.common_errors import AppError
-from runner.apps.common_mpi import run, single_threaded_blas
-single_threaded_blas()
-main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
-
-# Some applications are told when their process started.
-begin = [0.0][: len(inspect.signature(main).parameters) - 2]
-
-def told(comm, words):
-    try:
-        return [main(comm, words, *begin), "it ran"]
-    except AppError as error:
-        return [error.exit_code, str(error)]
-
-def each(comm):
-    for words in json.loads(sys.argv[2]):
-        seen = comm.gather(told(comm, words))
-        if comm.rank == 0:
-            print(json.dumps(seen))
-    return 0
-
-run("refused", "multiple", each)
-"""
+    """The result of each line of :func:`run_lines`, all of which succeed."""
+    found = run_lines(launch, ranks, app, lines, **more)
+    for done in found:
+        assert done.code == 0, f"{done.process.args}: {done.err}{done.out}"
+    return [done.result for done in found]
 
 
 def check_refusals(
     launch: Launch, ranks: int, app: str, refusals: Sequence[tuple[str, str]]
 ) -> None:
-    """Each line of options is refused with its words: all ranks raise the same, nothing is printed.
+    """Each line of options is refused with its words: code 2, one message, nothing is printed."""
+    found = run_lines(launch, ranks, app, [options.split() for options, _ in refusals])
+    for (options, words), done in zip(refusals, found, strict=True):
+        check_refused(done, app, options, words)
 
-    One job tries all lines; the first is also started by the command line: one message, code 2.
-    """
-    lines = [options.split() for options, _ in refusals]
-    done = launch(ranks, "-c", REFUSED, app, json.dumps(lines))
-    assert done.code == 0, done.err + done.out
-    seen = [json.loads(line) for line in done.out.splitlines()]
-    for (options, words), (first, *others) in zip(refusals, seen, strict=True):
-        assert first[0] == 2, f"{options}: {first}"
-        assert words in first[1], f"{options}: {first}"
-        assert others == [first] * (ranks - 1)
-    alone = launch(ranks, "-m", f"runner.apps.{app}", *lines[0])
-    assert alone.code == 2, alone.err
-    assert alone.err.count(f"{app.replace('_', '-')}: error:") == 1
-    assert refusals[0][1] in alone.err
-    assert "Traceback" not in alone.err
-    assert alone.out == ""
+
+def check_refused(done: Finished, app: str, options: str, words: str) -> None:
+    assert done.code == 2, f"{options}: {done.err}"
+    assert done.err.count(f"{app.replace('_', '-')}: error:") == 1
+    assert words in done.err, f"{options}: {done.err}"
+    assert "Traceback" not in done.err
+    assert done.out == ""
 
 
 @pytest.fixture
