@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from runner.apps.common_faces import FaceTables
 from runner.apps.minighost.domain import Domain
-from tests.apps.conftest import SERIES, Launch, check_refusals, results_of
+from tests.apps.conftest import Launch, check_refusals, results_of, run_lines
 from tests.apps.test_minighost_mpi import APP, KEYS, check_breakdown
 
 OVERLAPS = [
@@ -48,11 +47,12 @@ THIN = ["mpi", *OVERLAPS[:-1], "mate --messages variable", "tarragon"]
 @pytest.mark.parametrize(
     ("processes", "problems", "thin"),
     [
-        (1, ["--size 9x7x5"], []),
-        (
+        pytest.param(1, ["--size 9x7x5"], [], marks=pytest.mark.slow),
+        pytest.param(
             2,
             ["--size 11x6x7 --grid 2x1x1", "--size 6x5x8 --grid 1x1x2"],
             ["--size 6x5x2 --grid 1x1x2"],
+            marks=pytest.mark.slow,
         ),
         (4, ["--size 9x11x7 --grid 2x1x2"], ["--size 6x4x5 --grid 1x4x1"]),
     ],
@@ -60,6 +60,7 @@ THIN = ["mpi", *OVERLAPS[:-1], "mate --messages variable", "tarragon"]
 def test_every_bit_as_in_a_serial_run(
     launch: Launch, processes: int, problems: list[str], thin: list[str]
 ) -> None:
+    """In faces of 1.2 MiB a blocking send does not return before it is received."""
     common = "--variables 3 --steps 7 --verify full --variant"
     lines = [
         f"{problem} {common} {model}".split()
@@ -67,9 +68,13 @@ def test_every_bit_as_in_a_serial_run(
         for problem in some
         for model in models
     ]
+    large = f"--size 200x192x{processes} --grid 1x1x{processes} --variables 4 --steps 2 --variant"
+    models = [*OVERLAPS[:-1], "mate --ranks-per-process 1", "tarragon"]
+    chains = [f"{large} {model}".split() for model in models]
+    results = results_of(launch, processes, "minighost", lines + chains)
+    assert all(result["verified"] is True for result in results)
     flat: dict[str, Any] = {}
-    for result in results_of(launch, processes, "minighost", lines):
-        assert result["verified"] is True
+    for result in results[: len(lines)]:
         assert set(result) == KEYS
         check_breakdown(result)
         check_parts(result)
@@ -91,33 +96,18 @@ def check_parts(result: dict[str, Any]) -> None:
 
 
 @pytest.mark.mpi
-def test_messages_are_those_of_parts_and_variables(launch: Launch) -> None:
+def test_messages_of_parts_and_repetitions(launch: Launch) -> None:
     """Parts of 2 x 2 at the face between both processes, three variables, eight steps."""
     common = "--size 8x8x8 --grid 2x1x1 --variables 3 --steps 8 --local-grid 1x2x2"
-    lines = [
-        f"{common} --variant {model}".split()
-        for model in ("mate", "mate --messages variable", "mate --split 2", "tarragon")
-    ]
-    found = results_of(launch, 2, "minighost", lines)[: len(lines)]
-    assert [r["messages"] // (2 * 4 * 8) for r in found] == [1, 3, 2, 1]
-    assert {r["bytes"] for r in found} == {2 * 8 * 8 * 64 * 3}
-
-
-@pytest.mark.mpi
-def test_messages_beyond_every_eager_limit_do_not_deadlock(launch: Launch) -> None:
-    """Faces of 1.2 MiB: a blocking send does not return before it is received."""
-    models = [*OVERLAPS[:-1], "mate --ranks-per-process 1", "tarragon"]
-    common = "--size 200x192x4 --grid 1x1x4 --variables 4 --steps 3 --variant"
-    found = results_of(launch, 4, "minighost", [f"{common} {model}".split() for model in models])
-    assert all(r["verified"] is True for r in found)
-
-
-@pytest.mark.mpi
-def test_repetitions_start_anew(launch: Launch) -> None:
-    common = "--input tiny --verify full --repetitions 3 --variant"
+    parts = ("mate", "mate --messages variable", "mate --split 2", "tarragon")
+    tiny = "--input tiny --verify full --repetitions 3"
     models = ("overlap", "mate --ranks-per-process 2", "tarragon --ranks-per-process 2")
-    lines = [f"{common} {model}".split() for model in models]
-    for result in results_of(launch, 2, "minighost", lines):
+    lines = [f"{common} --variant {model}" for model in parts]
+    lines += [f"{tiny} --variant {model}" for model in models]
+    found = results_of(launch, 2, "minighost", [line.split() for line in lines])
+    assert [r["messages"] // (2 * 4 * 8) for r in found[:4]] == [1, 3, 2, 1]
+    assert {r["bytes"] for r in found[:4]} == {2 * 8 * 8 * 64 * 3}
+    for result in found[4:]:
         assert result["verified"] is True
         assert sorted(result["repetitions_s"])[1] == result["solver_s"]
 
@@ -146,11 +136,9 @@ def test_ghosts_that_are_not_filled_break_the_account_of_heat(launch: Launch) ->
     models = ["overlap", "mate", "mate --core python", "tarragon"]
     parts = [m if m == "overlap" else f"{m} --ranks-per-process 2" for m in models]
     lines = [f"--input tiny --variant {model}".split() for model in parts]
-    done = launch(2, "-c", BROKEN + SERIES, "minighost", json.dumps(lines))
-    assert done.code == 1
-    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
-    assert [r["verified"] for r in found] == [False] * len(models)
-    assert all(r["heat_error"] > r["heat_bound"] for r in found)
+    for done in run_lines(launch, 2, "minighost", lines, broken=BROKEN):
+        assert (done.code, done.result["verified"]) == (1, False)
+        assert done.result["heat_error"] > done.result["heat_bound"]
 
 
 @pytest.mark.mpi

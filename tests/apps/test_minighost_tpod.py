@@ -29,7 +29,9 @@ ONE_JOB_EACH = [form for form in FORMS if "--thread-level" in form]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("processes", [1, 2, 4])
+@pytest.mark.parametrize(
+    "processes", [*(pytest.param(n, marks=pytest.mark.slow) for n in (1, 2)), 4]
+)
 def test_the_bits_are_those_of_the_serial_run(launch: Launch, program: str, processes: int) -> None:
     lines = [[*PROGRAMS[program], *TASKS, *form.split()] for form in FORMS]
     found = results_of(launch, processes, program, lines)
@@ -63,22 +65,17 @@ def test_the_bits_are_the_same_in_a_job_for_each_form(
         check_alone(launch, program, processes, form)
 
 
-def test_messages_of_each_variable(launch: Launch) -> None:
-    forms = ("--order SR", "--prepost")
-    lines = [
-        [*GHOST, *TASKS, *f"--messages variable --block-edge 5 {more}".split()] for more in forms
-    ]
-    assert all(r["verified"] is True for r in results_of(launch, 2, "minighost", lines))
-
-
-def test_faces_of_blocks_carry_the_cells_of_the_faces_of_the_process(launch: Launch) -> None:
+def test_messages_of_blocks_and_variables(launch: Launch) -> None:
+    """Faces of blocks carry the cells of the faces of the process."""
     common = "--block-edge 5 --barrier neighbours --block-messages"
-    lines = [[*GHOST, *TASKS, *f"{common} {kind}".split()] for kind in ("block", "face")]
-    block, *faces = results_of(launch, 2, "minighost", lines)
-    for face in faces:
-        assert block["bytes"] == face["bytes"]
-        # Blocks of 2 x 2 at the face between both processes.
-        assert block["messages"] == 4 * face["messages"]
+    forms = [f"{common} block", f"{common} face"]
+    forms += [f"--messages variable --block-edge 5 {more}" for more in ("--order SR", "--prepost")]
+    found = results_of(launch, 2, "minighost", [[*GHOST, *TASKS, *form.split()] for form in forms])
+    assert all(result["verified"] is True for result in found)
+    block, face, *_ = found
+    assert block["bytes"] == face["bytes"]
+    # Blocks of 2 x 2 at the face between both processes.
+    assert block["messages"] == 4 * face["messages"]
 
 
 REFUSALS = [
