@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import Any
 
@@ -10,18 +9,12 @@ import pytest
 
 from runner.apps.common_models import MATED
 from runner.apps.jacobi3d.options import VARIANTS
-from tests.apps.conftest import Launch, check_refusals, results_of
+from tests.apps.conftest import Launch, check_refusals, results_of, run_lines
 
 pytestmark = pytest.mark.mpi
 
 APP = ("-m", "runner.apps.jacobi3d")
-SERIES = """
-import json, sys
-from runner.apps.common_mpi import run
-from runner.apps.jacobi3d.application import main
-series = json.loads(sys.argv[1])
-run("series", "multiple", lambda comm: max([main(comm, options, 0.0) for options in series]))
-"""
+THREADS = {"OMP_NUM_THREADS": "3"}
 ONE_WORKER = [
     "mpi",
     "overlap",
@@ -49,31 +42,22 @@ TWO_WORKERS = [
 TIMES = ("compute_s", "mpi_s", "buffering_s", "waiting_s")
 
 
-def run_series(launch: Launch, processes: int, lines: list[str]) -> Any:
-    """One job that runs all these option lines one after the other."""
-    words = json.dumps([line.split() for line in lines])
-    return launch(processes, "-c", SERIES, words, env={"OMP_NUM_THREADS": "3"})
-
-
-def results(done: Any) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
-
-
 @pytest.mark.parametrize(
     ("processes", "problems"),
     [
+        (2, ["--size 12x13x22 --grid 1x1x2"]),
         pytest.param(1, ["--size 13x12x15"], marks=pytest.mark.slow),
-        (2, ["--size 12x13x22 --grid 1x1x2", "--size 22x12x13 --grid 2x1x1"]),
+        pytest.param(2, ["--size 22x12x13 --grid 2x1x1"], marks=pytest.mark.slow),
         pytest.param(4, ["--size 18x24x17 --grid 1x2x2"], marks=pytest.mark.slow),
     ],
 )
 def test_every_bit_as_in_a_serial_run(launch: Launch, processes: int, problems: list[str]) -> None:
     variants = ONE_WORKER + TWO_WORKERS
     common = "--iterations 9 --block 5 --verify full"
-    lines = [f"{problem} {common} --variant {v}" for problem in problems for v in variants]
-    done = run_series(launch, processes, lines)
-    assert done.code == 0, done.out + done.err
-    found = results(done)
+    lines = [
+        f"{problem} {common} --variant {v}".split() for problem in problems for v in variants
+    ]
+    found = results_of(launch, processes, "jacobi3d", lines, env=THREADS)
     assert [r["variant"] for r in found] == [v.split()[0] for v in variants] * len(problems)
     assert all(r["verified"] is True for r in found)
     assert {r["threads"] for r in found if r["variant"] == "openmp"} == {3}
@@ -114,16 +98,44 @@ def check_messages(found: list[dict[str, Any]], processes: int) -> None:
             assert result["messages"] == flat["messages"]
 
 
-def test_repetitions_start_anew(launch: Launch) -> None:
-    variants = ["threads --workers 2", *(f"{v} --ranks-per-process 2" for v in ("over", "mate"))]
-    common = "--input tiny --verify full --repetitions 3 --variant"
-    done = run_series(launch, 2, [f"{common} {variant}" for variant in variants])
-    assert done.code == 0, done.err
-    for result in results(done):
+WORKERS = "--workers 2 --threads service"
+REPEATED = [
+    "threads --workers 2",
+    *(f"{variant} --ranks-per-process 2" for variant in ("over", "mate")),
+]
+GRAPHS = [
+    "tarragon --ranks-per-process 5",
+    f"tarragon --ranks-per-process 4 {WORKERS} --task-queue private --task-affinity block",
+    f"tarragon --ranks-per-process 4 {WORKERS} --thread-level serialized",
+    f"tarragon --ranks-per-process 8 {WORKERS} --task-queue stealing",
+    "tarragon --ranks-per-process 4 --local-grid 2x2x1 --priority edges",
+]
+PADDED = ("mpi", "overlap", "over", "mate", "tarragon")
+
+
+@pytest.mark.parametrize(
+    "processes", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))]
+)
+def test_repetitions_and_longer_messages_give_the_same_bits(launch: Launch, processes: int) -> None:
+    common = "--input tiny --verify full"
+    lines = [f"{common} --repetitions 3 --variant {variant}" for variant in REPEATED]
+    lines += [f"{common} --affinity none --repetitions 2 --variant {graph}" for graph in GRAPHS]
+    for variant in PADDED:
+        parts = "" if variant == "mpi" else "--ranks-per-process 2"
+        lines += [f"{common} {more} {parts} --variant {variant}" for more in ("", "--padding 5")]
+    found = results_of(launch, processes, "jacobi3d", [line.split() for line in lines])
+    for result in found:
         assert result["verified"] is True
+    for result in found[: len(REPEATED)]:
         assert result["residual"] == pytest.approx(result["expected"], rel=1e-12)
         assert sorted(result["repetitions_s"])[1] == result["solver_s"]
+    for result in found[: len(REPEATED) + len(GRAPHS)]:
         check_breakdown(result)
+    pairs = found[len(REPEATED) + len(GRAPHS) :]
+    assert [result["variant"] for result in pairs[::2]] == list(PADDED)
+    for plain, padded in zip(pairs[0::2], pairs[1::2], strict=True):
+        assert padded["messages"] == plain["messages"]
+        assert padded["bytes"] > 3 * plain["bytes"] or plain["messages"] == 0
 
 
 BROKEN = textwrap.dedent(
@@ -164,67 +176,25 @@ def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch) -> Non
     ]
     assert len(lines) == len(VARIANTS)
     lines += [f"{v} --ranks-per-process 2 --core python" for v in MATED]
-    options = [f"--input tiny --verify full --variant {line}".split() for line in lines]
-    done = launch(2, "-c", BROKEN + SERIES, json.dumps(options))
-    assert done.code == 1
-    assert [r["verified"] for r in results(done)] == [False] * len(lines)
+    words = [f"--input tiny --verify full --variant {line}".split() for line in lines]
+    for done in run_lines(launch, 2, "jacobi3d", words, broken=BROKEN):
+        assert (done.code, done.result["verified"]) == (1, False)
 
 
-@pytest.mark.parametrize("variant", ["mate", "over"])
-def test_compiled_regions_in_python_give_the_same_bits(launch: Launch, variant: str) -> None:
-    """The stencil and the copies are plain Python too, and no index is negative."""
-    options = "--size 7x8x9 --iterations 2 --verify full --ranks-per-process 2 --split 2"
-    done = launch(
-        *(2, *APP, "--variant", variant, *options.split()),
-        env={"MATE_CHECK": "1"},
+def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
+    """The stencil and the copies are plain Python too, and no index is negative.
+
+    With one thread the variant openmp is flat MPI.
+    """
+    common = "--size 7x8x9 --iterations 2 --verify full --variant"
+    cut = "--ranks-per-process 2 --split 2"
+    lines = [f"{common} mate {cut}", f"{common} over {cut}", f"{common} openmp"]
+    found = results_of(
+        *(launch, 2, "jacobi3d", [line.split() for line in lines]),
+        env={"MATE_CHECK": "1", "OMP_NUM_THREADS": "1"},
     )
-    assert done.code == 0, done.out + done.err
-    assert "every bit as in the serial run" in done.out
-
-
-def test_with_one_thread_the_variant_openmp_is_flat_mpi(launch: Launch) -> None:
-    options = ["--input", "tiny", "--verify", "full", "--variant", "openmp"]
-    done = launch(2, *APP, *options, env={"OMP_NUM_THREADS": "1"})
-    assert done.code == 0, done.err
-    assert (done.result["verified"], done.result["threads"]) == (True, 1)
-
-
-def test_longer_messages_give_the_same_bits(launch: Launch) -> None:
-    variants = ("mpi", "overlap", "over", "mate", "tarragon")
-    lines = []
-    for variant in variants:
-        parts = [] if variant == "mpi" else ["--ranks-per-process", "2"]
-        line = ["--input", "tiny", "--verify", "full", "--variant", variant, *parts]
-        lines += [line, [*line, "--padding", "5"]]
-    found = results_of(launch, 2, "jacobi3d", lines)[: len(lines)]
-    assert [r["variant"] for r in found[::2]] == list(variants)
-    for plain, padded in zip(found[0::2], found[1::2], strict=True):
-        assert padded["verified"] is True
-        assert padded["messages"] == plain["messages"]
-        assert padded["bytes"] > 3 * plain["bytes"]
-
-
-WORKERS = "--workers 2 --threads service"
-
-
-@pytest.mark.parametrize(
-    ("processes", "options"),
-    [
-        (1, "--ranks-per-process 5"),
-        (3, "--ranks-per-process 4 --local-grid 2x2x1 --priority edges"),
-        (1, f"--ranks-per-process 8 {WORKERS} --task-queue stealing"),
-        (2, f"--ranks-per-process 4 {WORKERS} --task-queue private --task-affinity block"),
-        (2, f"--ranks-per-process 4 {WORKERS} --thread-level serialized"),
-    ],
-)
-def test_a_graph_gives_the_same_bits_however_it_runs(
-    launch: Launch, processes: int, options: str
-) -> None:
-    common = "--input tiny --verify full --affinity none --repetitions 2 --variant tarragon"
-    done = launch(processes, *APP, *common.split(), *options.split())
-    assert done.code == 0, done.out + done.err
-    assert done.result["verified"] is True
-    check_breakdown(done.result)
+    assert [result["verified"] for result in found] == [True] * 3
+    assert found[-1]["threads"] == 1
 
 
 def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:
@@ -243,6 +213,7 @@ REFUSALS = [
     ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
     ("--variant threads --workers 200", "--workers 200, but this process may use only"),
     ("--variant mate --workers 200", "--workers 200, but this process may use only"),
+    ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
     ("--variant mate --tagging", "--tagging means nothing to --variant mate"),
     ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
     ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),

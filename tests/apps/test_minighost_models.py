@@ -164,6 +164,7 @@ REFUSALS = [
     ("--variant tarragon --ranks-per-process 4000", "4000 ranks per process are too many"),
     ("--variant mate --workers 100", "--workers 100, but this process may use only"),
     ("--variant tarragon --threads service --workers 100", "--workers 100, but this process"),
+    ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
 ]
 
 
