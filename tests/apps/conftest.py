@@ -19,6 +19,8 @@ from tests.started import started
 ROOT = Path(__file__).parents[2]
 # Without these, Open MPI 5 spends a second in btl/ofi at every start.
 TRANSPORT = ["--mca", "pml", "ob1", "--mca", "btl", "^ofi"]
+# Beside other work ranks that spin take a time slice for every message.
+WAITING = ["--mca", "mpi_yield_when_idle", "1"]
 
 
 class Finished:
@@ -95,7 +97,7 @@ def launch(library: Library) -> Launch:
     """``launch(ranks, "-m", "module", ..., env={})`` runs Python under mpirun and waits for it."""
     old = library.family == "openmpi" and library.version_tuple < (5,)
     placement = ["--oversubscribe"] if old else ["--map-by", ":OVERSUBSCRIBE"]
-    options = [*placement, "--bind-to", "none", *TRANSPORT] if library.family == "openmpi" else []
+    options = [*placement, "--bind-to", "none", *TRANSPORT, *WAITING] if library.family == "openmpi" else []
 
     def run(
         ranks: int,

@@ -10,6 +10,7 @@ import pytest
 
 from runner.mpi.library import Library
 from tests.apps import commands
+from tests.apps.conftest import WAITING
 from tests.intranode.programs import Commands, Start
 from tests.started import python_ranks
 
@@ -21,7 +22,7 @@ def start(open_mpi: Library) -> Start:
     def run(
         ranks: int, *words: str, more: tuple[str, ...] = ()
     ) -> subprocess.CompletedProcess[str]:
-        return python_ranks(open_mpi, ranks, words, more)
+        return python_ranks(open_mpi, ranks, words, [*WAITING, *more])
 
     return run
 
