@@ -42,27 +42,33 @@ Launch = Callable[..., Finished]
 
 
 
-def run_lines(
+def run_commands(
     launch: Launch,
     ranks: int,
-    app: str,
-    lines: Sequence[Sequence[str]],
+    commands: Sequence[Sequence[str]],
     *,
     broken: str = "",
     env: dict[str, str] | None = None,
 ) -> list[Finished]:
-    """What each line of options of an application does, run one after the other by one job.
+    """What each command does, a module with its options; one job runs them one after the other.
 
-    ``broken``: text of a program that changes what is run; if it defines ``CHANGES``, each line
+    ``broken``: text of a program that changes what is run.  If it defines ``CHANGES``, each command
     that begins with ``broken:NAME`` has one of these.
     """
     program = f"CHANGES = dict()\n{broken}\nfrom tests.apps.commands import main\nmain(CHANGES)"
-    module, words = f"runner.apps.{app}", []
+    job = launch(ranks, "-c", program, json.dumps(commands), env=env)
+    return [Finished(done) for done in ended(job.process, commands)]
+
+
+def run_lines(
+    launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]], **more: Any
+) -> list[Finished]:
+    """The same for lines of options of one application."""
+    commands = []
     for line in lines:
         first = [word for word in line[:1] if word.startswith(BROKEN)]
-        words.append([*first, module, *line[len(first) :]])
-    job = launch(ranks, "-c", program, json.dumps(words), env=env)
-    return [Finished(done) for done in ended(job.process, words)]
+        commands.append([*first, f"runner.apps.{app}", *line[len(first) :]])
+    return run_commands(launch, ranks, commands, **more)
 
 
 def results_of(
