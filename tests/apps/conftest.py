@@ -41,7 +41,6 @@ class Finished:
 Launch = Callable[..., Finished]
 
 
-
 def run_commands(
     launch: Launch,
     ranks: int,
@@ -103,7 +102,11 @@ def launch(library: Library) -> Launch:
     """``launch(ranks, "-m", "module", ..., env={})`` runs Python under mpirun and waits for it."""
     old = library.family == "openmpi" and library.version_tuple < (5,)
     placement = ["--oversubscribe"] if old else ["--map-by", ":OVERSUBSCRIBE"]
-    options = [*placement, "--bind-to", "none", *TRANSPORT, *WAITING] if library.family == "openmpi" else []
+    options = (
+        [*placement, "--bind-to", "none", *TRANSPORT, *WAITING]
+        if library.family == "openmpi"
+        else []
+    )
 
     def run(
         ranks: int,

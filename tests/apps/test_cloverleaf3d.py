@@ -175,7 +175,13 @@ def test_without_its_neighbours_a_rank_computes_with_old_values(
     assert all(right(True, seed) for seed in range(5))
 
 
-@pytest.mark.parametrize("name", INPUTS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("tiny", "small") else pytest.param(name, marks=pytest.mark.slow)
+        for name in INPUTS
+    ],
+)
 def test_the_stored_energies_are_those_of_a_serial_run(name: str) -> None:
     size, steps, _ = INPUTS[name]
     assert serial(size, steps).energy() == pytest.approx(ENERGIES[*size, steps], rel=1e-12)

@@ -100,7 +100,7 @@ def test_cycles_converge() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [n if INPUTS[n][0] < 128 else pytest.param(n, marks=pytest.mark.slow) for n in INPUTS],
+    [n if INPUTS[n][0] < 64 else pytest.param(n, marks=pytest.mark.slow) for n in INPUTS],
 )
 def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
     width, cycles, cut_work, _ = INPUTS[name]

@@ -54,9 +54,7 @@ TIMES = ("compute_s", "mpi_s", "buffering_s", "waiting_s")
 def test_every_bit_as_in_a_serial_run(launch: Launch, processes: int, problems: list[str]) -> None:
     variants = ONE_WORKER + TWO_WORKERS
     common = "--iterations 9 --block 5 --verify full"
-    lines = [
-        f"{problem} {common} --variant {v}".split() for problem in problems for v in variants
-    ]
+    lines = [f"{problem} {common} --variant {v}".split() for problem in problems for v in variants]
     found = results_of(launch, processes, "jacobi3d", lines, env=THREADS)
     assert [r["variant"] for r in found] == [v.split()[0] for v in variants] * len(problems)
     assert all(r["verified"] is True for r in found)
