@@ -21,8 +21,8 @@ from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from types import MappingProxyType
 from typing import Any
 
-Change = tuple[Any, str, Any]
-"""An object, the name of an attribute, and its other value."""
+Change = Sequence[tuple[Any, str, Any]]
+"""Objects, each with the name of an attribute and its other value."""
 
 MODULE = "tests.apps.commands"
 BROKEN = "broken:"
@@ -71,7 +71,7 @@ def main(changes: Mapping[str, Change] = MappingProxyType({})) -> None:
     lines, comm = json.loads(sys.argv[1]), start("multiple")
     for words in lines:
         if words[0].startswith(BROKEN):
-            with _changed(*changes[words[0].removeprefix(BROKEN)]):
+            with _changed(changes[words[0].removeprefix(BROKEN)]):
                 own = _run(words[1:])
         else:
             own = _run(words)
@@ -81,11 +81,13 @@ def main(changes: Mapping[str, Change] = MappingProxyType({})) -> None:
 
 
 @contextmanager
-def _changed(owner: Any, name: str, value: Any) -> Iterator[None]:
-    plain = getattr(owner, name)
-    setattr(owner, name, value)
+def _changed(change: Change) -> Iterator[None]:
+    plain = [(owner, name, getattr(owner, name)) for owner, name, _ in change]
+    for owner, name, value in change:
+        setattr(owner, name, value)
     yield
-    setattr(owner, name, plain)
+    for owner, name, value in plain:
+        setattr(owner, name, value)
 
 
 if __name__ == "__main__":

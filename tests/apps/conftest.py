@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -70,26 +71,42 @@ def run_lines(
     return run_commands(launch, ranks, commands, **more)
 
 
+class Job:
+    """Groups of lines of an application that one job runs for all tests of a file."""
+
+    def __init__(
+        self, ranks: int, app: str, groups: Mapping[str, Sequence[Sequence[str]]], **more: Any
+    ) -> None:
+        self.ranks, self.app, self.groups, self.more = ranks, app, groups, more
+        self.found: dict[str, list[Finished]] = {}
+
+    def of(self, launch: Launch, group: str) -> list[Finished]:
+        """What the lines of a group did; the first test that asks starts the job."""
+        if not self.found:
+            every = [line for lines in self.groups.values() for line in lines]
+            found = iter(run_lines(launch, self.ranks, self.app, every, **self.more))
+            self.found = {
+                name: list(itertools.islice(found, len(lines)))
+                for name, lines in self.groups.items()
+            }
+        return self.found[group]
+
+
 def results_of(
     launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]], **more: Any
 ) -> list[dict[str, Any]]:
     """The result of each line of :func:`run_lines`, all of which succeed."""
-    found = run_lines(launch, ranks, app, lines, **more)
+    return successes(run_lines(launch, ranks, app, lines, **more))
+
+
+def successes(found: Sequence[Finished]) -> list[dict[str, Any]]:
     for done in found:
         assert done.code == 0, f"{done.process.args}: {done.err}{done.out}"
     return [done.result for done in found]
 
 
-def check_refusals(
-    launch: Launch, ranks: int, app: str, refusals: Sequence[tuple[str, str]]
-) -> None:
-    """Each line of options is refused with its words: code 2, one message, nothing is printed."""
-    found = run_lines(launch, ranks, app, [options.split() for options, _ in refusals])
-    for (options, words), done in zip(refusals, found, strict=True):
-        check_refused(done, app, options, words)
-
-
 def check_refused(done: Finished, app: str, options: str, words: str) -> None:
+    """Options are refused with these words: code 2, one message, nothing is printed."""
     assert done.code == 2, f"{options}: {done.err}"
     assert done.err.count(f"{app.replace('_', '-')}: error:") == 1
     assert words in done.err, f"{options}: {done.err}"

@@ -76,9 +76,9 @@ def raising(self, iterations):
     return solve(self, iterations)
 
 CHANGES = {
-    "ghosts": (Halo, "exchange", lambda self, meter: None),
-    "bit": (BasicMPI, "solve", one_bit),
-    "kernels": (block, "load", no_kernels),
+    "ghosts": [(Halo, "exchange", lambda self, meter: None)],
+    "bit": [(BasicMPI, "solve", one_bit)],
+    "kernels": [(block, "load", no_kernels)],
 }
 """
 """Ghosts are never exchanged, the last bit of one cell is wrong, one rank cannot compile."""

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import pytest
 
 from runner.apps.common_models import MATED
 from runner.apps.jacobi3d.options import VARIANTS
-from tests.apps.conftest import Launch, check_refusals, results_of, run_lines
+from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
 
 pytestmark = pytest.mark.mpi
 
-APP = ("-m", "runner.apps.jacobi3d")
 THREADS = {"OMP_NUM_THREADS": "3"}
 ONE_WORKER = [
     "mpi",
@@ -42,27 +40,132 @@ TWO_WORKERS = [
 TIMES = ("compute_s", "mpi_s", "buffering_s", "waiting_s")
 
 
+WORKERS = "--workers 2 --threads service"
+REPEATED = [
+    "threads --workers 2",
+    *(f"{variant} --ranks-per-process 2" for variant in ("over", "mate")),
+]
+GRAPHS = [
+    "tarragon --ranks-per-process 5",
+    f"tarragon --ranks-per-process 4 {WORKERS} --task-queue private --task-affinity block",
+    f"tarragon --ranks-per-process 4 {WORKERS} --thread-level serialized",
+    f"tarragon --ranks-per-process 8 {WORKERS} --task-queue stealing",
+    "tarragon --ranks-per-process 4 --local-grid 2x2x1 --priority edges",
+]
+PADDED = ("mpi", "overlap", "over", "mate", "tarragon")
+UNFILLED = [
+    *("mpi", "overlap", "threads", "openmp", "tpod"),
+    *(f"{variant} --ranks-per-process 2" for variant in (*MATED, "tarragon")),
+]
+REFUSALS = [
+    ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
+    ("--variant threads --workers 200", "--workers 200, but this process may use only"),
+    ("--variant mate --workers 200", "--workers 200, but this process may use only"),
+    ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
+    ("--variant mate --tagging", "--tagging means nothing to --variant mate"),
+    ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
+    ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
+]
+BROKEN = """
+from runner.apps import common_tpod
+from runner.apps.jacobi3d import halo, mated, variant_tarragon
+
+make, start = mated.Part.__init__, variant_tarragon.Cells.vinit
+begin = common_tpod.Faces.__init__
+
+def wrong(self, *arguments):
+    make(self, *arguments)
+    self.received = []  # what compiled regions unpack
+
+def forgetful(self):
+    start(self)
+    self.ghosts = self.ghosts[:0]
+
+def deaf(self, *arguments):
+    begin(self, *arguments)
+    self.in_parts = [part.copy() for part in self.in_parts]
+
+CHANGES = {
+    "ghosts": [
+        (mated.Part, "unpack", lambda self, field: None),
+        (mated.Part, "__init__", wrong),
+        (variant_tarragon.Cells, "vinit", forgetful),
+        (common_tpod.Faces, "__init__", deaf),
+        (halo.Halo, "exchange", lambda self, meter: None),
+        (halo.Halo, "finish", lambda self, requests, meter: self._wait(requests)),
+    ]
+}
+"""
+
+
+def every_variant(problem: str) -> list[str]:
+    common = f"{problem} --iterations 9 --block 5 --verify full"
+    return [f"{common} --variant {variant}" for variant in ONE_WORKER + TWO_WORKERS]
+
+
+def repeated() -> list[str]:
+    common = "--input tiny --verify full"
+    return [
+        *(f"{common} --repetitions 3 --variant {variant}" for variant in REPEATED),
+        *(f"{common} --affinity none --repetitions 2 --variant {graph}" for graph in GRAPHS),
+    ]
+
+
+def padded() -> list[str]:
+    """Each variant with short and with longer messages."""
+    common = "--input tiny --verify full --variant"
+    return [
+        f"{common} {variant} {more} {'' if variant == 'mpi' else '--ranks-per-process 2'}"
+        for variant in PADDED
+        for more in ("", "--padding 5")
+    ]
+
+
+@pytest.fixture(scope="module")
+def job() -> Job:
+    """What runs on two processes."""
+    python = [f"{variant} --ranks-per-process 2 --core python" for variant in MATED]
+    # Enough cells for 200 parts, too few for 8 parts of z.
+    size = "--size 32x64x15 --iterations 2"
+    groups = {
+        "bits": every_variant("--size 12x13x22 --grid 1x1x2"),
+        "repeated": repeated(),
+        "padded": padded(),
+        "layout": ["--input tiny --variant mate --ranks-per-process 4 --local-grid 1x2x2"],
+        "refused": [f"{size} {options}" for options, _ in REFUSALS],
+        "unfilled": [
+            f"broken:ghosts --input tiny --verify full --variant {variant}"
+            for variant in (*UNFILLED, *python)
+        ],
+    }
+    lines = {name: [line.split() for line in group] for name, group in groups.items()}
+    return Job(2, "jacobi3d", lines, env=THREADS, broken=BROKEN)
+
+
+def test_every_bit_as_in_a_serial_run(launch: Launch, job: Job) -> None:
+    check_bits(successes(job.of(launch, "bits")), 2)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("processes", "problems"),
+    ("processes", "problem"),
     [
-        (2, ["--size 12x13x22 --grid 1x1x2"]),
-        pytest.param(1, ["--size 13x12x15"], marks=pytest.mark.slow),
-        pytest.param(2, ["--size 22x12x13 --grid 2x1x1"], marks=pytest.mark.slow),
-        pytest.param(4, ["--size 18x24x17 --grid 1x2x2"], marks=pytest.mark.slow),
+        *[(1, "--size 13x12x15"), (2, "--size 22x12x13 --grid 2x1x1")],
+        (4, "--size 18x24x17 --grid 1x2x2"),
     ],
 )
-def test_every_bit_as_in_a_serial_run(launch: Launch, processes: int, problems: list[str]) -> None:
-    variants = ONE_WORKER + TWO_WORKERS
-    common = "--iterations 9 --block 5 --verify full"
-    lines = [f"{problem} {common} --variant {v}".split() for problem in problems for v in variants]
-    found = results_of(launch, processes, "jacobi3d", lines, env=THREADS)
-    assert [r["variant"] for r in found] == [v.split()[0] for v in variants] * len(problems)
+def test_every_bit_on_other_grids(launch: Launch, processes: int, problem: str) -> None:
+    lines = [line.split() for line in every_variant(problem)]
+    check_bits(results_of(launch, processes, "jacobi3d", lines, env=THREADS), processes)
+
+
+def check_bits(found: list[dict[str, Any]], processes: int) -> None:
+    assert [r["variant"] for r in found] == [v.split()[0] for v in ONE_WORKER + TWO_WORKERS]
     assert all(r["verified"] is True for r in found)
     assert {r["threads"] for r in found if r["variant"] == "openmp"} == {3}
     for result in found:
         check_breakdown(result)
-    for first in range(0, len(found), len(variants)):
-        check_messages(found[first : first + len(variants)], processes)
+    check_messages(found, processes)
 
 
 def check_breakdown(result: dict[str, Any]) -> None:
@@ -96,87 +199,53 @@ def check_messages(found: list[dict[str, Any]], processes: int) -> None:
             assert result["messages"] == flat["messages"]
 
 
-WORKERS = "--workers 2 --threads service"
-REPEATED = [
-    "threads --workers 2",
-    *(f"{variant} --ranks-per-process 2" for variant in ("over", "mate")),
-]
-GRAPHS = [
-    "tarragon --ranks-per-process 5",
-    f"tarragon --ranks-per-process 4 {WORKERS} --task-queue private --task-affinity block",
-    f"tarragon --ranks-per-process 4 {WORKERS} --thread-level serialized",
-    f"tarragon --ranks-per-process 8 {WORKERS} --task-queue stealing",
-    "tarragon --ranks-per-process 4 --local-grid 2x2x1 --priority edges",
-]
-PADDED = ("mpi", "overlap", "over", "mate", "tarragon")
+def test_repetitions_start_anew(launch: Launch, job: Job) -> None:
+    check_repeated(successes(job.of(launch, "repeated")))
 
 
-@pytest.mark.parametrize(
-    "processes", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))]
-)
-def test_repetitions_and_longer_messages_give_the_same_bits(launch: Launch, processes: int) -> None:
-    common = "--input tiny --verify full"
-    lines = [f"{common} --repetitions 3 --variant {variant}" for variant in REPEATED]
-    lines += [f"{common} --affinity none --repetitions 2 --variant {graph}" for graph in GRAPHS]
-    for variant in PADDED:
-        parts = "" if variant == "mpi" else "--ranks-per-process 2"
-        lines += [f"{common} {more} {parts} --variant {variant}" for more in ("", "--padding 5")]
-    found = results_of(launch, processes, "jacobi3d", [line.split() for line in lines])
+@pytest.mark.slow
+@pytest.mark.parametrize("processes", [1, 3])
+def test_repetitions_on_other_processes(launch: Launch, processes: int) -> None:
+    lines = [line.split() for line in repeated()]
+    check_repeated(results_of(launch, processes, "jacobi3d", lines))
+
+
+def check_repeated(found: list[dict[str, Any]]) -> None:
     for result in found:
         assert result["verified"] is True
+        check_breakdown(result)
     for result in found[: len(REPEATED)]:
         assert result["residual"] == pytest.approx(result["expected"], rel=1e-12)
         assert sorted(result["repetitions_s"])[1] == result["solver_s"]
-    for result in found[: len(REPEATED) + len(GRAPHS)]:
-        check_breakdown(result)
-    pairs = found[len(REPEATED) + len(GRAPHS) :]
-    assert [result["variant"] for result in pairs[::2]] == list(PADDED)
-    for plain, padded in zip(pairs[0::2], pairs[1::2], strict=True):
-        assert padded["messages"] == plain["messages"]
-        assert padded["bytes"] > 3 * plain["bytes"] or plain["messages"] == 0
 
 
-BROKEN = textwrap.dedent(
-    """
-    from runner.apps import common_tpod
-    from runner.apps.jacobi3d import halo, mated, variant_tarragon
-    mated.Part.unpack = lambda self, field: None
-    make = mated.Part.__init__
-    def wrong(self, *arguments):
-        make(self, *arguments)
-        self.received = []  # what compiled regions unpack
-    mated.Part.__init__ = wrong
-    start = variant_tarragon.Cells.vinit
-    def forgetful(self):
-        start(self)
-        self.ghosts = self.ghosts[:0]
-    variant_tarragon.Cells.vinit = forgetful
-    begin = common_tpod.Faces.__init__
-    def deaf(self, *arguments):
-        begin(self, *arguments)
-        self.in_parts = [part.copy() for part in self.in_parts]
-    common_tpod.Faces.__init__ = deaf
-    halo.Halo.exchange = lambda self, meter: None
-    halo.Halo.finish = lambda self, requests, meter: self._wait(requests)
-    """
-)
+def test_longer_messages_give_the_same_bits(launch: Launch, job: Job) -> None:
+    found = successes(job.of(launch, "padded"))
+    assert [result["variant"] for result in found[::2]] == list(PADDED)
+    for plain, longer in zip(found[0::2], found[1::2], strict=True):
+        assert plain["verified"] is longer["verified"] is True
+        assert longer["messages"] == plain["messages"]
+        assert longer["bytes"] > 3 * plain["bytes"]
 
 
-def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch) -> None:
-    cut = (*MATED, "tarragon")
-    lines = [
-        "mpi",
-        "overlap",
-        "threads",
-        "openmp",
-        "tpod",
-        *(f"{v} --ranks-per-process 2" for v in cut),
-    ]
-    assert len(lines) == len(VARIANTS)
-    lines += [f"{v} --ranks-per-process 2 --core python" for v in MATED]
-    words = [f"--input tiny --verify full --variant {line}".split() for line in lines]
-    for done in run_lines(launch, 2, "jacobi3d", words, broken=BROKEN):
+def test_ghosts_that_are_not_filled_show_in_every_variant(launch: Launch, job: Job) -> None:
+    assert len(UNFILLED) == len(VARIANTS)
+    for done in job.of(launch, "unfilled"):
         assert (done.code, done.result["verified"]) == (1, False)
+
+
+def test_ranks_of_all_processes_count(launch: Launch, job: Job) -> None:
+    (done,) = job.of(launch, "layout")
+    assert done.code == 0, done.err
+    assert done.result["verified"] is True
+    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
+    assert done.result["local_grid"] == [1, 2, 2]
+    assert "8 ranks as 1x1x2, each process 1x2x2" in done.out
+
+
+def test_what_cannot_run_is_one_message(launch: Launch, job: Job) -> None:
+    for refusal, done in zip(REFUSALS, job.of(launch, "refused"), strict=True):
+        check_refused(done, "jacobi3d", *refusal)
 
 
 def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
@@ -193,32 +262,3 @@ def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
     )
     assert [result["verified"] for result in found] == [True] * 3
     assert found[-1]["threads"] == 1
-
-
-def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:
-    done = launch(
-        *(2, *APP, "--input", "tiny", "--variant", "mate", "--workers", "1"),
-        *("--ranks-per-process", "4", "--local-grid", "1x2x2"),
-    )
-    assert done.code == 0, done.err
-    assert done.result["verified"] is True
-    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
-    assert done.result["local_grid"] == [1, 2, 2]
-    assert "8 ranks as 1x1x2, each process 1x2x2" in done.out
-
-
-REFUSALS = [
-    ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
-    ("--variant threads --workers 200", "--workers 200, but this process may use only"),
-    ("--variant mate --workers 200", "--workers 200, but this process may use only"),
-    ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
-    ("--variant mate --tagging", "--tagging means nothing to --variant mate"),
-    ("--variant tarragon --split 2", "--split means nothing to --variant tarragon"),
-    ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
-]
-
-
-def test_what_cannot_run_is_one_message(launch: Launch) -> None:
-    # Enough cells for 200 parts, too few for 8 parts of z.
-    common = "--size 32x64x15 --iterations 2"
-    check_refusals(launch, 2, "jacobi3d", [(f"{common} {o}", words) for o, words in REFUSALS])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,8 @@ import pytest
 
 from runner.apps.common_faces import FaceTables
 from runner.apps.minighost.domain import Domain
-from tests.apps.conftest import Launch, check_refusals, results_of, run_lines
-from tests.apps.test_minighost_mpi import APP, KEYS, check_breakdown
+from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
+from tests.apps.test_minighost_mpi import KEYS, check_breakdown
 
 OVERLAPS = [
     *(
@@ -95,70 +94,31 @@ def check_parts(result: dict[str, Any]) -> None:
     assert 0 < result["compute_cpu_s"] <= result["compute_s"]
 
 
-@pytest.mark.mpi
-def test_messages_of_parts_and_repetitions(launch: Launch) -> None:
-    """Parts of 2 x 2 at the face between both processes, three variables, eight steps."""
-    common = "--size 8x8x8 --grid 2x1x1 --variables 3 --steps 8 --local-grid 1x2x2"
-    parts = ("mate", "mate --messages variable", "mate --split 2", "tarragon")
-    tiny = "--input tiny --verify full --repetitions 3"
-    models = ("overlap", "mate --ranks-per-process 2", "tarragon --ranks-per-process 2")
-    lines = [f"{common} --variant {model}" for model in parts]
-    lines += [f"{tiny} --variant {model}" for model in models]
-    found = results_of(launch, 2, "minighost", [line.split() for line in lines])
-    assert [r["messages"] // (2 * 4 * 8) for r in found[:4]] == [1, 3, 2, 1]
-    assert {r["bytes"] for r in found[:4]} == {2 * 8 * 8 * 64 * 3}
-    for result in found[4:]:
-        assert result["verified"] is True
-        assert sorted(result["repetitions_s"])[1] == result["solver_s"]
+BROKEN = """
+from runner.apps import common_grid_tasks
+from runner.apps.minighost import exchange, variant_mate
 
+fill, make = common_grid_tasks.Cells.vinit, variant_mate.Part.__init__
 
-BROKEN = textwrap.dedent(
-    """
-    from runner.apps import common_grid_tasks
-    from runner.apps.minighost import exchange, variant_mate
-    fill = common_grid_tasks.Cells.vinit
-    def forgetful(self):
-        fill(self)
-        self.ghosts = self.ghosts[:0]
-    common_grid_tasks.Cells.vinit = forgetful
-    make = variant_mate.Part.__init__
-    def deaf(self, *arguments):
-        make(self, *arguments)
-        self.received = []
-    variant_mate.Part.__init__ = deaf
-    exchange.Exchange.finish = lambda self, field, requests, meter, more: self._wait(requests)
-    """
-)
+def forgetful(self):
+    fill(self)
+    self.ghosts = self.ghosts[:0]
 
+def deaf(self, *arguments):
+    make(self, *arguments)
+    self.received = []
 
-@pytest.mark.mpi
-def test_ghosts_that_are_not_filled_break_the_account_of_heat(launch: Launch) -> None:
-    models = ["overlap", "mate", "mate --core python", "tarragon"]
-    parts = [m if m == "overlap" else f"{m} --ranks-per-process 2" for m in models]
-    lines = [f"--input tiny --variant {model}".split() for model in parts]
-    for done in run_lines(launch, 2, "minighost", lines, broken=BROKEN):
-        assert (done.code, done.result["verified"]) == (1, False)
-        assert done.result["heat_error"] > done.result["heat_bound"]
+def finish(self, field, requests, meter, more):
+    self._wait(requests)
 
-
-@pytest.mark.mpi
-def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
-    """The stencil and the copies are plain Python too, and no index is negative."""
-    words = "--size 5x4x6 --variables 2 --steps 2 --verify full --ranks-per-process 2"
-    done = launch(2, *APP, "--variant", "mate", *words.split(), env={"MATE_CHECK": "1"})
-    assert done.code == 0, done.out + done.err
-    assert "every bit as in the serial run" in done.out
-
-
-@pytest.mark.mpi
-def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:
-    words = "--input tiny --variant mate --ranks-per-process 4 --local-grid 1x2x2"
-    done = launch(2, *APP, *words.split())
-    assert done.code == 0, done.err
-    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
-    assert "8 ranks as 2x1x1, each process 1x2x2" in done.out
-
-
+CHANGES = {
+    "ghosts": [
+        (common_grid_tasks.Cells, "vinit", forgetful),
+        (variant_mate.Part, "__init__", deaf),
+        (exchange.Exchange, "finish", finish),
+    ]
+}
+"""
 REFUSALS = [
     ("--variant mate --local-grid 1x1x16", "--local-grid 1x1x16 in a process grid of"),
     ("--variant tarragon --ranks-per-process 4000", "4000 ranks per process are too many"),
@@ -168,11 +128,72 @@ REFUSALS = [
 ]
 
 
-@pytest.mark.mpi
-def test_what_cannot_run_is_one_message(launch: Launch) -> None:
+@pytest.fixture(scope="module")
+def job() -> Job:
+    """What runs on two processes."""
+    # Parts of 2 x 2 at the face between both processes, three variables, eight steps.
+    parts = "--size 8x8x8 --grid 2x1x1 --variables 3 --steps 8 --local-grid 1x2x2"
+    repeated = "--input tiny --verify full --repetitions 3"
+    cut = ("mate", "tarragon", "mate --core python")
+    models = ["overlap", *(f"{model} --ranks-per-process 2" for model in cut)]
     # Enough cells for 100 parts, too few for 16 parts of z.
-    common = "--size 12x12x14 --grid 2x1x1"
-    check_refusals(launch, 2, "minighost", [(f"{common} {o}", words) for o, words in REFUSALS])
+    size = "--size 12x12x14 --grid 2x1x1"
+    groups = {
+        "parts": [
+            f"{parts} --variant {model}"
+            for model in ("mate", "mate --messages variable", "mate --split 2", "tarragon")
+        ],
+        "repeated": [f"{repeated} --variant {model}" for model in models[:3]],
+        "layout": ["--input tiny --variant mate --ranks-per-process 4 --local-grid 1x2x2"],
+        "refused": [f"{size} {options}" for options, _ in REFUSALS],
+        "unfilled": [f"broken:ghosts --input tiny --variant {model}" for model in models],
+    }
+    lines = {name: [line.split() for line in group] for name, group in groups.items()}
+    return Job(2, "minighost", lines, broken=BROKEN)
+
+
+@pytest.mark.mpi
+def test_messages_are_those_of_parts_and_variables(launch: Launch, job: Job) -> None:
+    found = successes(job.of(launch, "parts"))
+    assert [r["messages"] // (2 * 4 * 8) for r in found] == [1, 3, 2, 1]
+    assert {r["bytes"] for r in found} == {2 * 8 * 8 * 64 * 3}
+
+
+@pytest.mark.mpi
+def test_repetitions_start_anew(launch: Launch, job: Job) -> None:
+    for result in successes(job.of(launch, "repeated")):
+        assert result["verified"] is True
+        assert sorted(result["repetitions_s"])[1] == result["solver_s"]
+
+
+@pytest.mark.mpi
+def test_ghosts_that_are_not_filled_break_the_account_of_heat(launch: Launch, job: Job) -> None:
+    for done in job.of(launch, "unfilled"):
+        assert (done.code, done.result["verified"]) == (1, False)
+        assert done.result["heat_error"] > done.result["heat_bound"]
+
+
+@pytest.mark.mpi
+def test_ranks_of_all_processes_count(launch: Launch, job: Job) -> None:
+    (done,) = job.of(launch, "layout")
+    assert done.code == 0, done.err
+    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
+    assert "8 ranks as 2x1x1, each process 1x2x2" in done.out
+
+
+@pytest.mark.mpi
+def test_what_cannot_run_is_one_message(launch: Launch, job: Job) -> None:
+    for refusal, done in zip(REFUSALS, job.of(launch, "refused"), strict=True):
+        check_refused(done, "minighost", *refusal)
+
+
+@pytest.mark.mpi
+def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
+    """The stencil and the copies are plain Python too, and no index is negative."""
+    words = "--size 5x4x6 --variables 2 --steps 2 --verify full --ranks-per-process 2"
+    done = launch(2, "-m", "runner.apps.minighost", "--variant", "mate", *words.split(), env={"MATE_CHECK": "1"})
+    assert done.code == 0, done.out + done.err
+    assert "every bit as in the serial run" in done.out
 
 
 def test_tables_of_faces_name_each_variable_once() -> None:

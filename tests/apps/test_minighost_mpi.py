@@ -11,7 +11,6 @@ from tests.apps.conftest import Launch, check_refused, results_of, run_lines
 
 pytestmark = pytest.mark.mpi
 
-APP = ("-m", "runner.apps.minighost")
 KEYS = {
     "app", "variant", "input", "size", "steps", "variables", "grouping", "order", "prepost",
     "grid", "ranks", "processes", "threads", "workers", "local_grid", "solver_s", "grind_ns",
@@ -118,10 +117,10 @@ def one_bit(self, steps):
     return done
 
 CHANGES = {
-    "cell": (Exchange, "run", received(more_in_one_cell)),
-    "ghosts": (Exchange, "run", lambda self, field, meter, more: None),
-    "order": (Exchange, "run", received(turned)),
-    "bit": (Bulk, "solve", one_bit),
+    "cell": [(Exchange, "run", received(more_in_one_cell))],
+    "ghosts": [(Exchange, "run", lambda self, field, meter, more: None)],
+    "order": [(Exchange, "run", received(turned))],
+    "bit": [(Bulk, "solve", one_bit)],
 }
 """
 """One cell of a face is wrong, ghosts are never exchanged, the cells of a face have another order,
