@@ -31,10 +31,6 @@ def test_a_killed_rank_is_noticed(start: Start, how: str, tmp_path: Path) -> Non
     assert all("waits, but these have died: rank 1 (process " in text for text in said.values())
 
 
-def test_what_cannot_be_is_refused(start: Start) -> None:
-    silent(start(2, "-m", "tests.intranode.refusals"))
-
-
 PROGRAMS = {
     "pingpong": "--size 65536 --helpers 0,2 --chunks 4096,16384 --read",
     "pack": "--size 65536 --rows 64 --spread 3",
@@ -74,7 +70,10 @@ REFUSALS = {
 }
 
 
-def test_a_wrong_command_is_one_message(lines: Commands) -> None:
-    found = lines(2, [[APP, *words.split()] for words in REFUSALS])
+def test_what_cannot_be_is_refused(lines: Commands) -> None:
+    calls, *found = lines(
+        2, [["tests.intranode.refusals"], *([APP, *words.split()] for words in REFUSALS)]
+    )
+    silent(calls)
     for text, done in zip(REFUSALS.values(), found, strict=True):
         refused(done, f"cab: error: {text}")

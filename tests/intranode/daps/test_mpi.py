@@ -62,11 +62,6 @@ def test_a_killed_rank_is_noticed_on_all_nodes(start: Start, how: str, tmp_path:
     assert all("(its connection is closed)" in said[rank] for rank in "23")
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_what_cannot_be_is_refused(start: Start, nodes: int) -> None:
-    silent(start(2, "-m", "tests.intranode.daps.refusals", str(nodes)))
-
-
 MODES = "none,thread,ghosts:1,dynamic"
 PROGRAMS = {
     "capability": "--size 800000 --strided-size 3000 --sleep-ms 5",
@@ -82,7 +77,8 @@ def test_programs_verify_their_data_in_all_modes(lines: Commands) -> None:
     words = []
     for name, nodes in cases:
         program = ["--program", name.partition(",")[0], *PROGRAMS[name].split()]
-        words.append([APP, *program, "--modes", MODES, "--rounds", "2", "--nodes", str(nodes)])
+        rounds = str(3 - nodes)
+        words.append([APP, *program, "--modes", MODES, "--rounds", rounds, "--nodes", str(nodes)])
     for case, done in zip(cases, lines(4, words), strict=True):
         check_program(*case, done)
 
@@ -94,7 +90,7 @@ def check_program(name: str, nodes: int, done: Finished) -> None:
     ]
     cells = {cell["mode"]: cell for cell in result["cells"]}
     assert ",".join(cells) == MODES
-    assert all(len(cell["runs"]) == 2 and cell["seconds"] > 0 for cell in cells.values())
+    assert all(len(cell["runs"]) == 3 - nodes and cell["seconds"] > 0 for cell in cells.values())
     assert cells["none"]["by_others"] == 0
     assert result["seconds"] == cells["dynamic"]["seconds"]
     assert result["seconds"] == pytest.approx(result["us"] / 1e6)
@@ -122,9 +118,12 @@ REFUSALS = {
 }
 
 
-def test_a_wrong_command_is_one_message(lines: Commands) -> None:
-    found = lines(2, [[APP, *words.split()] for words in REFUSALS])
-    for text, done in zip(REFUSALS.values(), found, strict=True):
+def test_what_cannot_be_is_refused(lines: Commands) -> None:
+    calls = [["tests.intranode.daps.refusals", nodes] for nodes in "12"]
+    found = lines(2, [*calls, *([APP, *words.split()] for words in REFUSALS)])
+    for done in found[:2]:
+        silent(done)
+    for text, done in zip(REFUSALS.values(), found[2:], strict=True):
         refused(done, f"daps: error: {text}")
 
 

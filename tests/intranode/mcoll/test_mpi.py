@@ -52,10 +52,6 @@ def test_a_killed_rank_is_noticed(start: Start, tmp_path: Path) -> None:
     assert all("local rank 1 (process " in s for s in said.values())
 
 
-def test_what_cannot_be_is_refused(start: Start) -> None:
-    silent(start(2, "-m", "tests.intranode.mcoll.refusals"))
-
-
 LOOPS = (
     ("allgather", "--sizes 8,3000 --forms auto,bruck,ring,rd,library", 10),
     ("allgather", "--sizes 1 --forms bruck --compare-objects 1,2,0 --compare-radix 2,0", 6),
@@ -76,15 +72,17 @@ def test_a_loop_verifies_its_data_and_counts(lines: Commands) -> None:
             assert (cell["messages"] is None) == (cell["form"] == "library")
 
 
-def test_where_the_form_comes_from(lines: Commands, tmp_path: Path) -> None:
+def test_refused_calls_and_where_the_form_comes_from(lines: Commands, tmp_path: Path) -> None:
     """The sizes at which ``auto`` changes it; the published settings."""
     path = tmp_path / "mcoll.json"
     path.write_text('{"schema": "mcoll/1", "settings": {"allgather": "ring"}}')
     common = [APP, "--nodes", "2", "--times", "2", "--rounds", "1"]
     switches = "--sizes 8,64,512 --allgather-switch 64 --allgather-mpi-from 512"
-    auto, published = lines(
-        2, [[*common, *switches.split()], [*common, "--mcoll-config", str(path)]]
+    calls = ["tests.intranode.mcoll.refusals"]
+    refusals, auto, published = lines(
+        2, [calls, [*common, *switches.split()], [*common, "--mcoll-config", str(path)]]
     )
+    silent(refusals)
     forms = [cell["form"] for cell in verified(auto)["cells"]]
     assert forms == ["bruck", "ring", "library"]
     result = verified(published)
