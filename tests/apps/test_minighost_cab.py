@@ -43,8 +43,8 @@ def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, problems: list
         for problem in problems
         for form in ("mpi", *(f"cab {words}" for words in SWITCHES))
     ]
-    # Faces of 400 kB, 100 kB for a variable, in pieces of 4 KiB to 1 MiB.
-    large = f"--size 128x96x{ranks} --grid 1x1x{ranks} --variables 4 --steps 2 --variant cab"
+    # Faces of 1.2 MiB, in pieces of 4 KiB to 1 MiB.
+    large = f"--size 200x192x{ranks} --grid 1x1x{ranks} --variables 4 --steps 2 --variant cab"
     chunks = [f"{large} --chunk-large {chunk}".split() for chunk in (4096, 65536, 1048576)]
     found = results_of(launch, ranks, "minighost", lines + chunks)
     assert all(r["verified"] is True for r in found)
