@@ -38,7 +38,8 @@ TASKED = [
     f"tarragon --ranks-per-process 4 {SERVICE} --thread-level serialized",
 ]
 MODELS = ["mpi", *OVERLAPS, *RANKED, *TASKED]
-THIN = ["mpi", *OVERLAPS[:-1], "mate --messages variable", "tarragon"]
+AGGREGATED = [model for model in OVERLAPS if "aggregated" in model]
+THIN = ["mpi", *AGGREGATED, OVERLAPS[1], "mate --messages variable", "tarragon"]
 """Those that do not cut the cells of a process, for processes of one plane."""
 
 
@@ -68,7 +69,7 @@ def test_every_bit_as_in_a_serial_run(
         for model in models
     ]
     large = f"--size 128x96x{processes} --grid 1x1x{processes} --variables 4 --steps 2 --variant"
-    models = [*OVERLAPS[:-1], "mate --ranks-per-process 1", "tarragon"]
+    models = [*AGGREGATED, "mate --ranks-per-process 1", "tarragon"]
     chains = [f"{large} {model}".split() for model in models]
     results = results_of(launch, processes, "minighost", lines + chains)
     assert all(result["verified"] is True for result in results)

@@ -26,10 +26,7 @@ FORMS = (
     "--block-edge 5 --workers 2 --thread-level funneled --task-queue stealing --prepost",
     "--block-edge 4 --order SR --workers 3 --thread-level funneled --barrier neighbours",
 )
-
-
-ONE_JOB_EACH = [form for form in FORMS if "--thread-level" in form]
-"""MPI is started with the thread level of the form, which a job of all forms does not show."""
+SERIALIZED, FUNNELED, _ = (form for form in FORMS if "--thread-level" in form)
 
 
 @pytest.mark.mpi
@@ -61,11 +58,16 @@ def check_alone(launch: Launch, program: str, processes: int, form: str) -> None
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("program", "form"), [("minighost", ONE_JOB_EACH[0]), ("jacobi3d", ONE_JOB_EACH[1])]
+    ("program", "form"),
+    [
+        ("jacobi3d", FUNNELED),
+        pytest.param("minighost", SERIALIZED, marks=pytest.mark.slow),
+    ],
 )
 def test_the_bits_are_the_same_with_mpi_started_as_the_form_says(
     launch: Launch, program: str, form: str
 ) -> None:
+    """MPI is started with the thread level of the form, which a job of all forms does not show."""
     check_alone(launch, program, 2, form)
 
 

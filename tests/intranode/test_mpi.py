@@ -20,7 +20,9 @@ def test_data_are_right_under_any_schedule(start: Start, ranks: int, seeds: int)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("how", ["barrier", "message", "lock", "mpi"])
+@pytest.mark.parametrize(
+    "how", ["barrier", pytest.param("message", marks=pytest.mark.slow), "lock", "mpi"]
+)
 def test_a_killed_rank_is_noticed(start: Start, how: str, tmp_path: Path) -> None:
     # Without recovery the launcher would kill the others first.
     start(

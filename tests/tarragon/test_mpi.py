@@ -37,7 +37,7 @@ RUNS = {
         f"tarragon --task-queue stealing {THREADS}",
     ],
     ("sparse_lu", 3): [f"tarragon --task-queue stealing {POOL}"],
-    ("sparse_lu", 4): ["mpi", "tarragon --tagging --aggregation"],
+    ("sparse_lu", 4): ["tarragon --tagging --aggregation"],
 }
 """Variants with their options.  One job runs all of a number of processes."""
 
@@ -62,13 +62,12 @@ def test_the_results_are_right(launch: Launch, processes: int) -> None:
     ("app", "variant"),
     [
         ("needleman_wunsch", SERIALIZED),
-        ("sparse_lu", f"tarragon --aggregation {POOL}"),
         *(
             pytest.param(app, variant, marks=pytest.mark.slow)
             for (app, processes), variants in RUNS.items()
             if processes == 2
             for variant in variants
-            if variant not in (SERIALIZED, f"tarragon --aggregation {POOL}")
+            if variant != SERIALIZED
         ),
     ],
 )

@@ -38,6 +38,7 @@ def check(done: Finished) -> None:
     assert int(done.stdout.split("checks done: ")[1]) > 20
 
 
+@pytest.mark.slow
 def test_all_algorithms_agree_under_mpich() -> None:
     """Handles and statuses have other sizes there."""
     words = ("-m", "tests.intranode.mcoll.checks", "1,2", "7")
