@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import time
 from typing import Any
 
 import pytest
@@ -84,7 +85,11 @@ def test_every_input_of_the_app_is_understood() -> None:
 def test_each_operation_runs(launch: Launch) -> None:
     lines = [["runner.micro", name, "--size", "8,4k", "--count", "40"] for name in OPERATIONS]
     lines.append(["runner.micro", "bibw", "--size", "4k", "--count", "20"])
-    *found, single = run_commands(launch, 2, lines)
+    points = "pingpong:8/4096+barrier:0+bcast:8"
+    lines.append(["runner.micro.probe", "--points", points])
+    begin = time.monotonic()
+    *found, single, probe = run_commands(launch, 2, lines)
+    taken_s = time.monotonic() - begin
     for name, done in zip(OPERATIONS, found, strict=True):
         assert done.code == 0, done.err
         check(name, done.result)
@@ -94,6 +99,10 @@ def test_each_operation_runs(launch: Launch) -> None:
     assert result["us"] == result["sizes"][0]["us"]
     assert result["mb_s"] == pytest.approx(2 * WINDOW * 4096 / result["us"])
     assert f"{result['mb_s']:.1f}" in single.out.splitlines()[-2]
+    # All calls of the probe together took no longer than the job.
+    rows = probe.result["points"]
+    assert [row["size"] for row in rows] == [8, 4096, 0, 8]
+    assert 0 < sum(row["us"] * row["calls"] for row in rows) < 1e6 * taken_s
 
 
 def check(name: str, result: dict[str, Any]) -> None:
@@ -129,6 +138,8 @@ def test_several_objects_are_timed_alike_or_refused(launch: Launch) -> None:
         for operation in ("allgather", "allreduce")
         for more in ("", "--mcoll-objects 1")
     ]
+    # Neighbours on a ring differ from three ranks on.
+    right.append(f"exchange {common}")
     words = [*right, *(f"{line} {common}" for line, _ in WRONG)]
     found = run_commands(launch, 3, [["runner.micro", *line.split()] for line in words])
     for done in found[: len(right)]:
