@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from runner.mpi.library import Library
+from tests.apps.commands import BROKEN, ended
 from tests.started import started
 
 ROOT = Path(__file__).parents[2]
 # Without these, Open MPI 5 spends a second in btl/ofi at every start.
 TRANSPORT = ["--mca", "pml", "ob1", "--mca", "btl", "^ofi"]
+# Beside other work ranks that spin take a time slice for every message.
+WAITING = ["--mca", "mpi_yield_when_idle", "1"]
 
 
 class Finished:
     """One finished mpirun: exit code, both outputs, and the JSON of the last line."""
 
     def __init__(self, process: subprocess.CompletedProcess[str]) -> None:
+        self.process = process
         self.code = process.returncode
         self.out = process.stdout
         self.err = process.stderr
@@ -36,82 +41,77 @@ class Finished:
 
 Launch = Callable[..., Finished]
 
-SERIES = """
-import importlib, json, sys
-from runner.apps.common_mpi import run, single_threaded_blas
-single_threaded_blas()
-main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
-series = json.loads(sys.argv[2])
-run("series", "multiple", lambda comm: max([main(comm, words, 0.0) for words in series]))
-"""
+
+def run_commands(
+    launch: Launch,
+    ranks: int,
+    commands: Sequence[Sequence[str]],
+    *,
+    broken: str = "",
+    env: dict[str, str] | None = None,
+) -> list[Finished]:
+    """What each command does, a module with its options; one job runs them one after the other.
+
+    ``broken``: text of a program that changes what is run.  If it defines ``CHANGES``, each command
+    that begins with ``broken:NAME`` has one of these.
+    """
+    program = f"CHANGES = dict()\n{broken}\nfrom tests.apps.commands import main\nmain(CHANGES)"
+    job = launch(ranks, "-c", program, json.dumps(commands), env=env)
+    return [Finished(done) for done in ended(job.process, commands)]
+
+
+def run_lines(
+    launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]], **more: Any
+) -> list[Finished]:
+    """The same for lines of options of one application."""
+    commands = []
+    for line in lines:
+        first = [word for word in line[:1] if word.startswith(BROKEN)]
+        commands.append([*first, f"runner.apps.{app}", *line[len(first) :]])
+    return run_commands(launch, ranks, commands, **more)
+
+
+class Job:
+    """Groups of lines of an application that one job runs for all tests of a file."""
+
+    def __init__(
+        self, ranks: int, app: str, groups: Mapping[str, Sequence[Sequence[str]]], **more: Any
+    ) -> None:
+        self.ranks, self.app, self.groups, self.more = ranks, app, groups, more
+        self.found: dict[str, list[Finished]] = {}
+
+    def of(self, launch: Launch, group: str) -> list[Finished]:
+        """What the lines of a group did; the first test that asks starts the job."""
+        if not self.found:
+            every = [line for lines in self.groups.values() for line in lines]
+            found = iter(run_lines(launch, self.ranks, self.app, every, **self.more))
+            self.found = {
+                name: list(itertools.islice(found, len(lines)))
+                for name, lines in self.groups.items()
+            }
+        return self.found[group]
 
 
 def results_of(
-    launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]]
+    launch: Launch, ranks: int, app: str, lines: Sequence[Sequence[str]], **more: Any
 ) -> list[dict[str, Any]]:
-    """The result of each line of options of an application, run one after the other by one job.
-
-    On two ranks the last line is started once more by itself, by the command line.
-    """
-    done = launch(ranks, "-c", SERIES, app, json.dumps(lines))
-    assert done.code == 0, done.err + done.out
-    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
-    assert len(found) == len(lines)
-    if ranks != 2:
-        return found
-    alone = launch(ranks, "-m", f"runner.apps.{app}", *lines[-1])
-    assert alone.code == 0, alone.err + alone.out
-    return [*found, alone.result]
+    """The result of each line of :func:`run_lines`, all of which succeed."""
+    return successes(run_lines(launch, ranks, app, lines, **more))
 
 
-REFUSED = """
-import importlib, inspect, json, sys
-from runner.apps.common_errors import AppError
-from runner.apps.common_mpi import run, single_threaded_blas
-single_threaded_blas()
-main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
-
-# Some applications are told when their process started.
-begin = [0.0][: len(inspect.signature(main).parameters) - 2]
-
-def told(comm, words):
-    try:
-        return [main(comm, words, *begin), "it ran"]
-    except AppError as error:
-        return [error.exit_code, str(error)]
-
-def each(comm):
-    for words in json.loads(sys.argv[2]):
-        seen = comm.gather(told(comm, words))
-        if comm.rank == 0:
-            print(json.dumps(seen))
-    return 0
-
-run("refused", "multiple", each)
-"""
+def successes(found: Sequence[Finished]) -> list[dict[str, Any]]:
+    for done in found:
+        assert done.code == 0, f"{done.process.args}: {done.err}{done.out}"
+    return [done.result for done in found]
 
 
-def check_refusals(
-    launch: Launch, ranks: int, app: str, refusals: Sequence[tuple[str, str]]
-) -> None:
-    """Each line of options is refused with its words: all ranks raise the same, nothing is printed.
-
-    One job tries all lines; the first is also started by the command line: one message, code 2.
-    """
-    lines = [options.split() for options, _ in refusals]
-    done = launch(ranks, "-c", REFUSED, app, json.dumps(lines))
-    assert done.code == 0, done.err + done.out
-    seen = [json.loads(line) for line in done.out.splitlines()]
-    for (options, words), (first, *others) in zip(refusals, seen, strict=True):
-        assert first[0] == 2, f"{options}: {first}"
-        assert words in first[1], f"{options}: {first}"
-        assert others == [first] * (ranks - 1)
-    alone = launch(ranks, "-m", f"runner.apps.{app}", *lines[0])
-    assert alone.code == 2, alone.err
-    assert alone.err.count(f"{app.replace('_', '-')}: error:") == 1
-    assert refusals[0][1] in alone.err
-    assert "Traceback" not in alone.err
-    assert alone.out == ""
+def check_refused(done: Finished, app: str, options: str, words: str) -> None:
+    """Options are refused with these words: code 2, one message, nothing is printed."""
+    assert done.code == 2, f"{options}: {done.err}"
+    assert done.err.count(f"{app.replace('_', '-')}: error:") == 1
+    assert words in done.err, f"{options}: {done.err}"
+    assert "Traceback" not in done.err
+    assert done.out == ""
 
 
 @pytest.fixture
@@ -119,7 +119,11 @@ def launch(library: Library) -> Launch:
     """``launch(ranks, "-m", "module", ..., env={})`` runs Python under mpirun and waits for it."""
     old = library.family == "openmpi" and library.version_tuple < (5,)
     placement = ["--oversubscribe"] if old else ["--map-by", ":OVERSUBSCRIBE"]
-    options = [*placement, "--bind-to", "none", *TRANSPORT] if library.family == "openmpi" else []
+    options = (
+        [*placement, "--bind-to", "none", *TRANSPORT, *WAITING]
+        if library.family == "openmpi"
+        else []
+    )
 
     def run(
         ranks: int,

@@ -100,7 +100,7 @@ def test_cycles_converge() -> None:
 
 @pytest.mark.parametrize(
     "name",
-    [n if INPUTS[n][0] < 128 else pytest.param(n, marks=pytest.mark.slow) for n in INPUTS],
+    [n if INPUTS[n][0] < 64 else pytest.param(n, marks=pytest.mark.slow) for n in INPUTS],
 )
 def test_the_stored_residuals_are_those_of_a_serial_run(name: str) -> None:
     width, cycles, cut_work, _ = INPUTS[name]
@@ -146,14 +146,11 @@ def test_its_space() -> None:
 
 @pytest.mark.mpi
 def test_an_idle_process_runs_stages_of_another_one(launch: Launch) -> None:
-    words = ["--width", "32", "--cycles", "5", "--cut-work", "2000", "--verify", "full"]
-    words += ["--variant", "mate", "--ranks-per-process", "8"]
-    own, *stolen = results_of(launch, 2, "flowcart", [words, [*words, "--steal", "node"]])
-    assert own["verified"] is True
-    assert own["stolen"] == 0
-    for result in stolen:
-        assert result["verified"] is True
-        assert result["stolen"] > 0
+    words = ["--width", "32", "--cycles", "3", "--cut-work", "2000", "--verify", "full"]
+    words += ["--variant", "mate", "--ranks-per-process", "8", "--steal", "node"]
+    (result,) = results_of(launch, 2, "flowcart", [words])
+    assert result["verified"] is True
+    assert result["stolen"] > 0
 
 
 @pytest.mark.mpi
@@ -171,7 +168,7 @@ def test_memory_that_cannot_be_shared_is_said_in_words(launch: Launch) -> None:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    "processes", [*[pytest.param(n, marks=pytest.mark.slow) for n in (1, 2)], 3]
+    "processes", [2, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3))]
 )
 def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     common = ["--input", "tiny", "--verify", "full", "--variant"]
@@ -191,5 +188,6 @@ def test_all_variants_give_every_bit(launch: Launch, processes: int) -> None:
     found = results_of(launch, processes, "flowcart", lines)
     assert all(result["verified"] is True for result in found)
     assert all(result["steal"] == "node" for result in found[-2:])
+    assert all(result["stolen"] == 0 for result in found[1:-2])
     for result in found[2:]:
         assert sum(result["rank_counts"]) == result["ranks"]

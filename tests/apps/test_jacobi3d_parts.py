@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -40,6 +40,7 @@ def test_every_cell_has_one_rank(layout: Layout) -> None:
     assert (owners == 1).all()
 
 
+@settings(max_examples=30)
 @given(layout=layouts())
 def test_neighbours_touch_and_know_each_other(layout: Layout) -> None:
     for process in range(math.prod(layout.processes)):

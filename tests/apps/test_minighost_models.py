@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import textwrap
 from typing import Any
 
 import numpy as np
@@ -11,8 +9,8 @@ import pytest
 
 from runner.apps.common_faces import FaceTables
 from runner.apps.minighost.domain import Domain
-from tests.apps.conftest import SERIES, Launch, check_refusals, results_of
-from tests.apps.test_minighost_mpi import APP, KEYS, check_breakdown
+from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
+from tests.apps.test_minighost_mpi import KEYS, check_breakdown
 
 OVERLAPS = [
     *(
@@ -40,7 +38,8 @@ TASKED = [
     f"tarragon --ranks-per-process 4 {SERVICE} --thread-level serialized",
 ]
 MODELS = ["mpi", *OVERLAPS, *RANKED, *TASKED]
-THIN = ["mpi", *OVERLAPS[:-1], "mate --messages variable", "tarragon"]
+AGGREGATED = [model for model in OVERLAPS if "aggregated" in model]
+THIN = ["mpi", *AGGREGATED, OVERLAPS[1], "mate --messages variable", "tarragon"]
 """Those that do not cut the cells of a process, for processes of one plane."""
 
 
@@ -48,11 +47,12 @@ THIN = ["mpi", *OVERLAPS[:-1], "mate --messages variable", "tarragon"]
 @pytest.mark.parametrize(
     ("processes", "problems", "thin"),
     [
-        (1, ["--size 9x7x5"], []),
-        (
+        pytest.param(1, ["--size 9x7x5"], [], marks=pytest.mark.slow),
+        pytest.param(
             2,
             ["--size 11x6x7 --grid 2x1x1", "--size 6x5x8 --grid 1x1x2"],
             ["--size 6x5x2 --grid 1x1x2"],
+            marks=pytest.mark.slow,
         ),
         (4, ["--size 9x11x7 --grid 2x1x2"], ["--size 6x4x5 --grid 1x4x1"]),
     ],
@@ -60,6 +60,7 @@ THIN = ["mpi", *OVERLAPS[:-1], "mate --messages variable", "tarragon"]
 def test_every_bit_as_in_a_serial_run(
     launch: Launch, processes: int, problems: list[str], thin: list[str]
 ) -> None:
+    """In faces of 100 to 400 kB a blocking send does not return before it is received."""
     common = "--variables 3 --steps 7 --verify full --variant"
     lines = [
         f"{problem} {common} {model}".split()
@@ -67,9 +68,13 @@ def test_every_bit_as_in_a_serial_run(
         for problem in some
         for model in models
     ]
+    large = f"--size 128x96x{processes} --grid 1x1x{processes} --variables 4 --steps 2 --variant"
+    models = [*AGGREGATED, "mate --ranks-per-process 1", "tarragon"]
+    chains = [f"{large} {model}".split() for model in models]
+    results = results_of(launch, processes, "minighost", lines + chains)
+    assert all(result["verified"] is True for result in results)
     flat: dict[str, Any] = {}
-    for result in results_of(launch, processes, "minighost", lines):
-        assert result["verified"] is True
+    for result in results[: len(lines)]:
         assert set(result) == KEYS
         check_breakdown(result)
         check_parts(result)
@@ -90,100 +95,107 @@ def check_parts(result: dict[str, Any]) -> None:
     assert 0 < result["compute_cpu_s"] <= result["compute_s"]
 
 
-@pytest.mark.mpi
-def test_messages_are_those_of_parts_and_variables(launch: Launch) -> None:
-    """Parts of 2 x 2 at the face between both processes, three variables, eight steps."""
-    common = "--size 8x8x8 --grid 2x1x1 --variables 3 --steps 8 --local-grid 1x2x2"
-    lines = [
-        f"{common} --variant {model}".split()
-        for model in ("mate", "mate --messages variable", "mate --split 2", "tarragon")
+BROKEN = """
+from runner.apps import common_grid_tasks
+from runner.apps.minighost import exchange, variant_mate
+
+fill, make = common_grid_tasks.Cells.vinit, variant_mate.Part.__init__
+
+def forgetful(self):
+    fill(self)
+    self.ghosts = self.ghosts[:0]
+
+def deaf(self, *arguments):
+    make(self, *arguments)
+    self.received = []
+
+def finish(self, field, requests, meter, more):
+    self._wait(requests)
+
+CHANGES = {
+    "ghosts": [
+        (common_grid_tasks.Cells, "vinit", forgetful),
+        (variant_mate.Part, "__init__", deaf),
+        (exchange.Exchange, "finish", finish),
     ]
-    found = results_of(launch, 2, "minighost", lines)[: len(lines)]
-    assert [r["messages"] // (2 * 4 * 8) for r in found] == [1, 3, 2, 1]
-    assert {r["bytes"] for r in found} == {2 * 8 * 8 * 64 * 3}
-
-
-@pytest.mark.mpi
-def test_messages_beyond_every_eager_limit_do_not_deadlock(launch: Launch) -> None:
-    """Faces of 1.2 MiB: a blocking send does not return before it is received."""
-    models = [*OVERLAPS[:-1], "mate --ranks-per-process 1", "tarragon"]
-    common = "--size 200x192x4 --grid 1x1x4 --variables 4 --steps 3 --variant"
-    found = results_of(launch, 4, "minighost", [f"{common} {model}".split() for model in models])
-    assert all(r["verified"] is True for r in found)
-
-
-@pytest.mark.mpi
-def test_repetitions_start_anew(launch: Launch) -> None:
-    common = "--input tiny --verify full --repetitions 3 --variant"
-    models = ("overlap", "mate --ranks-per-process 2", "tarragon --ranks-per-process 2")
-    lines = [f"{common} {model}".split() for model in models]
-    for result in results_of(launch, 2, "minighost", lines):
-        assert result["verified"] is True
-        assert sorted(result["repetitions_s"])[1] == result["solver_s"]
-
-
-BROKEN = textwrap.dedent(
-    """
-    from runner.apps import common_grid_tasks
-    from runner.apps.minighost import exchange, variant_mate
-    fill = common_grid_tasks.Cells.vinit
-    def forgetful(self):
-        fill(self)
-        self.ghosts = self.ghosts[:0]
-    common_grid_tasks.Cells.vinit = forgetful
-    make = variant_mate.Part.__init__
-    def deaf(self, *arguments):
-        make(self, *arguments)
-        self.received = []
-    variant_mate.Part.__init__ = deaf
-    exchange.Exchange.finish = lambda self, field, requests, meter, more: self._wait(requests)
-    """
-)
-
-
-@pytest.mark.mpi
-def test_ghosts_that_are_not_filled_break_the_account_of_heat(launch: Launch) -> None:
-    models = ["overlap", "mate", "mate --core python", "tarragon"]
-    parts = [m if m == "overlap" else f"{m} --ranks-per-process 2" for m in models]
-    lines = [f"--input tiny --variant {model}".split() for model in parts]
-    done = launch(2, "-c", BROKEN + SERIES, "minighost", json.dumps(lines))
-    assert done.code == 1
-    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
-    assert [r["verified"] for r in found] == [False] * len(models)
-    assert all(r["heat_error"] > r["heat_bound"] for r in found)
-
-
-@pytest.mark.mpi
-def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
-    """The stencil and the copies are plain Python too, and no index is negative."""
-    words = "--size 5x4x6 --variables 2 --steps 2 --verify full --ranks-per-process 2"
-    done = launch(2, *APP, "--variant", "mate", *words.split(), env={"MATE_CHECK": "1"})
-    assert done.code == 0, done.out + done.err
-    assert "every bit as in the serial run" in done.out
-
-
-@pytest.mark.mpi
-def test_the_command_line_starts_the_thread_level_it_needs(launch: Launch) -> None:
-    words = "--input tiny --variant mate --ranks-per-process 4 --local-grid 1x2x2"
-    done = launch(2, *APP, *words.split())
-    assert done.code == 0, done.err
-    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
-    assert "8 ranks as 2x1x1, each process 1x2x2" in done.out
-
-
+}
+"""
 REFUSALS = [
     ("--variant mate --local-grid 1x1x16", "--local-grid 1x1x16 in a process grid of"),
     ("--variant tarragon --ranks-per-process 4000", "4000 ranks per process are too many"),
     ("--variant mate --workers 100", "--workers 100, but this process may use only"),
     ("--variant tarragon --threads service --workers 100", "--workers 100, but this process"),
+    ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
 ]
 
 
-@pytest.mark.mpi
-def test_what_cannot_run_is_one_message(launch: Launch) -> None:
+@pytest.fixture(scope="module")
+def job() -> Job:
+    """What runs on two processes."""
+    # Parts of 2 x 2 at the face between both processes, three variables, eight steps.
+    parts = "--size 8x8x8 --grid 2x1x1 --variables 3 --steps 8 --local-grid 1x2x2"
+    repeated = "--input tiny --verify full --repetitions 3"
+    cut = ("mate", "tarragon", "mate --core python")
+    models = ["overlap", *(f"{model} --ranks-per-process 2" for model in cut)]
     # Enough cells for 100 parts, too few for 16 parts of z.
-    common = "--size 12x12x14 --grid 2x1x1"
-    check_refusals(launch, 2, "minighost", [(f"{common} {o}", words) for o, words in REFUSALS])
+    size = "--size 12x12x14 --grid 2x1x1"
+    groups = {
+        "parts": [
+            f"{parts} --variant {model}"
+            for model in ("mate", "mate --messages variable", "mate --split 2", "tarragon")
+        ],
+        "repeated": [f"{repeated} --variant {model}" for model in models[:3]],
+        "layout": ["--input tiny --variant mate --ranks-per-process 4 --local-grid 1x2x2"],
+        "refused": [f"{size} {options}" for options, _ in REFUSALS],
+        "unfilled": [f"broken:ghosts --input tiny --variant {model}" for model in models],
+    }
+    lines = {name: [line.split() for line in group] for name, group in groups.items()}
+    return Job(2, "minighost", lines, broken=BROKEN)
+
+
+@pytest.mark.mpi
+def test_messages_are_those_of_parts_and_variables(launch: Launch, job: Job) -> None:
+    found = successes(job.of(launch, "parts"))
+    assert [r["messages"] // (2 * 4 * 8) for r in found] == [1, 3, 2, 1]
+    assert {r["bytes"] for r in found} == {2 * 8 * 8 * 64 * 3}
+
+
+@pytest.mark.mpi
+def test_repetitions_start_anew(launch: Launch, job: Job) -> None:
+    for result in successes(job.of(launch, "repeated")):
+        assert result["verified"] is True
+        assert sorted(result["repetitions_s"])[1] == result["solver_s"]
+
+
+@pytest.mark.mpi
+def test_ghosts_that_are_not_filled_break_the_account_of_heat(launch: Launch, job: Job) -> None:
+    for done in job.of(launch, "unfilled"):
+        assert (done.code, done.result["verified"]) == (1, False)
+        assert done.result["heat_error"] > done.result["heat_bound"]
+
+
+@pytest.mark.mpi
+def test_ranks_of_all_processes_count(launch: Launch, job: Job) -> None:
+    (done,) = job.of(launch, "layout")
+    assert done.code == 0, done.err
+    assert (done.result["ranks"], done.result["processes"], done.result["odf"]) == (8, 2, 4)
+    assert "8 ranks as 2x1x1, each process 1x2x2" in done.out
+
+
+@pytest.mark.mpi
+def test_what_cannot_run_is_one_message(launch: Launch, job: Job) -> None:
+    for refusal, done in zip(REFUSALS, job.of(launch, "refused"), strict=True):
+        check_refused(done, "minighost", *refusal)
+
+
+@pytest.mark.mpi
+def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
+    """The stencil and the copies are plain Python too, and no index is negative."""
+    words = "--variant mate --size 5x4x6 --variables 2 --steps 2 --verify full"
+    line = [*words.split(), "--ranks-per-process", "2"]
+    done = launch(2, "-m", "runner.apps.minighost", *line, env={"MATE_CHECK": "1"})
+    assert done.code == 0, done.out + done.err
+    assert "every bit as in the serial run" in done.out
 
 
 def test_tables_of_faces_name_each_variable_once() -> None:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import Any
 
 import pytest
 
 from runner.tpod.config import CALLS, POSTING
-from tests.apps.conftest import Launch, check_refusals, results_of
+from tests.apps.conftest import Launch, check_refused, results_of, run_lines
 
 pytestmark = pytest.mark.mpi
 
-APP = ("-m", "runner.apps.minighost")
 KEYS = {
     "app", "variant", "input", "size", "steps", "variables", "grouping", "order", "prepost",
     "grid", "ranks", "processes", "threads", "workers", "local_grid", "solver_s", "grind_ns",
@@ -33,31 +31,47 @@ def exchanges() -> list[str]:
     ]
 
 
+PROBLEMS = {
+    1: ["--size 9x7x5"],
+    2: ["--size 11x6x7 --grid 2x1x1", "--size 7x5x9 --grid 1x1x2"],
+    4: ["--size 9x11x7 --grid 2x1x2", "--size 5x13x3 --grid 1x4x1"],
+}
+
+
+def problems(ranks: int, every: bool) -> list[str]:
+    """Each exchange with every problem of so many ranks, or with one of them."""
+    some = PROBLEMS[ranks]
+    return [
+        f"{problem} {exchange}"
+        for number, exchange in enumerate(exchanges())
+        for problem in (some if every else [some[number % len(some)]])
+    ]
+
+
 @pytest.mark.parametrize(
-    ("ranks", "problems"),
-    [
-        pytest.param(1, ["--size 9x7x5"], marks=pytest.mark.slow),
-        (2, ["--size 11x6x7 --grid 2x1x1", "--size 7x5x9 --grid 1x1x2"]),
-        (4, ["--size 9x11x7 --grid 2x1x2", "--size 5x13x3 --grid 1x4x1"]),
-    ],
+    ("ranks", "every"),
+    [(4, False), *(pytest.param(ranks, True, marks=pytest.mark.slow) for ranks in PROBLEMS)],
 )
-def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, problems: list[str]) -> None:
+def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, every: bool) -> None:
+    """In faces of 100 to 400 kB, in a chain, a blocking send returns after it is received."""
     common = "--variables 3 --steps 7 --verify full"
     lines = [
-        f"{problem} {common} {exchange} {variant}".split()
-        for problem in problems
-        for exchange in exchanges()
+        f"{problem} {common} {variant}".split()
+        for problem in problems(ranks, every)
         for variant in ("", THREADS)
     ]
-    found = results_of(launch, ranks, "minighost", lines)
-    assert all(r["verified"] is True and r["ranks"] == ranks for r in found)
+    large = f"--size 128x96x{ranks} --grid 1x1x{ranks} --variables 4 --steps 2"
+    chains = [f"{large} {exchange}".split() for exchange in exchanges() if ranks > 1]
+    results = results_of(launch, ranks, "minighost", lines + chains)
+    assert all(r["verified"] is True and r["ranks"] == ranks for r in results)
+    found = results[: len(lines)]
     assert [r["variant"] for r in found][:4] == ["mpi", "threads"] * 2
     for result in found:
         check_breakdown(result)
         cuts = ranks - 1 if max(result["grid"]) == ranks else ranks
         many = result["variables"] if result["grouping"] == "variable" else 1
         assert result["messages"] == 2 * cuts * many * result["steps"]
-    for plain, threaded in zip(found[0::2], found[1::2], strict=False):
+    for plain, threaded in zip(found[0::2], found[1::2], strict=True):
         assert plain["bytes"] == threaded["bytes"]
 
 
@@ -71,19 +85,85 @@ def check_breakdown(result: dict[str, Any]) -> None:
     assert 0 <= result["heat_error"] <= result["heat_bound"] < 1e-13
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
-def test_messages_beyond_every_eager_limit_do_not_deadlock(launch: Launch, ranks: int) -> None:
-    """Faces of 1.2 MiB in a chain: a blocking send does not return before it is received."""
-    lines = [
-        f"--size 200x192x{ranks} --grid 1x1x{ranks} --variables 4 --steps 3 {exchange}".split()
-        for exchange in exchanges()
+BROKEN = """
+import numpy as np
+from runner.apps.minighost.exchange import Exchange
+from runner.apps.minighost.variant_mpi import Bulk
+
+run, solve = Exchange.run, Bulk.solve
+
+def received(spoil):
+    def wrong(self, field, meter, more):
+        unpack = self._faces.unpack
+        def spoilt():
+            spoil(self._faces.receives[0][0])
+            unpack[field]()
+        self._faces.unpack = {field: spoilt}
+        run(self, field, meter, more)
+        self._faces.unpack = unpack
+    return wrong
+
+def more_in_one_cell(buffer):
+    buffer[3] += 0.5 ** 20
+
+def turned(buffer):
+    buffer[:] = buffer[::-1].copy()
+
+def one_bit(self, steps):
+    done = solve(self, steps)
+    if self._comm.rank == 1:
+        cells = self.domain.interior
+        cells[1, 3, 2, 1] = np.nextafter(cells[1, 3, 2, 1], 0.0)
+    return done
+
+CHANGES = {
+    "cell": [(Exchange, "run", received(more_in_one_cell))],
+    "ghosts": [(Exchange, "run", lambda self, field, meter, more: None)],
+    "order": [(Exchange, "run", received(turned))],
+    "bit": [(Bulk, "solve", one_bit)],
+}
+"""
+"""One cell of a face is wrong, ghosts are never exchanged, the cells of a face have another order,
+one bit of one cell is wrong."""
+
+
+def test_what_is_wrong_is_noticed(launch: Launch) -> None:
+    tiny, variable = "--input tiny --grid 1x1x2", "--messages variable"
+    heat = [
+        f"broken:{change} {tiny} {options}"
+        for change in ("cell", "ghosts")
+        for options in (f"{variable} --order SR", THREADS)
     ]
-    found = results_of(launch, ranks, "minighost", lines)
-    assert all(r["verified"] is True for r in found)
+    bits = [f"broken:{change} {tiny} {variable}" for change in ("order", "bit")]
+    lines = [*heat, *bits, *(f"{line} --verify full" for line in bits)]
+    found = run_lines(launch, 2, "minighost", [line.split() for line in lines], broken=BROKEN)
+    for done in found[:4]:
+        assert done.code == 1
+        assert done.result["verified"] is False
+        assert done.result["heat_error"] > done.result["heat_bound"]
+        assert "verification failed: heat of variable 0: put in" in done.out
+    # What keeps the heat fails the comparison of bits.
+    for unseen, done in zip(found[4:6], found[6:], strict=True):
+        assert (unseen.code, unseen.result["verified"]) == (0, True)
+        assert (done.code, done.result["verified"]) == (1, False)
+    # 2 ranks cut z: rank 1 begins at z = 4.
+    words = "1 cells of rank 1 differ from the serial run, first at variable 1 x=1 y=2 z=7: "
+    assert words in found[-1].out
 
 
-def test_result_of_a_run(launch: Launch) -> None:
-    done = launch(2, *APP, "--input", "tiny", "--repetitions", "3", *THREADS.split())
+REFUSALS = [
+    ("--grid 2x2x1", "has 4 parts, but the program runs on 2 ranks"),
+    ("--variant threads --workers 200", "--workers 200, but this process may use only"),
+    ("--order SR --prepost", "--prepost needs receives that do not block"),
+    ("--input tiny --variant threads --workers 999", "--workers 999 are too many for"),
+    ("--size 8 --steps 100000", "--steps 100000 are too many for 8x8x8 cells"),
+]
+
+
+def test_results_and_refusals(launch: Launch) -> None:
+    lines = [f"--input tiny --repetitions 3 {THREADS}", "--input tiny --verify none"]
+    lines += [options for options, _ in REFUSALS]
+    done, unchecked, *others = run_lines(launch, 2, "minighost", [line.split() for line in lines])
     assert done.code == 0, done.err
     result = done.result
     assert set(result) == KEYS | {"repetitions_s"}
@@ -92,108 +172,7 @@ def test_result_of_a_run(launch: Launch) -> None:
     assert sorted(result["repetitions_s"])[1] == result["solver_s"] > 0
     assert result["grind_ns"] == pytest.approx(1e9 * result["solver_s"] / (480 * 5 * 2))
     assert "out of balance" in done.out
-    unchecked = launch(2, *APP, "--input", "tiny", "--verify", "none").result
-    assert unchecked["verified"] is None
-    assert set(unchecked) == KEYS
-
-
-BROKEN = {
-    "one cell of one face": """
-        from runner.apps.minighost.exchange import Exchange
-        plain = Exchange.run
-        def wrong(self, field, meter, more):
-            unpack = self._faces.unpack
-            def spoilt():
-                self._faces.receives[0][0][3] += 0.5 ** 20
-                unpack[field]()
-            self._faces.unpack = {field: spoilt}
-            plain(self, field, meter, more)
-            self._faces.unpack = unpack
-        Exchange.run = wrong
-    """,
-    "ghosts never exchanged": """
-        from runner.apps.minighost.exchange import Exchange
-        Exchange.run = lambda self, field, meter, more: None
-    """,
-    "cells of a face in another order": """
-        from runner.apps.minighost.exchange import Exchange
-        plain = Exchange.run
-        def wrong(self, field, meter, more):
-            unpack = self._faces.unpack
-            def turned():
-                buffer = self._faces.receives[0][0]
-                buffer[:] = buffer[::-1].copy()
-                unpack[field]()
-            self._faces.unpack = {field: turned}
-            plain(self, field, meter, more)
-            self._faces.unpack = unpack
-        Exchange.run = wrong
-    """,
-    "one bit of one cell": """
-        import numpy as np
-        from runner.apps.minighost.variant_mpi import Bulk
-        solve = Bulk.solve
-        def wrong(self, steps):
-            done = solve(self, steps)
-            if self._comm.rank == 1:
-                cells = self.domain.interior
-                cells[1, 3, 2, 1] = np.nextafter(cells[1, 3, 2, 1], 0.0)
-            return done
-        Bulk.solve = wrong
-    """,
-}
-
-
-def start_broken(launch: Launch, what: str, *options: str) -> Any:
-    code = textwrap.dedent(BROKEN[what]) + textwrap.dedent(
-        """
-        import sys
-        from runner.apps.common_mpi import run
-        from runner.apps.minighost.application import main
-        run("minighost", "funneled", lambda comm: main(comm, sys.argv[1:], 0.0))
-        """
-    )
-    return launch(2, "-c", code, "--input", "tiny", "--grid", "1x1x2", *options)
-
-
-@pytest.mark.parametrize("what", ["one cell of one face", "ghosts never exchanged"])
-@pytest.mark.parametrize("options", ["--messages variable --order SR", THREADS])
-def test_a_wrong_face_breaks_the_account_of_heat(launch: Launch, what: str, options: str) -> None:
-    done = start_broken(launch, what, *options.split())
-    assert done.code == 1
-    assert done.result["verified"] is False
-    assert done.result["heat_error"] > done.result["heat_bound"]
-    assert "verification failed: heat of variable 0: put in" in done.out
-
-
-@pytest.mark.parametrize("what", ["cells of a face in another order", "one bit of one cell"])
-def test_what_keeps_the_heat_fails_the_comparison_of_bits(launch: Launch, what: str) -> None:
-    assert start_broken(launch, what, "--messages", "variable").result["verified"] is True
-    done = start_broken(launch, what, "--messages", "variable", "--verify", "full")
-    assert done.code == 1
-    assert done.result["verified"] is False
-    if what == "one bit of one cell":
-        # 2 ranks cut z: rank 1 begins at z = 4.
-        words = "1 cells of rank 1 differ from the serial run, first at variable 1 x=1 y=2 z=7: "
-        assert words in done.out
-
-
-@pytest.mark.parametrize(
-    ("ranks", "refusals"),
-    [
-        (3, [("--grid 2x2x1", "has 4 parts, but the program runs on 3 ranks")]),
-        (1, [("--variant threads --workers 200", "--workers 200, but this process may use only")]),
-        (
-            2,
-            [
-                ("--order SR --prepost", "--prepost needs receives that do not block"),
-                ("--input tiny --variant threads --workers 999", "--workers 999 are too many for"),
-                ("--size 8 --steps 100000", "--steps 100000 are too many for 8x8x8 cells"),
-            ],
-        ),
-    ],
-)
-def test_wrong_use_is_one_message_and_exit_code_2(
-    launch: Launch, ranks: int, refusals: list[tuple[str, str]]
-) -> None:
-    check_refusals(launch, ranks, "minighost", refusals)
+    assert unchecked.result["verified"] is None
+    assert set(unchecked.result) == KEYS
+    for (options, words), refused in zip(REFUSALS, others, strict=True):
+        check_refused(refused, "minighost", options, words)

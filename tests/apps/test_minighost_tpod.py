@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
-from tests.apps.conftest import Launch, check_refusals, results_of
+from runner.apps.common_errors import AppUsageError
+from runner.apps.jacobi3d.options import parse as jacobi3d
+from runner.apps.minighost.options import parse as minighost
+from tests.apps.conftest import Launch, results_of
 
-pytestmark = pytest.mark.mpi
 GHOST = ("--size", "12x10x14", "--variables", "3", "--steps", "5")
 JACOBI = ("--size", "16x14x18", "--iterations", "5")
 PROGRAMS = {"minighost": GHOST, "jacobi3d": JACOBI}
@@ -22,14 +26,22 @@ FORMS = (
     "--block-edge 5 --workers 2 --thread-level funneled --task-queue stealing --prepost",
     "--block-edge 4 --order SR --workers 3 --thread-level funneled --barrier neighbours",
 )
+SERIALIZED, FUNNELED, _ = (form for form in FORMS if "--thread-level" in form)
 
 
-ONE_JOB_EACH = [form for form in FORMS if "--thread-level" in form]
-"""MPI is started with the thread level of the form, which a job of all forms does not show."""
-
-
-@pytest.mark.parametrize("program", PROGRAMS)
-@pytest.mark.parametrize("processes", [1, 2, 4])
+@pytest.mark.mpi
+@pytest.mark.parametrize(
+    ("program", "processes"),
+    [
+        *[("minighost", 4), ("jacobi3d", 2)],
+        *(
+            pytest.param(program, processes, marks=pytest.mark.slow)
+            for program in PROGRAMS
+            for processes in (1, 2, 4)
+            if (program, processes) not in (("minighost", 4), ("jacobi3d", 2))
+        ),
+    ],
+)
 def test_the_bits_are_those_of_the_serial_run(launch: Launch, program: str, processes: int) -> None:
     lines = [[*PROGRAMS[program], *TASKS, *form.split()] for form in FORMS]
     found = results_of(launch, processes, program, lines)
@@ -44,15 +56,22 @@ def check_alone(launch: Launch, program: str, processes: int, form: str) -> None
     assert "every bit as in the serial run" in done.out
 
 
+@pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("program", "form"), [("minighost", ONE_JOB_EACH[0]), ("jacobi3d", ONE_JOB_EACH[1])]
+    ("program", "form"),
+    [
+        ("jacobi3d", FUNNELED),
+        pytest.param("minighost", SERIALIZED, marks=pytest.mark.slow),
+    ],
 )
 def test_the_bits_are_the_same_with_mpi_started_as_the_form_says(
     launch: Launch, program: str, form: str
 ) -> None:
+    """MPI is started with the thread level of the form, which a job of all forms does not show."""
     check_alone(launch, program, 2, form)
 
 
+@pytest.mark.mpi
 @pytest.mark.slow
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("processes", [1, 2, 4])
@@ -63,22 +82,18 @@ def test_the_bits_are_the_same_in_a_job_for_each_form(
         check_alone(launch, program, processes, form)
 
 
-def test_messages_of_each_variable(launch: Launch) -> None:
-    forms = ("--order SR", "--prepost")
-    lines = [
-        [*GHOST, *TASKS, *f"--messages variable --block-edge 5 {more}".split()] for more in forms
-    ]
-    assert all(r["verified"] is True for r in results_of(launch, 2, "minighost", lines))
-
-
-def test_faces_of_blocks_carry_the_cells_of_the_faces_of_the_process(launch: Launch) -> None:
+@pytest.mark.mpi
+def test_messages_of_blocks_and_variables(launch: Launch) -> None:
+    """Faces of blocks carry the cells of the faces of the process."""
     common = "--block-edge 5 --barrier neighbours --block-messages"
-    lines = [[*GHOST, *TASKS, *f"{common} {kind}".split()] for kind in ("block", "face")]
-    block, *faces = results_of(launch, 2, "minighost", lines)
-    for face in faces:
-        assert block["bytes"] == face["bytes"]
-        # Blocks of 2 x 2 at the face between both processes.
-        assert block["messages"] == 4 * face["messages"]
+    forms = [f"{common} block", f"{common} face"]
+    forms += [f"--messages variable --block-edge 5 {more}" for more in ("--order SR", "--prepost")]
+    found = results_of(launch, 2, "minighost", [[*GHOST, *TASKS, *form.split()] for form in forms])
+    assert all(result["verified"] is True for result in found)
+    block, face, *_ = found
+    assert block["bytes"] == face["bytes"]
+    # Blocks of 2 x 2 at the face between both processes.
+    assert block["messages"] == 4 * face["messages"]
 
 
 REFUSALS = [
@@ -87,17 +102,21 @@ REFUSALS = [
     ("--variant tpod --block-order none", "--block-order none: expected one of cart"),
     ("--variant tpod --order SR --prepost", "--prepost needs receives that do not block"),
     ("--task-queue stealing", "--task-queue means nothing to --variant mpi"),
-    ("--variant tpod --workers 250", "--workers 250, but this process may use only"),
 ]
+ORDERED = [
+    ("--order SR", "--order means nothing to --variant mpi: leave it out, or"),
+    ("--variant mate --prepost", "--prepost means nothing to --variant mate"),
+]
+"""Of Jacobi3D, where the order of calls is that of blocks."""
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_a_wrong_command_line_is_said_once(launch: Launch, program: str) -> None:
-    common = " ".join(PROGRAMS[program])
-    refusals = [(f"{common} {words}", said) for words, said in REFUSALS]
-    if program == "jacobi3d":  # Where the order of calls is that of blocks.
-        refusals += [
-            (f"{common} --order SR", "--order means nothing to --variant mpi: leave it out, or"),
-            (f"{common} --variant mate --prepost", "--prepost means nothing to --variant mate"),
-        ]
-    check_refusals(launch, 2, program, refusals)
+@pytest.mark.parametrize(
+    ("parse", "refusals"), [(minighost, REFUSALS), (jacobi3d, [*REFUSALS, *ORDERED])]
+)
+def test_a_wrong_command_line_is_refused(
+    parse: Callable[[list[str]], object], refusals: list[tuple[str, str]]
+) -> None:
+    for words, said in refusals:
+        with pytest.raises(AppUsageError) as caught:
+            parse(words.split())
+        assert said in str(caught.value)

@@ -12,7 +12,7 @@ from runner.apps.pattern.exchange import ROUNDS, plan
 from runner.apps.pattern.options import KINDS, Options, parse
 from runner.apps.pattern.tasks import lengths
 from runner.apps.pattern.work import CELLS, Message, Work, share
-from tests.apps.conftest import Launch, check_refusals, results_of
+from tests.apps.conftest import Launch, check_refused, results_of, run_lines
 
 WORK = "--steps", "40", "--work", "3", "--imbalance", "0.4", "--seed", "7"
 
@@ -22,10 +22,13 @@ def options(*words: str) -> Options:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [2, 3, 4])
+@pytest.mark.parametrize(
+    "ranks", [3, *(pytest.param(ranks, marks=pytest.mark.slow) for ranks in (2, 4))]
+)
 def test_every_kind_verifies(launch: Launch, ranks: int) -> None:
     lines = [[kind, "--size", size, *WORK] for size in ("8", "4096", "100000") for kind in KINDS]
-    found = results_of(launch, ranks, "pattern", lines)
+    single = [[kind, "--steps", "1"] for kind in KINDS]
+    found = results_of(launch, ranks, "pattern", lines + single)
     assert all(result["verified"] is True for result in found)
     for line, result in zip(lines, found, strict=False):
         assert (result["kind"], result["ranks"], f"{result['size']}") == (line[0], ranks, line[2])
@@ -38,39 +41,30 @@ def test_every_kind_verifies(launch: Launch, ranks: int) -> None:
         assert result["calls"] == expected
 
 
-@pytest.mark.mpi
-def test_a_single_step(launch: Launch) -> None:
-    found = results_of(launch, 4, "pattern", [[kind, "--steps", "1"] for kind in KINDS])
-    assert [result["verified"] for result in found] == [True] * len(KINDS)
-
-
-@pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("ranks", "refusals"),
+    ("words", "ranks", "said"),
     [
-        (
-            2,
-            [
-                ("halo4d", "kind halo4d is not known; expected one of halo1d, "),
-                ("", "no kind given"),
-                ("halo1d --size 12", "--size: expected bytes, a multiple of 8, not '12'"),
-                ("halo1d --imbalance 2", "--imbalance: expected a number from 0 to 1"),
-                ("halo1d --steps 0", "--steps: expected a whole number above 0"),
-                ("halo1d --work -1", "--work: expected"),
-            ],
-        ),
-        (1, [("reduce", "reduce needs at least 2 ranks")]),
+        ("halo4d", 2, "kind halo4d is not known; expected one of halo1d, "),
+        ("", 2, "no kind given"),
+        ("halo1d --size 12", 2, "--size: expected bytes, a multiple of 8, not '12'"),
+        ("halo1d --imbalance 2", 2, "--imbalance: expected a number from 0 to 1"),
+        ("halo1d --steps 0", 2, "--steps: expected a whole number above 0"),
+        ("halo1d --work -1", 2, "--work: expected"),
+        ("reduce", 1, "reduce needs at least 2 ranks"),
     ],
 )
-def test_wrong_use(launch: Launch, ranks: int, refusals: list[tuple[str, str]]) -> None:
-    check_refusals(launch, ranks, "pattern", refusals)
+def test_wrong_use(words: str, ranks: int, said: str) -> None:
+    with pytest.raises(AppUsageError) as caught:
+        parse(words.split(), ranks)
+    assert said in str(caught.value)
 
 
 @pytest.mark.mpi
-def test_help(launch: Launch) -> None:
-    done = launch(2, "-m", "runner.apps.pattern", "--help")
-    assert done.code == 0
-    assert all(f"  {kind} " in done.out for kind in KINDS)
+def test_help_and_wrong_use_are_printed_once(launch: Launch) -> None:
+    wrong, helped = run_lines(launch, 2, "pattern", [["halo4d"], ["--help"]])
+    check_refused(wrong, "pattern", "halo4d", "kind halo4d is not known")
+    assert helped.code == 0
+    assert all(helped.out.count(f"  {kind} ") == 1 for kind in KINDS)
 
 
 def test_every_kind_has_a_program_and_an_input() -> None:

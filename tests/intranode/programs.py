@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Finished = subprocess.CompletedProcess[str]
 Start = Callable[..., Finished]
+Commands = Callable[[int, Sequence[Sequence[str]]], list[Finished]]
 
 
 def verified(done: Finished) -> dict[str, Any]:

@@ -6,18 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from tests.intranode.programs import Start, refused, silent, verified
+from tests.intranode.programs import Commands, Start, refused, silent, verified
 
 pytestmark = pytest.mark.mpi
+APP = "runner.apps.cab"
 
 
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-def test_data_are_right_under_any_schedule(start: Start, ranks: int) -> None:
-    done = start(ranks, "-m", "tests.intranode.schedules", "40")
+@pytest.mark.parametrize(
+    ("ranks", "seeds"), [(4, 15), *(pytest.param(n, 40, marks=pytest.mark.slow) for n in (1, 2, 4))]
+)
+def test_data_are_right_under_any_schedule(start: Start, ranks: int, seeds: int) -> None:
+    done = start(ranks, "-m", "tests.intranode.schedules", str(seeds))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("how", ["barrier", "message", "lock", "mpi"])
+@pytest.mark.parametrize(
+    "how", ["barrier", pytest.param("message", marks=pytest.mark.slow), "lock", "mpi"]
+)
 def test_a_killed_rank_is_noticed(start: Start, how: str, tmp_path: Path) -> None:
     # Without recovery the launcher would kill the others first.
     start(
@@ -26,10 +31,6 @@ def test_a_killed_rank_is_noticed(start: Start, how: str, tmp_path: Path) -> Non
     said = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert set(said) == {"0", "2"}
     assert all("waits, but these have died: rank 1 (process " in text for text in said.values())
-
-
-def test_what_cannot_be_is_refused(start: Start) -> None:
-    silent(start(2, "-m", "tests.intranode.refusals"))
 
 
 PROGRAMS = {
@@ -42,34 +43,39 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_verifies_its_data(start: Start, program: str) -> None:
-    words = [*PROGRAMS[program].split(), "--program", program, "--rounds", "2", "--times", "5"]
-    result = verified(start(3, "-m", "runner.apps.cab", *words))
-    assert (result["app"], result["program"], result["ranks"]) == ("cab", program, 3)
-    assert all(len(cell["runs_us"]) == 2 and cell["us"] > 0 for cell in result["cells"])
-    count = {"pingpong": 3, "saturation": 3, "product": 2}.get(program, 1)
-    assert len(result["cells"]) == count
+def test_programs_verify_their_data(lines: Commands) -> None:
+    common = [APP, "--rounds", "2", "--times", "5", "--program"]
+    found = lines(3, [[*common, name, *words.split()] for name, words in PROGRAMS.items()])
+    for program, done in zip(PROGRAMS, found, strict=True):
+        result = verified(done)
+        assert (result["app"], result["program"], result["ranks"]) == ("cab", program, 3)
+        assert all(len(cell["runs_us"]) == 2 and cell["us"] > 0 for cell in result["cells"])
+        count = {"pingpong": 3, "saturation": 3, "product": 2}.get(program, 1)
+        assert len(result["cells"]) == count
 
 
 def test_one_rank_works_alone_on_a_core_of_its_own(start: Start) -> None:
-    done = start(1, "-m", "runner.apps.cab", "--program", "accumulate", "--times", "5", "--pin")
+    done = start(1, "-m", APP, "--program", "accumulate", "--times", "5", "--pin")
     assert verified(done)["cells"][0]["stolen"] == 0
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("--program none", "--program none: expected one of pingpong, pack"),
-        ("--helpers 3", "--helpers 3: expected 0 to 1 with 2 ranks"),
-        ("--size 12", "--size 12: expected a multiple of 8 bytes"),
-        ("--share", "--share needs --program saturation"),
-        ("--width 8", "--width needs --program product"),
-        ("--program product --size 8", "--size 8 means nothing to --program product"),
-        ("--program product --absent 100", "--absent 100: expected 0 to 99 percent"),
-        ("--program product --blocks 1 --absent 99", "--absent 99: no two blocks of a grid"),
-        ("--chunks 100", "--chunk-small 100: expected a multiple of 64"),
-    ],
-)
-def test_a_wrong_command_is_one_message(start: Start, words: str, text: str) -> None:
-    refused(start(2, "-m", "runner.apps.cab", *words.split()), f"cab: error: {text}")
+REFUSALS = {
+    "--program none": "--program none: expected one of pingpong, pack",
+    "--helpers 3": "--helpers 3: expected 0 to 1 with 2 ranks",
+    "--size 12": "--size 12: expected a multiple of 8 bytes",
+    "--share": "--share needs --program saturation",
+    "--width 8": "--width needs --program product",
+    "--program product --size 8": "--size 8 means nothing to --program product",
+    "--program product --absent 100": "--absent 100: expected 0 to 99 percent",
+    "--program product --blocks 1 --absent 99": "--absent 99: no two blocks of a grid",
+    "--chunks 100": "--chunk-small 100: expected a multiple of 64",
+}
+
+
+def test_what_cannot_be_is_refused(lines: Commands) -> None:
+    calls, *found = lines(
+        2, [["tests.intranode.refusals"], *([APP, *words.split()] for words in REFUSALS)]
+    )
+    silent(calls)
+    for text, done in zip(REFUSALS.values(), found, strict=True):
+        refused(done, f"cab: error: {text}")

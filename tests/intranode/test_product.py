@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.apps.cab.product import present, tasks_of
-from tests.intranode.programs import Start, verified
+from tests.intranode.programs import Commands, Start, verified
 
 
 @given(st.integers(1, 7), st.integers(0, 99), st.integers(1, 1000))
@@ -33,50 +31,52 @@ def test_tasks_are_the_products_of_blocks_that_are_there(
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("ranks", [1, 2, 4])
-@pytest.mark.parametrize("steal", ["on", "off"])
-def test_products_are_right_with_any_number_of_ranks(start: Start, ranks: int, steal: str) -> None:
-    words = "--program product --width 24 --blocks 5 --absent 40 --rounds 2 --times 3 --steal"
-    cut = "--steal-threshold 0 --chunk-small 256"
-    done = start(ranks, "-m", "runner.apps.cab", *words.split(), steal, *cut.split())
-    result = verified(done)
-    assert result["tasks"] == len(tasks_of(*present(5, 40, 1)))
-    assert result["gflops"] == pytest.approx(2 * 24**3 * result["tasks"] / result["us"] / 1e3)
-    assert result["seconds"] == pytest.approx(result["us"] / 1e6)
-    assert (result["width"], result["blocks"], result["absent"]) == (24, 5, 40)
-    assert result["size"] == 8 * 24**2
+@pytest.mark.parametrize(
+    "ranks", [4, *(pytest.param(ranks, marks=pytest.mark.slow) for ranks in (1, 2))]
+)
+def test_products_are_right_with_any_number_of_ranks(lines: Commands, ranks: int) -> None:
+    words = "--program product --width 24 --blocks 5 --absent 40 --rounds 2 --times 3"
+    cut = "--steal-threshold 0 --chunk-small 256 --steal"
+    common = [*words.split(), *cut.split()]
+    for done in lines(ranks, [["runner.apps.cab", *common, steal] for steal in ("on", "off")]):
+        result = verified(done)
+        assert result["tasks"] == len(tasks_of(*present(5, 40, 1)))
+        assert result["gflops"] == pytest.approx(2 * 24**3 * result["tasks"] / result["us"] / 1e3)
+        assert result["seconds"] == pytest.approx(result["us"] / 1e6)
+        assert (result["width"], result["blocks"], result["absent"]) == (24, 5, 40)
+        assert result["size"] == 8 * 24**2
 
 
-BROKEN = {
-    "a task is left out": """
-        def wrong(self, i, j, k):
-            if (i, j, k) != self._tasks[0]:
-                plain(self, i, j, k)
-    """,
-    "one element is off by one": """
-        def wrong(self, i, j, k):
-            plain(self, i, j, k)
-            if (i, j, k) == self._tasks[0]:
-                self._at(self._c, (i, j))[3, 2] += 1.0
-    """,
-}
+BROKEN = """
+from runner.apps.cab.application import main
+from runner.apps.cab.product import Product
+from runner.apps.common_mpi import run
+
+plain = Product._task
+
+def left_out(self, i, j, k):
+    if (i, j, k) != self._tasks[0]:
+        plain(self, i, j, k)
+
+def one_element_is_off(self, i, j, k):
+    plain(self, i, j, k)
+    if (i, j, k) == self._tasks[0]:
+        self._at(self._c, (i, j))[3, 2] += 1.0
+
+def each(comm):
+    words = "--program product --width 16 --blocks 3 --rounds 1 --times 2".split()
+    for wrong in (left_out, one_element_is_off):
+        Product._task = wrong
+        assert main(comm, words) == 1, wrong
+    return 1
+
+run("cab", "single", each)
+"""
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("what", BROKEN)
-def test_wrong_products_are_noticed(start: Start, what: str) -> None:
-    code = "\n".join(
-        (
-            "from runner.apps.cab.product import Product",
-            "plain = Product._task",
-            textwrap.dedent(BROKEN[what]),
-            "Product._task = wrong",
-            "from runner.apps.common_mpi import run",
-            "from runner.apps.cab.application import main",
-            "words = '--program product --width 16 --blocks 3 --rounds 1 --times 2'.split()",
-            "run('cab', 'single', lambda comm: main(comm, words))",
-        )
-    )
-    done = start(2, "-c", code)
+def test_wrong_products_are_noticed(start: Start) -> None:
+    done = start(2, "-c", BROKEN)
     assert done.returncode == 1
-    assert "verification failed: the data are wrong" in done.stdout
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.stdout.count("verification failed: the data are wrong") == 2

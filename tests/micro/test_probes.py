@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import statistics
+import time
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -14,10 +16,7 @@ from runner.apps.common_errors import AppUsageError
 from runner.micro.__main__ import _parse, help_text
 from runner.micro.operations import OPERATIONS, WINDOW
 from runner.micro.sizes import BATCHES, LEAST, MOST, calls, sizes
-from tests.apps.conftest import Launch
-
-YIELD = {"OMPI_MCA_mpi_yield_when_idle": "1"}
-"""Beside other work ranks that spin take a time slice for every message."""
+from tests.apps.conftest import Launch, run_commands
 
 
 @pytest.mark.parametrize(
@@ -83,11 +82,30 @@ def test_every_input_of_the_app_is_understood() -> None:
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("name", list(OPERATIONS))
-def test_each_operation_runs(launch: Launch, name: str) -> None:
-    done = launch(2, "-m", "runner.micro", name, "--size", "8,4k", "--count", "40", env=YIELD)
-    assert done.code == 0, done.err
-    result = done.result
+def test_each_operation_runs(launch: Launch) -> None:
+    lines = [["runner.micro", name, "--size", "8,4k", "--count", "40"] for name in OPERATIONS]
+    lines.append(["runner.micro", "bibw", "--size", "4k", "--count", "20"])
+    points = "pingpong:8/4096+barrier:0+bcast:8"
+    lines.append(["runner.micro.probe", "--points", points])
+    begin = time.monotonic()
+    *found, single, probe = run_commands(launch, 2, lines)
+    taken_s = time.monotonic() - begin
+    for name, done in zip(OPERATIONS, found, strict=True):
+        assert done.code == 0, done.err
+        check(name, done.result)
+    # A single size stands at the top.
+    result = single.result
+    assert result["size"] == 4096
+    assert result["us"] == result["sizes"][0]["us"]
+    assert result["mb_s"] == pytest.approx(2 * WINDOW * 4096 / result["us"])
+    assert f"{result['mb_s']:.1f}" in single.out.splitlines()[-2]
+    # All calls of the probe together took no longer than the job.
+    rows = probe.result["points"]
+    assert [row["size"] for row in rows] == [8, 4096, 0, 8]
+    assert 0 < sum(row["us"] * row["calls"] for row in rows) < 1e6 * taken_s
+
+
+def check(name: str, result: dict[str, Any]) -> None:
     assert (result["benchmark"], result["ranks"]) == (name, 2)
     assert [p["size"] for p in result["sizes"]] == ([8, 4096] if name != "barrier" else [0])
     for point in result["sizes"]:
@@ -100,43 +118,40 @@ def test_each_operation_runs(launch: Launch, name: str) -> None:
     assert result["seconds"] == pytest.approx(sum(p["seconds"] for p in result["sizes"]))
 
 
-@pytest.mark.mpi
-def test_a_single_size_stands_at_the_top(launch: Launch) -> None:
-    done = launch(2, "-m", "runner.micro", "bibw", "--size", "4k", "--count", "20", env=YIELD)
-    result = done.result
-    assert result["size"] == 4096
-    assert result["us"] == result["sizes"][0]["us"]
-    assert result["mb_s"] == pytest.approx(2 * WINDOW * 4096 / result["us"])
-    assert f"{result['mb_s']:.1f}" in done.out.splitlines()[-2]
-
-
 def test_options_are_not_abbreviated() -> None:
     with pytest.raises(AppUsageError, match="unrecognized arguments: --siz"):
         _parse(["bcast", "--siz", "8"], 2)
 
 
-@pytest.mark.mpi
-@pytest.mark.parametrize("operation", ["allgather", "allreduce"])
-@pytest.mark.parametrize("more", [[], ["--mcoll-objects", "1"]])
-def test_several_objects_are_timed_alike(launch: Launch, operation: str, more: list[str]) -> None:
-    words = ("--size", "1,4k", "--count", "40", "--mcoll", "ring", *more)
-    done = launch(3, "-m", "runner.micro", operation, *words, env=YIELD)
-    assert done.code == 0, done.err
-    assert [point["count"] for point in done.result["sizes"]] == [40, 40]
+WRONG = [
+    ("bcast --mcoll ring", "--mcoll is for allgather and allreduce, not for bcast"),
+    ("allgather --mcoll tree", "--mcoll tree: expected one of auto, bruck, ring, rd"),
+    ("allgather --mcoll-objects 2", "--mcoll-objects needs --mcoll"),
+]
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        (["bcast", "--mcoll", "ring"], "--mcoll is for allgather and allreduce, not for bcast"),
-        (["allgather", "--mcoll", "tree"], "--mcoll tree: expected one of auto, bruck, ring, rd"),
-        (["allgather", "--mcoll-objects", "2"], "--mcoll-objects needs --mcoll"),
-    ],
-)
-def test_several_objects_are_refused_where_they_cannot_be(
-    launch: Launch, words: list[str], text: str
-) -> None:
-    done = launch(3, "-m", "runner.micro", *words, "--size", "8", "--count", "20", env=YIELD)
+def test_several_objects_are_timed_alike_or_refused(launch: Launch) -> None:
+    common = "--size 1,4k --count 40"
+    right = [
+        f"{operation} --mcoll ring {more} {common}"
+        for operation in ("allgather", "allreduce")
+        for more in ("", "--mcoll-objects 1")
+    ]
+    # Neighbours on a ring differ from three ranks on.
+    right.append(f"exchange {common}")
+    words = [*right, *(f"{line} {common}" for line, _ in WRONG)]
+    found = run_commands(launch, 3, [["runner.micro", *line.split()] for line in words])
+    for done in found[: len(right)]:
+        assert done.code == 0, done.err
+        assert [point["count"] for point in done.result["sizes"]] == [40, 40]
+    for (_, text), done in zip(WRONG, found[len(right) :], strict=True):
+        assert done.code == 2
+        assert text in done.err
+
+
+@pytest.mark.mpi
+def test_the_command_line_starts_it(launch: Launch) -> None:
+    done = launch(2, "-m", "runner.micro", "bcast", "--mcoll", "ring")
     assert done.code == 2
-    assert text in done.err
+    assert "--mcoll is for allgather" in done.err

@@ -19,29 +19,41 @@ CASES = {
     1: ("ft", "lu", "bt", "sp"),
     2: ("ft", "lu", "ft expects other sums", "ft turns nothing", "lu has no ghosts"),
     4: (
-        *("ft", "lu", "bt", "sp", "ft 2x2", "ft 4x1", "lu uneven", "bt uneven", "sp uneven"),
-        *("bt expects other norms", "sp has no ghosts", "sp is whole"),
+        *("ft", "lu", "bt", "sp", "ft 2x2", "lu uneven", "bt uneven", "sp uneven"),
+        "bt expects other norms",
     ),
 }
-"""All cases of one number of ranks are one launch."""
-RIGHT = [(ranks, case) for ranks, cases in CASES.items() for case in cases if len(case) < 7]
+SLOW = {4: ("ft 4x1", "sp has no ghosts", "sp is whole")}
+"""All cases of one number of ranks are one launch; the slow ones are another."""
+
+
+def cases(least: int, most: int) -> list[Any]:
+    """All cases whose names have so many letters, with their ranks."""
+    return [
+        pytest.param(ranks, case, marks=marks)
+        for group, marks in ((CASES, []), (SLOW, [pytest.mark.slow]))
+        for ranks, names in group.items()
+        for case in names
+        if least <= len(case) <= most
+    ]
 
 
 @pytest.fixture(scope="module")
-def runs() -> dict[int, dict[str, Any]]:
-    """Filled by the first test that needs a number of ranks."""
+def runs() -> dict[tuple[str, ...], dict[str, Any]]:
+    """Filled by the first test that needs a launch."""
     return {}
 
 
 @pytest.fixture
-def done(launch: Launch, runs: dict[int, dict[str, Any]]) -> Any:
+def done(launch: Launch, runs: dict[tuple[str, ...], dict[str, Any]]) -> Any:
     def get(ranks: int, case: str) -> Any:
-        if ranks not in runs:
-            finished = launch(ranks, "-m", "tests.nas.bt_cases", *CASES[ranks])
+        names = next(every[ranks] for every in (CASES, SLOW) if case in every.get(ranks, ()))
+        if names not in runs:
+            finished = launch(ranks, "-m", "tests.nas.bt_cases", *names)
             assert finished.code == 0, finished.err
             lines = [json.loads(line) for line in finished.out.splitlines()]
-            runs[ranks] = {line["case"]: line for line in lines}
-        return runs[ranks][case]
+            runs[names] = {line["case"]: line for line in lines}
+        return runs[names][case]
 
     return get
 
@@ -54,7 +66,7 @@ def sent(result: Any) -> list[Counter[tuple[str, int, int]]]:
     ]
 
 
-@pytest.mark.parametrize(("ranks", "case"), RIGHT)
+@pytest.mark.parametrize(("ranks", "case"), cases(2, 6))
 def test_class_s_verifies(done: Any, ranks: int, case: str) -> None:
     result = done(ranks, case)
     assert result["right"] is True
@@ -118,10 +130,7 @@ def test_uneven_parts_give_what_one_rank_gives(done: Any, kernel: str) -> None:
     assert all(value > 0 for value in result["alone"])
 
 
-@pytest.mark.parametrize(
-    ("ranks", "case"),
-    [(ranks, case) for ranks, cases in CASES.items() for case in cases if len(case) > 9],
-)
+@pytest.mark.parametrize(("ranks", "case"), cases(10, 99))
 def test_a_wrong_result_fails(done: Any, ranks: int, case: str) -> None:
     result = done(ranks, case)
     whole = case.endswith("whole")

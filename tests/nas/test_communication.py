@@ -14,7 +14,7 @@ from tests.apps.conftest import Launch
 pytestmark = pytest.mark.mpi
 
 KERNELS = ("is", "ep", "cg", "mg")
-RANKS = (1, 2, 4)
+RANKS = (1, pytest.param(2, marks=pytest.mark.slow), 4)
 DOUBLE = 8
 INT = 4
 
@@ -121,7 +121,7 @@ def mg_messages(ranks: int, rank: int) -> Counter[tuple[str, int, int]]:
     return sent
 
 
-@pytest.mark.parametrize("ranks", [2, 4])
+@pytest.mark.parametrize("ranks", RANKS[1:])
 def test_mg_exchanges_six_faces_on_every_level(counted: Any, ranks: int) -> None:
     for rank, sent in enumerate(counted(ranks).messages("mg")):
         assert sent == mg_messages(ranks, rank)

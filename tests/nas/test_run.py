@@ -13,7 +13,7 @@ import pytest
 from autotune.config.app import load_app
 from runner.apps.common_errors import AppUsageError
 from runner.nas.common_options import NAMES, parse, thread_level
-from tests.apps.conftest import Launch
+from tests.apps.conftest import Finished, Launch, run_commands
 
 KERNELS = ("is", "ep", "cg", "mg", "ft", "lu", "bt", "sp")
 KEYS = {
@@ -22,10 +22,31 @@ KEYS = {
 }  # fmt: skip
 
 
+CG = ["runner.nas", "cg", "--class", "S"]
+
+
 @pytest.mark.mpi
 def test_lines_and_json_of_a_run(launch: Launch) -> None:
-    done = launch(2, "-m", "runner.nas", "cg", "--class", "S", "--repetitions", "3")
+    """With threads CG shares the products and keeps every bit."""
+    lines = [[*CG, "--repetitions", "3"], [*CG, "--openmp"], ["runner.nas", "ft", "--class", "Q"]]
+    done, one, wrong = run_commands(launch, 2, lines, env={"OMP_NUM_THREADS": "1"})
+    (three,) = run_commands(launch, 2, [[*CG, "--openmp"]], env={"OMP_NUM_THREADS": "3"})
     assert done.code == 0, done.err
+    check_run(done)
+    found = [one.result, three.result]
+    assert set(found[0]) == KEYS | {"threads"}
+    assert [result["threads"] for result in found] == [1, 3]
+    for result in found:
+        assert result["verified"] is True
+        assert result["checks"] == done.result["checks"]
+    assert wrong.code == 2
+    assert wrong.err.count("nas: error:") == 1
+    assert "--class Q is unknown to nas ft" in wrong.err
+    assert "Traceback" not in wrong.err
+    assert wrong.out == ""
+
+
+def check_run(done: Finished) -> None:
     result = done.result
     assert set(result) == KEYS | {"repetitions_s"}
     assert result["app"] == "nas-cg"
@@ -41,21 +62,6 @@ def test_lines_and_json_of_a_run(launch: Launch) -> None:
     assert re.search(r"Verification *= *SUCCESSFUL$", done.out, re.MULTILINE)
     assert len(re.findall(r"^ Repetition \d", done.out, re.MULTILINE)) == 3
     assert result["checks"][0]["value"] == pytest.approx(8.5971775078648, rel=1e-10)
-
-
-@pytest.mark.mpi
-def test_threads_of_cg_share_the_products_and_keep_every_bit(launch_app: Launch) -> None:
-    words = ("-m", "runner.nas", "cg", "--class", "S")
-    flat = launch_app(2, *words)
-    found = [
-        launch_app(2, *words, "--openmp", env={"OMP_NUM_THREADS": threads}).result
-        for threads in ("1", "3")
-    ]
-    assert set(found[0]) == KEYS | {"threads"}
-    assert [result["threads"] for result in found] == [1, 3]
-    for result in found:
-        assert result["verified"] is True
-        assert result["checks"] == flat.result["checks"]
 
 
 @pytest.mark.mpi
@@ -98,16 +104,6 @@ run("nas", "single", lambda comm: main(comm, ["ep"], 0.0))
     assert launch(2, "-c", code).code == 1
 
 
-@pytest.mark.mpi
-def test_wrong_use_is_one_message_and_exit_code_2(launch: Launch) -> None:
-    done = launch(3, "-m", "runner.nas", "cg", "--class", "S")
-    assert done.code == 2
-    assert done.err.count("nas: error:") == 1
-    assert "runs on 1, 2, 4, 8, ... ranks, not on 3" in done.err
-    assert "Traceback" not in done.err
-    assert done.out == ""
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -134,6 +130,7 @@ def test_options() -> None:
     ("kernel", "ranks", "words"),
     [
         ("is", 6, "start it with -n 4 or -n 8"),
+        ("cg", 3, "runs on 1, 2, 4, 8, ... ranks, not on 3"),
         ("is", 256, "at most 128 ranks in this class"),
         ("ep", 257, "has 256 batches in this class"),
         ("mg", 12, "not on 12"),

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.apps.conftest import Launch, check_refusals, launch
-from tests.mate.test_mpi import Start as Python
-from tests.mate.test_mpi import start as python
+from tests.apps.conftest import Launch, check_refused, launch, run_commands
 
-__all__ = ["launch", "python"]
+__all__ = ["launch"]
 
 RING = ("--laps", "20", "--size", "1000")
 ALIGN = ("--length", "700", "--rows", "64", "--columns", "96")
@@ -21,15 +17,6 @@ POOL = "--threads workers --workers 2 --affinity none"
 SERIALIZED = f"panel --thread-level serialized {THREADS}"
 
 pytestmark = pytest.mark.mpi
-# The applications take no time of their start.
-SERIES = """
-import importlib, json, sys
-from runner.apps.common_mpi import run, single_threaded_blas
-single_threaded_blas()
-main = importlib.import_module("runner.apps." + sys.argv[1] + ".application").main
-series = json.loads(sys.argv[2])
-run("series", "multiple", lambda comm: max([main(comm, words) for words in series]))
-"""
 RUNS = {
     ("ring", 1): ["compiled --tasks 3"],
     ("ring", 2): ["mpi", "tarragon", "compiled"],
@@ -50,20 +37,22 @@ RUNS = {
         f"tarragon --task-queue stealing {THREADS}",
     ],
     ("sparse_lu", 3): [f"tarragon --task-queue stealing {POOL}"],
-    ("sparse_lu", 4): ["mpi", "tarragon", "tarragon --tagging --aggregation"],
+    ("sparse_lu", 4): ["tarragon --tagging --aggregation"],
 }
-"""Variants with their options.  One job runs all of an application on a number of processes."""
+"""Variants with their options.  One job runs all of a number of processes."""
 
 
-@pytest.mark.parametrize(("app", "processes"), RUNS)
-def test_the_result_is_right(launch: Launch, app: str, processes: int) -> None:
-    variants = RUNS[app, processes]
-    lines = [[*PROBLEMS[app], "--variant", *variant.split()] for variant in variants]
-    done = launch(processes, "-c", SERIES, app, json.dumps(lines))
-    assert done.code == 0, done.err + done.out
-    found = [json.loads(line) for line in done.out.splitlines() if line.startswith("{")]
-    assert len(found) == len(lines)
-    for result in found:
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2, 3, 4])
+def test_the_results_are_right(launch: Launch, processes: int) -> None:
+    lines = [
+        [f"runner.apps.{app}", *PROBLEMS[app], "--variant", *variant.split()]
+        for (app, count), variants in RUNS.items()
+        if count == processes
+        for variant in variants
+    ]
+    for line, done in zip(lines, run_commands(launch, processes, lines), strict=True):
+        assert done.code == 0, f"{line}: {done.err}{done.out}"
+        result = done.result
         assert result["verified"] is True
         assert result["ranks"] == processes
         assert result["seconds"] > 0
@@ -72,34 +61,34 @@ def test_the_result_is_right(launch: Launch, app: str, processes: int) -> None:
 @pytest.mark.parametrize(
     ("app", "variant"),
     [
-        ("ring", "tarragon"),
         ("needleman_wunsch", SERIALIZED),
-        ("sparse_lu", f"tarragon --aggregation {POOL}"),
         *(
             pytest.param(app, variant, marks=pytest.mark.slow)
             for (app, processes), variants in RUNS.items()
             if processes == 2
             for variant in variants
-            if variant not in ("tarragon", SERIALIZED, f"tarragon --aggregation {POOL}")
+            if variant != SERIALIZED
         ),
     ],
 )
 def test_the_command_line_starts_the_thread_level_it_needs(
-    python: Python,
+    launch: Launch,
     app: str,
     variant: str,
 ) -> None:
     words = (*PROBLEMS[app], "--variant", *variant.split())
-    done = python(2, "-m", f"runner.apps.{app}", *words)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert (found["verified"], found["ranks"]) == (True, 2)
+    done = launch(2, "-m", f"runner.apps.{app}", *words)
+    assert done.code == 0, done.err
+    assert (done.result["verified"], done.result["ranks"]) == (True, 2)
 
 
-@pytest.mark.parametrize("processes", [2, 3])
-def test_any_compiled_graph(python: Python, processes: int) -> None:
-    done = python(processes, "-m", "tests.tarragon.mix", "30")
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize(
+    ("processes", "graphs"),
+    [(3, 15), *(pytest.param(n, 30, marks=pytest.mark.slow) for n in (2, 3))],
+)
+def test_any_compiled_graph(launch: Launch, processes: int, graphs: int) -> None:
+    done = launch(processes, "-m", "tests.tarragon.mix", str(graphs))
+    assert done.code == 0, done.out + done.err
 
 
 REFUSALS = {
@@ -124,8 +113,8 @@ REFUSALS = {
 }
 
 
-@pytest.mark.parametrize("app", REFUSALS)
-def test_a_wrong_command_line_is_said_once(launch: Launch, app: str) -> None:
-    common = " ".join(PROBLEMS[app])
-    refusals = [(f"{common} {options}", said) for options, said in REFUSALS[app]]
-    check_refusals(launch, 2, app, refusals)
+def test_a_wrong_command_line_is_said_once(launch: Launch) -> None:
+    cases = [(app, *case) for app, refusals in REFUSALS.items() for case in refusals]
+    lines = [[f"runner.apps.{app}", *PROBLEMS[app], *options.split()] for app, options, _ in cases]
+    for (app, *case), done in zip(cases, run_commands(launch, 2, lines), strict=True):
+        check_refused(done, app, *case)

@@ -74,11 +74,10 @@ def solved(matrix: Any, width: int, relax: int) -> float:
     return float(np.abs(matrix @ left - right).max() / np.abs(right).max())
 
 
-@pytest.mark.parametrize("width", [1, 7, 64])
-@pytest.mark.parametrize("relax", [1, 16])
+@pytest.mark.parametrize(("width", "relax"), [(1, 1), (7, 1), (7, 7), (64, 1), (64, 16)])
 def test_the_solution_is_right(width: int, relax: int) -> None:
     for matrix in (dense(60), poisson(6), convection(6), band(300), drawn(80, 0.1, 3)):
-        assert solved(matrix, width, min(relax, width)) < 1e-10
+        assert solved(matrix, width, relax) < 1e-10
 
 
 def test_supernodes_are_wide_enough_for_products() -> None:

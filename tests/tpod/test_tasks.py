@@ -9,10 +9,9 @@ import pytest
 
 from runner import mate, tpod
 from runner.tpod import Config, Tpod
-from tests.mate.test_mpi import Start as Python
-from tests.mate.test_mpi import start as python
+from tests.apps.conftest import Launch, launch
 
-__all__ = ["python"]
+__all__ = ["launch"]
 
 
 class Count(tpod.Task):
@@ -134,7 +133,10 @@ def test_a_wrong_configuration_is_refused(wrong: dict[str, Any], words: str) -> 
 
 
 @pytest.mark.mpi
-@pytest.mark.parametrize("processes", [2, 4])
-def test_any_exchange_under_any_schedule(python: Python, processes: int) -> None:
-    done = python(processes, "-m", "tests.tpod.pairs", "20")
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.parametrize(
+    ("processes", "schedules"),
+    [(2, 12), *(pytest.param(n, 20, marks=pytest.mark.slow) for n in (2, 4))],
+)
+def test_any_exchange_under_any_schedule(launch: Launch, processes: int, schedules: int) -> None:
+    done = launch(processes, "-m", "tests.tpod.pairs", str(schedules))
+    assert done.code == 0, done.out + done.err

@@ -210,12 +210,12 @@ def order(daps: Daps, dice: random.Random) -> bool:
 
 
 def parts(daps: Daps) -> bool:
-    """A message of 4 MB with gaps takes many steps, since no step moves all of it."""
+    """A message of 2 MB with gaps takes many steps, since no step moves all of it."""
     target = next((rank for rank in range(daps.size) if daps.nodes[rank]), None)
     if target is None or daps.rank not in (0, target):
         daps.barrier()
         return True
-    array = daps.zeros((1 << 19, 2))[:, 0]
+    array = daps.zeros((1 << 18, 2))[:, 0]
     wanted = np.arange(array.size)
     before = daps.counts
     if daps.rank == 0:

@@ -6,34 +6,37 @@ from pathlib import Path
 
 import pytest
 
-from tests.intranode.programs import Start, refused, silent, verified
+from tests.intranode.programs import Commands, Finished, Start, refused, silent, verified
 from tests.mpis import library_named
 from tests.started import python_ranks
 
 pytestmark = pytest.mark.mpi
+APP = "runner.apps.daps"
 
 
 @pytest.mark.parametrize(
-    ("ranks", "nodes", "seeds"),
+    ("ranks", "nodes", "first", "seeds"),
     [
-        (1, 1, 5),
-        (2, 1, 8),
-        (3, 1, 8),
-        (2, 2, 8),
-        (4, 2, 8),
-        (6, 2, 5),
-        (3, 3, 8),
-        (6, 3, 5),
-        (9, 3, 3),
+        # The configurations of these seeds have every way of progress.
+        *[(3, 1, 5, 3), (4, 2, 0, 3), (3, 3, 8, 2)],
+        *(
+            pytest.param(ranks, nodes, 0, seeds, marks=pytest.mark.slow)
+            for ranks, nodes, seeds in (
+                *[(1, 1, 5), (2, 1, 8), (3, 1, 8), (2, 2, 8), (4, 2, 8), (6, 2, 5)],
+                *[(3, 3, 8), (6, 3, 5), (9, 3, 3)],
+            )
+        ),
     ],
 )
 def test_data_are_right_under_any_schedule(
-    start: Start, ranks: int, nodes: int, seeds: int
+    start: Start, ranks: int, nodes: int, first: int, seeds: int
 ) -> None:
-    done = start(ranks, "-m", "tests.intranode.daps.schedules", str(nodes), "0", str(seeds))
+    numbers = [str(number) for number in (nodes, first, seeds)]
+    done = start(ranks, "-m", "tests.intranode.daps.schedules", *numbers)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_data_are_right_under_mpich() -> None:
     words = ("-m", "tests.intranode.daps.schedules", "2", "0", "4")
     done = python_ranks(library_named("mpich"), 2, words)
@@ -48,7 +51,9 @@ def test_a_rank_that_computes_gets_progress_from_whom_the_mode_says(
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("how", ["barrier", "message", "window", "holder"])
+@pytest.mark.parametrize(
+    "how", ["barrier", pytest.param("message", marks=pytest.mark.slow), "window", "holder"]
+)
 def test_a_killed_rank_is_noticed_on_all_nodes(start: Start, how: str, tmp_path: Path) -> None:
     # Without recovery the launcher would kill the others first.
     words = ("-m", "tests.intranode.daps.killed", how, "0.1", str(tmp_path))
@@ -60,34 +65,41 @@ def test_a_killed_rank_is_noticed_on_all_nodes(start: Start, how: str, tmp_path:
     assert all("(its connection is closed)" in said[rank] for rank in "23")
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-def test_what_cannot_be_is_refused(start: Start, nodes: int) -> None:
-    silent(start(2, "-m", "tests.intranode.daps.refusals", str(nodes)))
-
-
 MODES = "none,thread,ghosts:1,dynamic"
+DEALT = "product, dealt and slept"
 PROGRAMS = {
     "capability": "--size 800000 --strided-size 3000 --sleep-ms 5",
     "product": "--width 24 --edge 7 --dgemms 9,5 --messages 33,200",
-    "product, dealt and slept": "--width 24 --edge 7 --dgemms 9,5 --messages 3,40 --tasks dealt "
-    "--compute sleep",
+    DEALT: "--width 24 --edge 7 --dgemms 9,5 --messages 3,40 --tasks dealt --compute sleep",
     "stencil": "--cells 301 --steps 9",
 }
 
 
-@pytest.mark.parametrize("nodes", [1, 2])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_a_program_verifies_its_data_in_all_modes(start: Start, name: str, nodes: int) -> None:
-    program = name.partition(",")[0]
-    words = ["--program", program, *PROGRAMS[name].split(), "--modes", MODES, "--rounds", "2"]
-    done = start(4, "-m", "runner.apps.daps", *words, "--nodes", str(nodes))
-    result = verified(done)
+CASES = [(name, nodes) for name in PROGRAMS for nodes in (1, 2)]
+FEW = [case for case in CASES if case not in (("product", 1), (DEALT, 2), ("stencil", 1))]
+
+
+@pytest.mark.parametrize("cases", [FEW, pytest.param(CASES, marks=pytest.mark.slow)])
+def test_programs_verify_their_data_in_all_modes(
+    lines: Commands, cases: list[tuple[str, int]]
+) -> None:
+    words = []
+    for name, nodes in cases:
+        program = ["--program", name.partition(",")[0], *PROGRAMS[name].split()]
+        rounds = str(3 - nodes)
+        words.append([APP, *program, "--modes", MODES, "--rounds", rounds, "--nodes", str(nodes)])
+    for case, done in zip(cases, lines(4, words), strict=True):
+        check_program(*case, done)
+
+
+def check_program(name: str, nodes: int, done: Finished) -> None:
+    program, result = name.partition(",")[0], verified(done)
     assert [result[key] for key in ("app", "program", "ranks", "nodes", "assumed_nodes")] == [
         *("daps", program, 4, nodes, nodes)
     ]
     cells = {cell["mode"]: cell for cell in result["cells"]}
     assert ",".join(cells) == MODES
-    assert all(len(cell["runs"]) == 2 and cell["seconds"] > 0 for cell in cells.values())
+    assert all(len(cell["runs"]) == 3 - nodes and cell["seconds"] > 0 for cell in cells.values())
     assert cells["none"]["by_others"] == 0
     assert result["seconds"] == cells["dynamic"]["seconds"]
     assert result["seconds"] == pytest.approx(result["us"] / 1e6)
@@ -96,32 +108,32 @@ def test_a_program_verifies_its_data_in_all_modes(start: Start, name: str, nodes
     assert all(result[part] > 0 for part in parts.get(program, "communication").split())
 
 
-@pytest.mark.parametrize(
-    ("words", "text"),
-    [
-        ("--program none", "--program none: expected one of capability, product, stencil"),
-        ("--modes none,fast", "--modes fast: expected none, thread, thread:dedicated, ghosts:N"),
-        ("--modes ghosts:2 --nodes 1", "--ghosts 2: a node has 2 ranks; expected fewer ghosts"),
-        ("--modes ghosts:1 --nodes 2", "--ghosts 1: a node has 1 ranks; expected fewer ghosts"),
-        ("--ghosts 1", "--ghosts 1 with --progress dynamic: expected --progress ghosts"),
-        ("--thread-place dedicated", "--thread-place dedicated with --progress dynamic"),
-        ("--width 8", "--width needs --program product"),
-        ("--size 12", "--size 12: expected a multiple of 8 bytes"),
-        (
-            "--operations put,fly",
-            "argument --operations: 'fly': expected some of put, get, accumulate, send",
-        ),
-        (
-            "--program product --dgemms 1",
-            "argument --dgemms: expected two whole numbers as 130,50, not '1'",
-        ),
-        ("--program product --compute guess", "--compute guess: expected one of dgemm, sleep"),
-        ("--nodes 3", "--nodes 3: expected 0 to 2"),
-        ("--poll-gap-us -1", "--poll-gap-us -1: expected 0 to 1000000"),
-    ],
-)
-def test_a_wrong_command_is_one_message(start: Start, words: str, text: str) -> None:
-    refused(start(2, "-m", "runner.apps.daps", *words.split()), f"daps: error: {text}")
+REFUSALS = {
+    "--program none": "--program none: expected one of capability, product, stencil",
+    "--modes none,fast": "--modes fast: expected none, thread, thread:dedicated, ghosts:N",
+    "--modes ghosts:2 --nodes 1": "--ghosts 2: a node has 2 ranks; expected fewer ghosts",
+    "--modes ghosts:1 --nodes 2": "--ghosts 1: a node has 1 ranks; expected fewer ghosts",
+    "--ghosts 1": "--ghosts 1 with --progress dynamic: expected --progress ghosts",
+    "--thread-place dedicated": "--thread-place dedicated with --progress dynamic",
+    "--width 8": "--width needs --program product",
+    "--size 12": "--size 12: expected a multiple of 8 bytes",
+    "--operations put,fly": "argument --operations: 'fly': expected some of put, get, accumulate, "
+    "send",
+    "--program product --dgemms 1": "argument --dgemms: expected two whole numbers as 130,50, not "
+    "'1'",
+    "--program product --compute guess": "--compute guess: expected one of dgemm, sleep",
+    "--nodes 3": "--nodes 3: expected 0 to 2",
+    "--poll-gap-us -1": "--poll-gap-us -1: expected 0 to 1000000",
+}
+
+
+def test_what_cannot_be_is_refused(lines: Commands) -> None:
+    calls = [["tests.intranode.daps.refusals", nodes] for nodes in "12"]
+    found = lines(2, [*calls, *([APP, *words.split()] for words in REFUSALS)])
+    for done in found[:2]:
+        silent(done)
+    for text, done in zip(REFUSALS.values(), found[2:], strict=True):
+        refused(done, f"daps: error: {text}")
 
 
 def test_a_thread_of_its_own_needs_a_core(start: Start) -> None:
@@ -130,41 +142,49 @@ def test_a_thread_of_its_own_needs_a_core(start: Start) -> None:
 
     ranks = len(os.sched_getaffinity(0)) // 2 + 1
     words = "--program stencil --cells 64 --rounds 1 --modes thread:dedicated --steps"
-    done = start(ranks, "-m", "runner.apps.daps", *words.split(), "2")
+    done = start(ranks, "-m", APP, *words.split(), "2")
     assert done.returncode == 2
     assert f"--thread-place dedicated: {ranks} ranks have" in done.stderr
     if ranks > 1:
-        done = start(ranks - 1, "-m", "runner.apps.daps", *words.split(), "2")
+        done = start(ranks - 1, "-m", APP, *words.split(), "2")
         assert done.returncode == 0, done.stderr
 
 
-BROKEN = {
-    "capability": ("daps.window.Window.accumulate", "capability --size 80 --sleep-ms 0"),
-    "product": ("daps.window.Window.accumulate", "product --width 8 --edge 3"),
-    "stencil": ("daps.daps.Daps.isend", "stencil --cells 32"),
-}
-
-
-@pytest.mark.parametrize("program", BROKEN)
-def test_wrong_data_are_noticed(start: Start, program: str) -> None:
-    """The second call adds or sends something else."""
-    place, words = BROKEN[program]
-    owner, _, name = place.rpartition(".")
-    module, _, kind = owner.rpartition(".")
-    code = f"""
-from runner.intranode.{module} import {kind} as Broken
-plain, calls = Broken.{name}, []
-def wrong(self, *given):
-    calls.append(1)
-    at = 0 if isinstance(given[0], type(self)) or "isend" == "{name}" else 1
-    if len(calls) == 2:
-        given[at][...] += 1.0
-    return plain(self, *given)
-Broken.{name} = wrong
+BROKEN = """
 from runner.apps.common_mpi import run
 from runner.apps.daps.application import main
-run("daps", "single", lambda comm: main(comm, "--program {words} --rounds 1".split()))
+from runner.intranode.daps.daps import Daps
+from runner.intranode.daps.window import Window
+
+def spoilt(kind, name, at):
+    plain, calls = getattr(kind, name), []
+    def wrong(self, *given):
+        calls.append(1)
+        if len(calls) == 2:
+            given[at][...] += 1.0
+        return plain(self, *given)
+    setattr(kind, name, wrong)
+    return lambda: setattr(kind, name, plain)
+
+def each(comm):
+    for change, words in (
+        ((Window, "accumulate", 1), "capability --size 80 --strided-size 80 --sleep-ms 0"),
+        ((Window, "accumulate", 1), "product --width 8 --edge 3"),
+        ((Daps, "isend", 0), "stencil --cells 32"),
+    ):
+        mend = spoilt(*change)
+        code = main(comm, f"--program {words} --rounds 1".split())
+        mend()
+        assert code == 1, words
+    return 1
+
+run("daps", "single", each)
 """
-    done = start(2, "-c", code)
-    assert done.returncode == 1, done.stderr
-    assert "verification failed: the data are wrong" in done.stdout
+
+
+def test_wrong_data_are_noticed(start: Start) -> None:
+    """The second call adds or sends something else."""
+    done = start(2, "-c", BROKEN)
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr, done.stderr
+    assert done.stdout.count("verification failed: the data are wrong") == 3

@@ -1,9 +1,10 @@
 """Checks under real MPI: all algorithms against plain MPI; prints what was wrong, or nothing.
 
-    mpirun -n RANKS python -m tests.intranode.mcoll.checks NODES[,NODES...] [SEED]
+    mpirun -n RANKS python -m tests.intranode.mcoll.checks NODES[,NODES...] [SEED [all]]
 
 Without NODES, or with 0, the nodes are those of the machine, or of FAKE_NODES: a word such as
-``turns:3``, which deals the ranks out to three nodes.
+``turns:3``, which deals the ranks out to three nodes.  With ``all`` every number of objects is
+tried with every radix, otherwise each with one.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ LARGE = 1_500_007
 WAITS = ("yield", "sleep", "auto", *(["spin"] if COMM.size <= 2 else []))
 
 
-def settings(made: MultiObject, dice: random.Random) -> list[Config]:
-    """All numbers of objects with all radixes, the other switches at random."""
+def settings(made: MultiObject, dice: random.Random, full: bool) -> list[Config]:
+    """All numbers of objects with all radixes, or with one; the other switches at random."""
     every = []
     for objects in range(1, made.topology.locals + 1):
-        for radix in range(2, objects + 2):
+        radixes = range(2, objects + 2)
+        for radix in radixes if full else [dice.choice(radixes)]:
             every.append(
                 Config(
                     objects=objects,
@@ -67,8 +69,8 @@ def sent_by_all(made: MultiObject, before: Any) -> tuple[int, int]:
 class Checks:
     """The checks of one object, with delays drawn from ``dice`` (alike) and ``own`` (of a rank)."""
 
-    def __init__(self, made: MultiObject, seed: int) -> None:
-        self.made = made
+    def __init__(self, made: MultiObject, seed: int, full: bool) -> None:
+        self.made, self.full = made, full
         self.dice, self.own = random.Random(seed), random.Random(seed + 1000 * COMM.rank)
         self.done = 0
 
@@ -224,20 +226,21 @@ class Checks:
         self.done += 1
 
     def run(self) -> None:
+        few, times, large = (3, 80, LARGE) if self.full else (2, 20, LARGE // 5)
         self.keeps_arrays()
-        self.mixed(80)
-        config = self.dice.choice(settings(self.made, self.dice))
+        self.mixed(times)
+        config = self.dice.choice(settings(self.made, self.dice, self.full))
         for form in forms(self.made, "allgather"):
-            self.allgather(config, form, LARGE // COMM.size)
+            self.allgather(config, form, large // COMM.size)
         for form in forms(self.made, "allreduce"):
-            self.allreduce(config, form, LARGE)
-        for config in settings(self.made, self.dice):
+            self.allreduce(config, form, large)
+        for config in settings(self.made, self.dice, self.full):
             jobs: list[Any] = []
             for job, name in ((self.allgather, "allgather"), (self.allreduce, "allreduce")):
                 for form in forms(self.made, name):
-                    jobs += [(job, config, form, size) for size in self.dice.sample(SIZES, 3)]
-            jobs += [(self.scatter, config, size) for size in self.dice.sample(SIZES[:-1], 3)]
-            jobs += [(self.in_node, config, size) for size in self.dice.sample(SIZES[:-1], 2)]
+                    jobs += [(job, config, form, size) for size in self.dice.sample(SIZES, few)]
+            jobs += [(self.scatter, config, size) for size in self.dice.sample(SIZES[:-1], few)]
+            jobs += [(self.in_node, config, size) for size in self.dice.sample(SIZES[:-1], few - 1)]
             self.dice.shuffle(jobs)
             for job, *words in jobs:
                 job(*words)
@@ -245,12 +248,12 @@ class Checks:
 
 def main() -> None:
     seed = int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    done = 0
+    full, done = sys.argv[3:] == ["all"], 0
     for word in sys.argv[1].split(","):
         made = MultiObject(comm_of(word), nodes=int(word.removeprefix("turns:")))
         expected = [made.topology.places[COMM.rank]]
         assert expected == [(made.node, made.local)]
-        checks = Checks(made, seed)
+        checks = Checks(made, seed, full)
         checks.run()
         made.close()
         done += checks.done
