@@ -120,7 +120,7 @@ def test_errors_show_no_password(place: Path, cli: Cli) -> None:
 @pytest.mark.mpi
 @pytest.mark.skipif(NO_SERVER is not None, reason=str(NO_SERVER))
 def test_commands_on_a_database_show_no_password(place: Path, cli: Cli, mpi_shell: str) -> None:
-    program = (*TARGET, "--metric", "seconds (.*)", "--", mpi_shell, "echo seconds 0.5")
+    program = (*TARGET, "--metric", "seconds (.*)", "--", mpi_shell, "sleep 0.3; echo seconds 0.5")
     with postgres_server() as server, new_schema(server) as schema:
         url = make_url(schema).set(password=SECRET).render_as_string(hide_password=False)
         store = ("--store", url)
