@@ -59,9 +59,10 @@ def _cores_each(mapping: str) -> int | None:
     return None
 
 
-def _binding(policy: str, bindings: list[str], cores_each: int | None, partly: bool) -> ReadBack:
+def _binding(value: str, bindings: list[str], cores_each: int | None, partly: bool) -> ReadBack:
     if not bindings:
-        return ReadBack("not observable", policy)
+        return ReadBack("not observable", value)
+    policy = value.partition(":")[0]
     widths = {len(cpus_of(text)) for text in bindings}
     shown = " | ".join(bindings)
     here = len(os.sched_getaffinity(0))
@@ -80,7 +81,7 @@ def _binding(policy: str, bindings: list[str], cores_each: int | None, partly: b
         state = "in force" if max(widths) <= threads_per_core() else "altered"
     else:
         state = "not observable"
-    return ReadBack(state, policy, shown, "affinity of the ranks")
+    return ReadBack(state, value, shown, "affinity of the ranks")
 
 
 def threads_per_core() -> int:

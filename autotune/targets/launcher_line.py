@@ -1,7 +1,7 @@
 """Launcher lines: a program given with its launcher, ``-- mpirun -np 4 --bind-to none ./cg.A.x``.
 
-Options that a target can express are taken over (ranks, fixed launch options). Any other option is
-refused with the corrected line, because a silently dropped option measures another program.
+What becomes of each option stands in :mod:`autotune.config.launcher`.  An option that is not known
+is refused with the corrected line, because a silently dropped option measures another program.
 """
 
 from __future__ import annotations
@@ -11,51 +11,25 @@ import shlex
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from autotune.config.launcher import LauncherOptions, Match, launcher_options, options_for
 from autotune.errors import UsageError
 from autotune.targets.wrapped_launcher import is_launcher, refuse_wrapped_launcher
-from runner.mpi.discover import find_library
+from runner import files
+from runner.mpi.discover import adapter, find_library
 from runner.mpi.library import Library
-from runner.paths import resolved
+from runner.paths import is_file, resolved
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
 """Names of launchers in distributions with several MPI libraries."""
-_RANKS = {"-n", "-np", "--n", "--np", "-c", "--ntasks"}
-_PLACEMENT = {
-    "--map-by": "map_by",
-    "-map-by": "map_by",
-    "--bind-to": "bind_to",
-    "-bind-to": "bind_to",
-    "--rank-by": "rank_by",
-    "-rank-by": "rank_by",
-}
-_MCA = {"--mca", "-mca", "--gmca", "--omca"}
-_SETS = _MCA | {"-genv"}
+_SETS = {"--mca", "-mca", "--gmca", "--omca", "-genv", "-env"}
 """Options with the name and the value of a parameter."""
-_KEPT = {
-    "--host": 1,
-    "-host": 1,
-    "-H": 1,
-    "--hostfile": 1,
-    "-hostfile": 1,
-    "--machinefile": 1,
-    "-machinefile": 1,
-    "-f": 1,
-    "-hosts": 1,
-    "-x": 1,
-    "-genv": 2,
-    "-ppn": 1,
-    "--prtemca": 2,
-    "--pmixmca": 2,
-    "--cpu-set": 1,
-    "--cpu-list": 1,
-    "--use-hwthread-cpus": 0,
-    "--report-bindings": 0,
-}
+_EXPORT = {"-x", "--set-env"}
+"""Options with NAME=VALUE of a variable."""
 _OVERSUBSCRIBE = "oversubscribe"
-_MEANT = {"--oversubscribe", "-oversubscribe", "--allow-run-as-root", "-allow-run-as-root"}
-"""Options that are accepted and dropped, because autotune gives them itself where needed."""
+_MOST_BYTES = 1 << 20
+"""Of a file of parameters on the line."""
 
 
 def typed(words: Sequence[str], launcher: str) -> list[str]:
@@ -79,6 +53,10 @@ class LauncherLine:
     placement: dict[str, str] = field(default_factory=dict)
     launcher: str | None = None
     """The launcher as it was typed: a name or a path."""
+    cores_each: int = 1
+    """Cores of each rank."""
+    dropped: tuple[str, ...] = ()
+    """Options that change what is printed, or what a batch system gives; they are not handed on."""
     oversubscribe: tuple[str, ...] = ()
     """The words that allow more ranks than slots: the option, or the part of the placement that
     has it as a modifier. autotune gives them itself where they are needed on this node."""
@@ -94,13 +72,17 @@ class LauncherLine:
 
 
 def parse_launcher_line(
-    words: tuple[str, ...], command: str = "search", ranks: int | None = None
+    words: tuple[str, ...],
+    command: str = "search",
+    ranks: int | None = None,
+    library: Library | None = None,
 ) -> LauncherLine:
     """Split a command line into launcher and program; without a launcher all of it is the program.
 
-    ``command`` and ``ranks`` (the option ``--ranks``) are for messages. Raises UsageError for an
-    option that is not understood, with the corrected line, for a line without a program, and for a
-    launcher behind other words.
+    ``command`` and ``ranks`` (the option ``--ranks``) are for messages.  ``library`` is the one
+    that is used; None: options of all libraries are understood.  Raises UsageError for options that
+    are not, with the corrected line, for a line without a program, and for a launcher behind other
+    words.
     """
     if not words:
         raise UsageError(
@@ -110,27 +92,34 @@ def parse_launcher_line(
     if not is_launcher(words[0]):
         refuse_wrapped_launcher(words, command, ranks=ranks)
         return LauncherLine(words)
-    return _Parser(words, command).parse()
+    return _Parser(words, command, library).parse()
 
 
-def chosen_mpi(said: str | None, line: LauncherLine) -> str | None:
+def chosen_mpi(said: str | None, words: Sequence[str]) -> str | None:
     """The MPI that a command line names; None if it names none.
 
     It is ``--mpi``, else the launcher that was typed with its path or by a name that only one MPI
-    has. Raises UsageError if both are given and differ.
+    has.  Raises UsageError if both are given and differ.
     """
-    typed = line.launcher
+    launcher = words[0] if words and is_launcher(words[0]) else None
+    typed = launcher
     if typed in _OF_ONE_MPI:
         typed = shutil.which(typed) or typed
-    if typed is None or os.sep not in typed or Path(typed).name == "srun":
+    if typed is None or os.sep not in typed or is_replaced(typed):
         return said
     if said is not None and not same_library(find_library(said), find_library(typed)):
         raise UsageError(
-            f"--mpi {said} and the launcher {line.launcher} belong to different MPI "
+            f"--mpi {said} and the launcher {launcher} belong to different MPI "
             "libraries; give only one of them",
             code="launcher.conflict",
         )
     return said or typed
+
+
+def is_replaced(launcher: str) -> bool:
+    """Whether the library's own launcher starts the ranks in place of this one (srun)."""
+    name = PurePath(launcher).name
+    return any(name in one.file.launchers for one in launcher_options())
 
 
 def same_library(one: Library, other: Library) -> bool:
@@ -149,6 +138,28 @@ def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
     }
 
 
+def fixed_names(options: Sequence[str]) -> list[str]:
+    """What launch options set: library parameters, variables, and the parts of the placement."""
+    places = {
+        match.option.treatment
+        for at in range(len(options))
+        if options[at].startswith("-") and (match := _match(launcher_options(), options[at:]))
+    }
+    placed = ("map_by", "bind_to", "rank_by") if "places" in places else ()
+    return [*fixed_parameters(options), *sorted(fixed_variables(options)), *placed]
+
+
+def fixed_variables(options: Sequence[str]) -> set[str]:
+    """Names of the environment variables that launch options give the ranks."""
+    exported = {
+        options[at + 1].partition("=")[0]
+        for at, word in enumerate(options)
+        if word in _EXPORT and at + 1 < len(options)
+    }
+    by_name = {name for at, name in enumerate(options[1:]) if options[at] in ("-genv", "-env")}
+    return exported | by_name
+
+
 def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
     """Launch options without those that set one of these library parameters.
 
@@ -165,20 +176,41 @@ def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[
     return tuple(left)
 
 
+@dataclass(frozen=True)
+class _Fault:
+    """Words of a line that cannot be used, by their places in the line, and why.
+
+    ``instead`` are words that mean the same to this launcher; often there are none.
+    """
+
+    at: int
+    words: int
+    shown: str
+    reason: str
+    instead: tuple[str, ...] = ()
+
+
 class _Parser:
-    def __init__(self, words: tuple[str, ...], command: str) -> None:
+    def __init__(self, words: tuple[str, ...], command: str, library: Library | None) -> None:
         self.words = words
         self.command = command
+        self.library = library
+        self.options_of = options_for(words[0], library)
         self.at = 1
         self.ranks: int | None = None
+        self.cores_each = 1
         self.options: list[str] = []
         self.placement: dict[str, str] = {}
         self.oversubscribe: list[str] = []
+        self.dropped: list[str] = []
+        self.faults: list[_Fault] = []
 
     def parse(self) -> LauncherLine:
         while self.at < len(self.words) and self.words[self.at].startswith("-"):
-            self._option()
+            self.at += self._option(self.words[self.at :])
         program = self.words[self.at :]
+        if self.faults:
+            raise self._refusal()
         if not program:
             raise UsageError(
                 f"the line {shlex.join(self.words)!r} has a launcher but no program after it",
@@ -204,49 +236,70 @@ class _Parser:
             tuple(self.options),
             self.placement,
             self.words[0],
+            self.cores_each,
+            tuple(self.dropped),
             tuple(self.oversubscribe),
         )
 
-    def _option(self) -> None:
-        word = self.words[self.at]
-        name, equals, value = word.partition("=")
-        if name in _RANKS and equals:
-            self._set_ranks(value)
-            self.at += 1
-        elif word in _RANKS:
-            self._set_ranks(*self._take(1))
-        elif word in _PLACEMENT:
-            self._set_placement(_PLACEMENT[word], *self._take(1))
-        elif word in _MCA:
-            self.options += ["--mca", *self._take(2)]
-        elif word in _KEPT:
-            self.options += [word, *self._take(_KEPT[word])]
-        elif word in _MEANT:
-            self.oversubscribe += [] if word.endswith("root") else [word]
-            self.at += 1
-        else:
-            self._refuse(word)
-
-    def _take(self, count: int) -> list[str]:
-        values = list(self.words[self.at + 1 : self.at + 1 + count])
-        if len(values) < count:
+    def _option(self, words: Sequence[str]) -> int:
+        """Take in the option with which ``words`` begin; returns its number of words."""
+        match = _match(self.options_of, words)
+        if match is None:
+            return self._unknown(words)
+        if not match.complete:
+            form = " ".join([match.option.name, *match.option.values])
             raise UsageError(
-                f"{self.words[self.at]} in {shlex.join(self.words)!r} needs {count} value(s)",
+                f"{words[0]} in {shlex.join(self.words)!r} has too few words behind it; "
+                f"expected {form}",
                 code="launcher.value_missing",
             )
-        self.at += 1 + count
-        return values
+        if reason := self._take(match):
+            shown = shlex.join(words[: match.words])
+            self.faults.append(_Fault(self.at, match.words, shown, reason))
+        return match.words
 
-    def _set_ranks(self, text: str) -> None:
-        try:
-            self.ranks = int(text)
-        except ValueError:
-            self.ranks = 0
-        if self.ranks < 1:
-            raise UsageError(
-                f"the number of ranks {text!r} is not a whole number of 1 or more",
-                code="ranks.range",
-            )
+    def _take(self, match: Match) -> str:
+        """Take in an option with its values; returns why it is refused, "" if it is not."""
+        option, values = match.option, match.values
+        typed = [option.name, *values]
+        match option.treatment:
+            case "refused":
+                return option.reason
+            case "ranks":
+                self.ranks = _count(values[0], "the number of ranks", "ranks.range")
+            case "cores":
+                self.cores_each = _count(values[0], "the number of cores", "layout.range")
+            case "parameter":
+                self.options += ["--mca", *values]
+            case "variable" if option.values[0] == "NAME":
+                name, _, value = values[0].partition("=")
+                self.options += [option.name, name, *(values[1:] or [value])]
+            case "variable" | "kept" | "places":
+                self.options += typed
+            case "variables":
+                return self._export(values[0])
+            case "parameter_file":
+                return self._parameters_of(values[0])
+            case "placement":
+                return self._place(match)
+            case "own":
+                self.oversubscribe += [] if option.name.endswith("root") else [option.name]
+            case "dropped":
+                self.dropped.append(shlex.join(typed))
+        return ""
+
+    def _place(self, match: Match) -> str:
+        option, values = match.option, match.values
+        policies = [option.placement]
+        if option.known:
+            parts = values[0].split(",")
+            if unknown := [part for part in parts if part not in option.known]:
+                return f"{unknown[0]!r} is not understood; {', '.join(option.known)} are"
+            policies = [option.known[part] for part in parts]
+        for policy in policies:
+            for kind, template in policy.items():
+                self._set_placement(kind, template.format(*values))
+        return ""
 
     def _set_placement(self, kind: str, policy: str) -> None:
         # autotune itself gives ":oversubscribe" if there are more ranks than cores.
@@ -257,12 +310,98 @@ class _Parser:
         if policy:
             self.placement[kind] = policy
 
-    def _refuse(self, word: str) -> None:
-        rest = [w for i, w in enumerate(self.words) if i != self.at]
-        raise UsageError(
-            f"the launcher option {word!r} is not understood; without it another program "
-            "would be measured.\nIf you do not need it, the line is:\n  autotune "
-            f"{self.command} -- {shlex.join(rest)}\nFixed launch options of a cluster "
-            "belong into its definition (launch options in configs/clusters/NAME.toml).",
+    def _export(self, text: str) -> str:
+        """srun's ``--export``: variables of their own, beside those of the environment."""
+        names = text.split(",")
+        own = dict(name.split("=", 1) for name in names if "=" in name)
+        if "NONE" in names or not ("ALL" in names or len(own) == len(names)):
+            return "it hides the environment from the ranks; expected ALL and NAME=VALUE"
+        if self.library is None:
+            self.options += [word for name in own for word in ("-x", f"{name}={own[name]}")]
+        else:
+            self.options += adapter(self.library).rank_environment(own)
+        return ""
+
+    def _parameters_of(self, path: str) -> str:
+        """The options in a file of parameters, in its place: a parameter is given once."""
+        try:
+            text = files.read_text(Path(path), _MOST_BYTES)
+        except (OSError, ValueError) as problem:
+            return f"{path} cannot be read: {problem}"
+        for number, line in enumerate(text.splitlines(), 1):
+            try:
+                words = shlex.split(line, comments=True)
+            except ValueError as problem:
+                return f"{path}, line {number}: {problem}"
+            while words:
+                match = _match(self.options_of, words) if words[0].startswith("-") else None
+                setting = match is not None and match.option.treatment in ("parameter", "variable")
+                if match is None or not match.complete or not setting:
+                    expected = "--mca NAME VALUE or -x NAME=VALUE"
+                    return f"{path}, line {number}: {words[0]!r}; expected {expected}"
+                self._take(match)
+                words = words[match.words :]
+        return ""
+
+    def _unknown(self, words: Sequence[str]) -> int:
+        """Note an option that this launcher does not have; returns its number of words.
+
+        Of an option that no launcher has, the next word is taken for its value unless it looks like
+        a program or another option.
+        """
+        match = _match(launcher_options(), words)
+        count, instead = (match.words, self._translated(match)) if match else (1, ())
+        if match is None and len(words) > 2 and "=" not in words[0]:
+            behind = words[1]
+            program = shutil.which(behind) or is_file(Path(behind)) or is_launcher(behind)
+            count += not (program or behind.startswith("-"))
+        name = self.options_of[0].name if len(self.options_of) == 1 else "the launcher"
+        reason = "another launcher has it" if match else "no such option is known"
+        shown = shlex.join(words[:count])
+        reason += f"; here it is {shlex.join(instead)}" if instead else f" ({name})"
+        self.faults.append(_Fault(self.at, count, shown, reason, instead))
+        return count
+
+    def _translated(self, match: Match) -> tuple[str, ...]:
+        """The words for a variable of another launcher's option; () for other options."""
+        if match.option.treatment != "variable" or not match.complete:
+            return ()
+        name, _, value = "=".join(match.values).partition("=")
+        own = next(
+            option
+            for table in self.options_of
+            for option in table.file.options()
+            if option.treatment in ("variable", "variables")
+        )
+        values = (name, value) if len(own.values) == 2 else (f"{name}={value}",)
+        return (own.name, *values)
+
+    def _refusal(self) -> UsageError:
+        """All faults of the line in one message, with the line that has none of them."""
+        rest, at = list[str](), 0
+        for fault in self.faults:
+            rest += [*self.words[at : fault.at], *fault.instead]
+            at = fault.at + fault.words
+        rest += self.words[at:]
+        faults = "".join(f"\n  {fault.shown}: {fault.reason}" for fault in self.faults)
+        line = shlex.join(["autotune", *filter(None, [self.command]), "--", *rest])
+        return UsageError(
+            "options of the launcher that cannot be used; without them another job would be "
+            f"measured:{faults}\nThe line without them:\n  {line}\n"
+            "Fixed launch options of a cluster belong into its definition (launch options in "
+            "configs/clusters/NAME.toml).",
             code="launcher.option_unknown",
         )
+
+
+def _match(tables: Sequence[LauncherOptions], words: Sequence[str]) -> Match | None:
+    return next((match for one in tables if (match := one.match(words))), None)
+
+
+def _count(text: str, what: str, code: str) -> int:
+    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST):
+        raise UsageError(f"{what} {text!r} is not a whole number of 1 or more", code=code)
+    return int(text)
+
+
+_MOST = 10**9

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import ClassVar
 
 from pydantic import ConfigDict
@@ -22,11 +23,17 @@ from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.notes import Note, Say
 from autotune.targets.build import linked_note
-from autotune.targets.launcher_line import LauncherLine, chosen_mpi, parse_launcher_line
+from autotune.targets.launcher_line import (
+    LauncherLine,
+    chosen_mpi,
+    is_replaced,
+    parse_launcher_line,
+)
 from autotune.targets.room import Room
 from autotune.targets.target import Surroundings, Target
-from autotune.targets.wrapped_launcher import script_words
+from autotune.targets.wrapped_launcher import is_launcher, script_words
 from autotune.wording import parse_duration
+from runner.errors import RunnerError
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.paths import exists, is_folder, resolved
@@ -77,14 +84,16 @@ class TargetRequest:
         overrules.
         """
         refuse_nested_launch()
+        words = tuple(self.program or ())
+        library = self._library(words)
         line = (
-            parse_launcher_line(tuple(self.program), self.command, self.ranks)
-            if self.program
+            parse_launcher_line(words, self.command, self.ranks, library)
+            if words
             else LauncherLine(())
         )
         app = self._app(line)
         cluster = load_cluster(self.cluster)
-        library = find_library(chosen_mpi(self.mpi, line))
+        library = library or find_library(chosen_mpi(self.mpi, words))
         surroundings = Surroundings() if self.clean_env else apart(library)
         app.input(self.input)  # Before the ranks: an unknown input is the simpler mistake.
         ranks = self._ranks(line, app)
@@ -101,6 +110,7 @@ class TargetRequest:
             timeout_s=self.timeout_s,
             options=line.options,
             placement=line.placement,
+            cores_each=line.cores_each,
             clean_env=self.clean_env,
             commutative_only=self.commutative_only,
             surroundings=surroundings,
@@ -108,7 +118,7 @@ class TargetRequest:
             fresh_copy=self.fresh_dir is not None,
             cwd=self._directory(),
         )
-        for note in self._misread(target):
+        for note in (*_launcher_notes(line, library), *self._misread(target)):
             say(note)
         if other := linked_note(target.program, library):
             say(other)
@@ -124,6 +134,15 @@ class TargetRequest:
                 )
             )
         return target
+
+    def _library(self, words: Sequence[str]) -> Library | None:
+        """The library whose launcher a line has; None if there is no line, or no such library."""
+        if not words or not is_launcher(words[0]):
+            return None
+        try:
+            return find_library(chosen_mpi(self.mpi, words))
+        except RunnerError:
+            return None  # A mistake in the line is named first.
 
     def _before(self) -> tuple[str, ...]:
         """The words of the command before each run; raises UsageError for an empty one."""
@@ -264,6 +283,31 @@ class TargetRequest:
 
 
 _OPTIONS = {"app": "--app NAME", "program": "-- PROGRAM ARGS"}
+
+
+def _launcher_notes(line: LauncherLine, library: Library) -> list[Note]:
+    """What of a launcher's line is not done as it stands there."""
+    notes = []
+    if line.launcher is not None and is_replaced(line.launcher):
+        name = PurePath(line.launcher).name
+        started = shlex.join([PurePath(library.launcher).name, *line.options])
+        notes.append(
+            Note(
+                "launcher.replaced",
+                f"{name} is not used: {started} of {library.family} {library.version} starts the "
+                "ranks",
+                {"launcher": name, "used": library.launcher},
+            )
+        )
+    if line.dropped:
+        notes.append(
+            Note(
+                "launcher.dropped",
+                f"not handed to the launcher: {' '.join(line.dropped)}",
+                {"options": list(line.dropped)},
+            )
+        )
+    return notes
 
 
 def refuse_nested_launch() -> None:

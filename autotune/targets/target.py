@@ -22,11 +22,12 @@ from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.commutativity import for_any_operation
 from autotune.targets.jobs import shared_notes
 from autotune.targets.launcher_line import (
+    fixed_names,
     fixed_parameters,
     typed,
     without_parameters,
 )
-from autotune.targets.layout import Layout, require_room, thread_variables
+from autotune.targets.layout import NUM_THREADS, Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
 from autotune.targets.program_identity import interpreter
 from autotune.targets.room import Room
@@ -89,6 +90,8 @@ class Target:
     timeout_s: float | None = None
     options: tuple[str, ...] = ()
     placement: dict[str, str] = field(default_factory=dict)
+    cores_each: int = 1
+    """Cores that the user's line gives each rank; a setting may give more."""
     clean_env: bool = False
     surroundings: Surroundings = field(default_factory=Surroundings)
     cwd: str = field(default_factory=os.getcwd)
@@ -183,7 +186,9 @@ class Target:
     @property
     def _said(self) -> dict[str, str]:
         """Parameters that the user's own launcher line sets, with that reason."""
-        names = [*fixed_parameters(self.options), *self.placement]
+        names = [*fixed_names(self.options), *self.placement]
+        # A space gives the number of threads by this variable.
+        names += ["threads"] if NUM_THREADS in names else []
         return dict.fromkeys(names, "your launcher line sets it")
 
     @property
@@ -335,7 +340,7 @@ class Target:
             parameters={k: dict(v) for k, v in groups.items() if k not in NOT_PARAMETERS},
             placement=adapter_of(self.library).share_cores(
                 self.placement | groups.get("placement", {}),
-                layout.cores_each,
+                max(layout.cores_each, self.cores_each),
                 options,
                 self.oversubscribed,
             ),

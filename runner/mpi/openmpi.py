@@ -195,7 +195,7 @@ class OpenMPI(Adapter):
             forwarded |= {"HOME": os.environ["HOME"]}
         if self._logs_ucx(spec):
             forwarded = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | forwarded
-        words += self.rank_environment(forwarded)
+        words += self._exported(spec, forwarded)
         words += self._log_options(spec)
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
@@ -301,7 +301,8 @@ class OpenMPI(Adapter):
         if "bind_to" in placement:
             bind = placement["bind_to"]
             # Without the modifier the launcher refuses to bind two ranks to one core.
-            overload = ":overload-allowed" if oversubscribe and bind != "none" else ""
+            allowed = bind == "none" or "overload-allowed" in bind
+            overload = ":overload-allowed" if oversubscribe and not allowed else ""
             words += ["--bind-to", bind + overload]
         return words
 
@@ -328,6 +329,27 @@ class OpenMPI(Adapter):
 
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
         return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+
+    def _exported(self, spec: LaunchSpec, variables: Mapping[str, str]) -> list[str]:
+        """:meth:`rank_environment`, beside the list of variables that the site's file may have.
+
+        4.1 refuses to start with both; the list on the command line has the site's variables, too.
+        """
+        of_site = self._site_variables(spec)
+        values = variables.values()
+        if not variables or not of_site or any(_LIST_SIGN in value for value in values):
+            return self.rank_environment(variables)
+        of_site = [word for word in of_site if word.partition("=")[0] not in variables]
+        own = [f"{name}={value}" for name, value in variables.items()]
+        return ["--mca", _LIST, _LIST_SIGN.join([*of_site, *own])]
+
+    def _site_variables(self, spec: LaunchSpec) -> list[str]:
+        """What the list of variables in a parameter file or the environment has, for 4.1."""
+        if self.prrte or spec.clean_env:
+            return []
+        around = self.inherited_settings(os.environ | spec.env)
+        lists = [value for name, value in around.items() if parameter_of(name) == _LIST]
+        return [word for word in lists[0].split(_LIST_SIGN) if word] if lists else []
 
     def forwarding(self, variables: Mapping[str, str]) -> dict[str, str]:
         # 4.1 refuses the parameter beside an option -x, so a file with it would break launches.
@@ -419,6 +441,8 @@ class OpenMPI(Adapter):
         )
         ours = values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
         params = self.library.params
+        if self._site_variables(spec):
+            ours |= {_LIST: ""}
         inherited = inherited_values(shown, ours, spec, params)
         asked = spec.of(LIBRARY) | spec.expected
         read_back = {name: state_of(name, value, shown, params) for name, value in asked.items()}

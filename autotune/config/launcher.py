@@ -1,0 +1,189 @@
+"""Options of launchers, ``configs/launchers/NAME.toml``: what autotune does with each.
+
+An option is written with its values, as in ``"--mca NAME VALUE"``, and stands in the table of its
+treatment.  A user's own file of a kind adds a launcher (see docs/howto/extending.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import PurePath
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from autotune.config.find import list_configs
+from autotune.config.validated import read_toml
+from runner.mpi.library import Library
+
+Treatment = Literal[
+    "ranks", "cores", "parameter", "variable", "variables", "parameter_file", "placement",
+    "places", "kept", "own", "dropped", "refused",
+]  # fmt: skip
+"""What becomes of an option.
+
+``ranks``, ``cores``: the number of ranks, the cores of each.  ``parameter``: a library parameter.
+``variable``: an environment variable of the ranks; ``variables``: a list of them, as srun's
+``--export``.  ``parameter_file``: a file of such options.  ``placement``: mapping, binding or
+ranking.  ``places``: kept, and says where ranks are in a way of its own.  ``kept``: handed to the
+launcher.  ``own``: autotune gives it itself where it is needed.  ``dropped``: it changes what is
+printed or asked of a batch system, not what runs.  ``refused``: another job would be measured.
+"""
+_PLAIN: tuple[Treatment, ...] = (
+    "ranks", "cores", "parameter", "variable", "variables", "parameter_file", "places", "kept",
+    "own", "dropped",
+)  # fmt: skip
+Placement = dict[str, str]
+"""``map_by``, ``bind_to``, ``rank_by`` -> policy."""
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a launcher; ``values`` are the names of the words behind it.
+
+    ``placement`` maps parts of the placement to templates with ``{}`` for the value.  ``known``
+    maps the values that are understood to their placement; empty: all are.  ``reason`` is why it is
+    refused.
+    """
+
+    name: str
+    treatment: Treatment
+    values: tuple[str, ...] = ()
+    placement: Mapping[str, str] = field(default_factory=dict)
+    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    reason: str = ""
+
+
+class LauncherFile(BaseModel):
+    """The content of a file; see :data:`Treatment` for its tables."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    family: str | None = None
+    """The family of MPI libraries whose launcher it is."""
+    since: int = 0
+    """The first major version that has these options."""
+    before: int | None = None
+    """The first major version that has other ones."""
+    launchers: tuple[str, ...] = ()
+    """Names of the launcher, where it is that of no library."""
+    dashes: Literal["any", "typed"] = "typed"
+    """Whether ``-name`` and ``--name`` are the same option."""
+    attached: bool = False
+    """Whether a short option may hold its value: ``-n2``."""
+    ranks: tuple[str, ...] = ()
+    cores: tuple[str, ...] = ()
+    parameter: tuple[str, ...] = ()
+    variable: tuple[str, ...] = ()
+    variables: tuple[str, ...] = ()
+    parameter_file: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    placement: dict[str, Placement] = {}
+    values: dict[str, dict[str, Placement]] = {}
+    refused: dict[str, str] = {}
+
+    def options(self) -> Iterator[Option]:
+        """Every option."""
+        for treatment in _PLAIN:
+            for usage in getattr(self, treatment):
+                name, *values = usage.split()
+                yield Option(name, treatment, (*values,))
+        for usage, placement in self.placement.items():
+            name, *values = usage.split()
+            yield Option(name, "placement", (*values,), placement=placement)
+        for usage, known in self.values.items():
+            name, *values = usage.split()
+            yield Option(name, "placement", (*values,), known=known)
+        for usage, reason in self.refused.items():
+            name, *values = usage.split()
+            yield Option(name, "refused", (*values,), reason=reason)
+
+
+@dataclass(frozen=True)
+class Match:
+    """An option on a command line: its values, and the number of words that both have."""
+
+    option: Option
+    values: tuple[str, ...]
+    words: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether all values are there."""
+        return len(self.values) == len(self.option.values)
+
+
+class LauncherOptions:
+    """The options of one launcher, for reading a command line."""
+
+    def __init__(self, name: str, file: LauncherFile) -> None:
+        self.name = name
+        self.file = file
+        self._options = {self._key(one.name): one for one in file.options()}
+
+    def match(self, words: Sequence[str]) -> Match | None:
+        """The option with which ``words`` begin; None if the launcher has none of that name.
+
+        ``NAME=VALUE`` is one word with its value, and ``-n2`` where values may be attached.  A
+        variable that stands as ``NAME=VALUE`` is one value, whatever the option's form is.
+        """
+        first, *behind = words
+        if option := self._options.get(self._key(first)):
+            count = len(option.values)
+            if option.treatment == "variable" and count == 2 and "=" in "".join(behind[:1]):
+                count = 1
+                option = Option(option.name, option.treatment, option.values[:1])
+            values = tuple(behind[:count])
+            return Match(option, values, 1 + len(values))
+        name, equals, value = first.partition("=")
+        option = self._options.get(self._key(name))
+        if equals and option and len(option.values) == 1:
+            return Match(option, (value,), 1)
+        option = self._options.get(first[:2])
+        if self.file.attached and not first.startswith("--") and option and len(option.values) == 1:
+            return Match(option, (first[2:].removeprefix("="),), 1)
+        return None
+
+    def _key(self, name: str) -> str:
+        bare = name.lstrip("-")
+        if self.file.dashes == "any" and len(bare) > 1 and name.startswith("-"):
+            return f"--{bare}"
+        return name
+
+
+@cache
+def launcher_options() -> tuple[LauncherOptions, ...]:
+    """The options of every launcher that has a file; raises UsageError for a wrong file."""
+    files = sorted(list_configs("launchers"), key=lambda file: file.name)
+    return tuple(
+        LauncherOptions(file.name, read_toml(file.text, file.path, LauncherFile)) for file in files
+    )
+
+
+def options_for(launcher: str, library: Library | None) -> list[LauncherOptions]:
+    """The options of a launcher as it was typed; ``library`` is the one that is used.
+
+    Without a library, and for a launcher that has no file, those of all libraries: the first one
+    that has an option counts.
+    """
+    every = launcher_options()
+    named = [one for one in every if PurePath(launcher).name in one.file.launchers]
+    if named:
+        return named
+    of_libraries = [one for one in reversed(every) if one.file.family]
+    if library is None:
+        return of_libraries
+    major = library.version_tuple[0]
+    own = [
+        one
+        for one in of_libraries
+        if one.file.family == library.family
+        and one.file.since <= major
+        and (one.file.before is None or major < one.file.before)
+    ]
+    return own or of_libraries
