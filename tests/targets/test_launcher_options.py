@@ -67,12 +67,12 @@ def test_all_options_of_open_mpi_5(open_mpi: Library) -> None:
     options = re.findall(r'"([^"]*--?[a-z][^"]*)"', table)
     assert len(options) > 50
     for usage in options:
-        names = [word for word in usage.split() if word.startswith("-")]
-        for one in names:
+        words = usage.split()
+        for one in (word for word in words if word.startswith("-")):
             match = match_of([one, *["v"] * 9], open_mpi)
             assert match, usage
-            if "<" in usage:
-                assert len(match.option.values) == usage.count("<"), usage
+            if "<" in usage and match.option.treatment != "refused":
+                assert len(match.option.values) == len([w for w in words if w[0] == "<"]), usage
 
 
 @pytest.mark.parametrize(
