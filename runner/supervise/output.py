@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
 from runner.json_text import parse_json
@@ -301,74 +302,23 @@ def _parse(line: bytes) -> dict[str, Any] | None:
     return found if isinstance(found, dict) else None
 
 
-_FLAG_GROUP = re.compile(r"\(\?[aiLmsux-]+[:)]")
 _SHORTEST = 3
 
 
 def required_literal(pattern: str) -> str | None:
-    """Longest run of plain characters outside groups and sets; None if no run is certain.
+    """Longest run of plain characters in every match of a pattern; None if no run is certain.
 
-    It is also None if alternatives or inline flags make it hard to show that every match contains
-    the run.
+    Python's own parser of patterns says what is plain, outside of groups, sets and repetitions.
     """
-    if "|" in pattern or _FLAG_GROUP.search(pattern):
+    parsed = _parser.parse(pattern)
+    if parsed.state.flags & re.IGNORECASE:
         return None
-    runs = _plain_runs(pattern)
-    best = max(runs, key=len, default="")
-    return best if len(best) >= _SHORTEST else None
-
-
-def _plain_runs(pattern: str) -> list[str]:
     runs = [""]
-    at = 0
-    while at < len(pattern):
-        char = pattern[at]
-        if char == "\\":
-            escaped = pattern[at + 1 : at + 2]
-            # An escaped letter or digit is a class, an anchor or a reference.
-            runs = [*runs, ""] if escaped.isalnum() else [*runs[:-1], runs[-1] + escaped]
-            at += 2
-        elif char == "[":
-            runs.append("")
-            at = _end_of_set(pattern, at)
-        elif char == "(":
-            runs.append("")
-            at = _end_of_group(pattern, at)
-        elif char in "*?{":
-            # The character before may be missing.
-            runs = [*runs[:-1], runs[-1][:-1], ""]
-            at = pattern.find("}", at) + 1 if char == "{" and "}" in pattern[at:] else at + 1
-        elif char in "+^$.":
-            runs.append("")
-            at += 1
+    for kind, value in parsed:
+        if kind is _constants.LITERAL:
+            runs[-1] += chr(value)
         else:
-            runs[-1] += char
-            at += 1
-    return runs
-
-
-def _end_of_set(pattern: str, at: int) -> int:
-    at += 1
-    if pattern[at : at + 1] == "^":
-        at += 1
-    if pattern[at : at + 1] == "]":
-        at += 1
-    while at < len(pattern) and pattern[at] != "]":
-        at += 2 if pattern[at] == "\\" else 1
-    return at + 1
-
-
-def _end_of_group(pattern: str, at: int) -> int:
-    depth = 0
-    while at < len(pattern):
-        char = pattern[at]
-        if char == "\\":
-            at += 2
-        elif char == "[":
-            at = _end_of_set(pattern, at)
-        else:
-            depth += {"(": 1, ")": -1}.get(char, 0)
-            at += 1
-            if depth == 0:
-                break
-    return at
+            runs.append("")
+    best = max(runs, key=len)
+    plain = len(best) >= _SHORTEST and not any("\ud800" <= char <= "\udfff" for char in best)
+    return best if plain else None

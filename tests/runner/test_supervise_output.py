@@ -203,7 +203,10 @@ def test_head_is_the_beginning() -> None:
         ("OK|PASSED", None),
         ("a+b", None),
         ("abcd{0}", "abc"),
-        (r"x\nyyy[)]zz", "yyy"),
+        (r"x\nyyy[)]zz", "x\nyyy)zz"),
+        (r"Time\x20is: (\S+)", "Time is: "),
+        (r"(?x) Time \x20 is", "Time is"),
+        ("Time a|Time b", "Time "),
     ],
 )
 def test_required_literals(pattern: str, literal: str | None) -> None:
