@@ -140,6 +140,7 @@ _FORMS = tuple(
         rf"--?(?:g?mca|prtemca|pmixmca)\s+{_NAME}\s+{_QUOTED}",  # a file for mpirun --tune
         rf"-g?env\s+{_NAME}\s+{_QUOTED}",  # mpiexec.conf
         rf"(?:export\s+)?{_NAME}\s*=\s*{_QUOTED}",  # mca-params.conf, sh
+        rf"{_NAME}\s*=\s*(?P<blanks>[^\s'\"{{}}|&$`()<>][^'\"{{}}|&$`()<>]*)",  # the same, with blanks
         rf"setenv\s+{_NAME}\s+{_QUOTED}",  # csh, Tcl
         rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_QUOTED}\s*\)",  # Lua
         rf"{_NAME}:\s+{_QUOTED}",  # YAML
@@ -149,7 +150,8 @@ _COMMENT = re.compile(r"\s*(#|--\s|<!--).*|\s*")
 _TRAILING = re.compile(r"\s+#.*$")
 _YAML = re.compile(r"\s*[A-Za-z0-9_-]+:")
 _PAGE = re.compile(r'<pre id="settings">\n(.*?)</pre>', re.DOTALL)
-_RULES = re.compile(r"rule-file-version-\d+|\d+\s*# collectives")
+_RULES = re.compile(r"rule-file-version-\d+|\d+(?:\s+\d+)*\s*(?:#.*)?")
+"""The first line of a file of rules that is no comment: a number, alone or with others."""
 _TREE = ("rule_file_version", "collective=")
 
 
@@ -205,7 +207,7 @@ def _lines(text: str, path: Path) -> dict[str, Value]:
         if _COMMENT.fullmatch(line) or _YAML.fullmatch(line) or line.endswith(VERSION_CHECK):
             continue
         plain = _TRAILING.sub("", line).strip()
-        if _RULES.match(line.strip()):
+        if _RULES.fullmatch(line.strip()):
             raise _rules(path)
         match = next((m for form in _FORMS if (m := form.fullmatch(plain))), None)
         if match is None:
