@@ -134,13 +134,14 @@ VERSION_CHECK = "version check"
 _LARGEST = 1 << 20
 _NAME = r"(?P<name>[A-Za-z_][A-Za-z0-9_.\-]*)"
 _QUOTED = r"(?:'(?P<one>[^']*)'|\"(?P<two>[^\"]*)\"|\{(?P<three>[^{}]*)\}|(?P<bare>[^\s'\"{}]+))"
+_NO_SHELL = r"[^\s'\"{}|&$`()<>]"
 _FORMS = tuple(
     re.compile(form)
     for form in (
         rf"--?(?:g?mca|prtemca|pmixmca)\s+{_NAME}\s+{_QUOTED}",  # a file for mpirun --tune
         rf"-g?env\s+{_NAME}\s+{_QUOTED}",  # mpiexec.conf
         rf"(?:export\s+)?{_NAME}\s*=\s*{_QUOTED}",  # mca-params.conf, sh
-        rf"{_NAME}\s*=\s*(?P<blanks>[^\s'\"{{}}|&$`()<>][^'\"{{}}|&$`()<>]*)",  # the same, with blanks
+        rf"{_NAME}\s*=\s*(?P<blanks>{_NO_SHELL}+(?:\s+{_NO_SHELL}+)+)",  # mca-params.conf only
         rf"setenv\s+{_NAME}\s+{_QUOTED}",  # csh, Tcl
         rf"setenv\(\s*\"{_NAME}\"\s*,\s*{_QUOTED}\s*\)",  # Lua
         rf"{_NAME}:\s+{_QUOTED}",  # YAML

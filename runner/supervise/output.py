@@ -17,7 +17,7 @@ from typing import Any
 
 from runner.json_text import parse_json
 from runner.supervise.line_set import LineSet
-from runner.supervise.messages import JSON_LIMIT, LINE_LIMIT, PatternMatch
+from runner.supervise.messages import JSON_LIMIT, LINE_LIMIT, VERIFY, PatternMatch
 from runner.types import PrintedLines
 
 
@@ -240,6 +240,10 @@ _COMMA_BESIDE = re.compile(r",(?:\\s|[ ?*+])*\(|\)(?:\\s|[ ?*+])*,")
 """A pattern that names a comma beside its group: the comma separates numbers then."""
 
 
+_NEGATION = re.compile(r"(?:^|[^a-z])(?:(?:un|in|non|dis|mis)-?|not\s+)$", re.IGNORECASE)
+"""What turns the word that follows into its contrary: UNSUCCESSFUL, not verified."""
+
+
 class _Pattern:
     def __init__(self, name: str, regex: str) -> None:
         self.name = name
@@ -252,6 +256,8 @@ class _Pattern:
     def scan(self, block: bytes) -> None:
         for line in self._candidates(block):
             for match in self._regex.finditer(line):
+                if self.name == VERIFY and _NEGATION.search(line, 0, match.start()):
+                    continue
                 one = PatternMatch.of(match, self._separator)
                 self.found = one if self.found is None else self.found.and_then(one)
 

@@ -213,6 +213,23 @@ def test_required_literals(pattern: str, literal: str | None) -> None:
     assert required_literal(pattern) == literal
 
 
+@pytest.mark.parametrize(
+    ("line", "right"),
+    [
+        ("Verification = SUCCESSFUL", True),
+        ("VERIFICATION SUCCESSFUL, run unsuccessful before", True),
+        ("Verification = UNSUCCESSFUL", False),
+        ("run was not successful", False),
+        ("Non-successful", False),
+        ("begin successful", True),
+    ],
+)
+def test_a_negated_word_does_not_say_that_a_result_is_right(line: str, right: bool) -> None:
+    scanner = scan({"verify": "(?i)successful", "other": "(?i)successful"}, [line.encode()])
+    assert ("verify" in scanner.matches) == right
+    assert "other" in scanner.matches
+
+
 _ATOMS = r"a b ab abc \. . \w [ab] [^a] []a)] (ab) (?:a(b)c) (a|bc) (?=abc) (?!ab) (?P<n>abc)"
 _MORE = r"^ $ \b (?#abc) \x61 \( -"
 _REPEATS = ["", "", "", "*", "+", "?", "{0}", "{2}", "{0,1}", "*?", "++"]
