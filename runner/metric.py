@@ -8,7 +8,7 @@ import shlex
 from dataclasses import dataclass
 
 from runner.supervise import ExecResult, PatternMatch
-from runner.supervise.messages import VERIFY
+from runner.supervise.messages import ABSENT, VERIFY
 from runner.types import LaunchSpec, MetricChoice
 from runner.unit import UNKNOWN, Unit, unit_in_header, unit_of_key
 
@@ -18,7 +18,7 @@ SMALLEST, LARGEST = 1e-100, 1e100
 
 def patterns_of(spec: LaunchSpec) -> dict[str, str]:
     """The regular expressions that the supervisor looks for, line by line."""
-    wanted = {"metric": spec.metric, VERIFY: spec.verify}
+    wanted = {"metric": spec.metric, VERIFY: spec.verify, ABSENT: spec.verify_absent}
     return {k: v for k, v in wanted.items() if v is not None and not v.startswith("json:")}
 
 

@@ -13,6 +13,7 @@ from runner.failure_message import FailureMessage, failure_message, joined_exit_
 from runner.metric import metric_fault
 from runner.mpi.base import Probe
 from runner.supervise import ExecResult
+from runner.supervise.messages import ABSENT, VERIFY
 from runner.types import LaunchSpec, RunRecord, RunState
 
 WAITS_FOR_INPUT = (
@@ -65,7 +66,7 @@ def classify(
             return "foreign_load", load_words(result), None
         why = f"; {probe.complaint}" if probe.complaint else ""
         return "timeout", f"stopped at its time limit of {spec.timeout_s:g} s{why}", None
-    if result.exit_code != 0 or result.signal is not None:
+    if result.exit_code not in spec.exit_codes or result.signal is not None:
         return _failure(spec, result, probe, refusals)
     if spec.require_mpi:
         problem = _mpi_problem(spec, probe)
@@ -111,14 +112,18 @@ def inside_words(spec: LaunchSpec, line: Sequence[str]) -> str:
 
 
 def _verified(spec: LaunchSpec, result: ExecResult) -> bool | None:
+    if ABSENT in result.matches:
+        return False
     if spec.verify is None:
-        return None
+        return None  # Words that are absent do not show that the result is right.
     if spec.verify.startswith("json:"):
         return says_yes((result.json_line or {}).get(spec.verify[5:]))
-    return "verify" in result.matches
+    return VERIFY in result.matches
 
 
 def _unverified_words(spec: LaunchSpec, result: ExecResult) -> str:
+    if wrong := result.matches.get(ABSENT):
+        return f"the output has {spec.verify_absent!r}, in the line {wrong.line.strip()[:200]!r}"
     words = f"the output does not match the verification {spec.verify!r}"
     key = (spec.verify or "").removeprefix("json:")
     if key == spec.verify or key not in (result.json_line or {}):
@@ -168,7 +173,11 @@ def _failure(
     if result.signal is not None:
         how = f"ended by signal {signal_name(result.signal)}"
     words = f"{probe.complaint} ({said.words})" if probe.complaint else said.words
-    return "failed", f"{how}: {words}{_input_words(spec, said)}{_network_words(text)}", None
+    words += _input_words(spec, said) + _network_words(text)
+    if result.signal is None and result.exit_code is not None and _verified(spec, result):
+        codes = ",".join(map(str, (*spec.exit_codes, result.exit_code)))
+        words += f"; the result is right: --exit-codes {codes} takes this for a success"
+    return "failed", f"{how}: {words}", None
 
 
 def _input_words(spec: LaunchSpec, said: FailureMessage) -> str:

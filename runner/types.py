@@ -112,6 +112,10 @@ class LaunchSpec:
     """Which figure counts if the regular expression is found several times in one run."""
     verify: str | None = None
     """Regular expression that standard output must contain, or None for the exit code alone."""
+    verify_absent: str | None = None
+    """Regular expression that standard output must not contain."""
+    exit_codes: tuple[int, ...] = (0,)
+    """Exit codes of a launch in which nothing failed."""
     read_back: bool = True
     require_mpi: bool = True
     stdin: str | None = None

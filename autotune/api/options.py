@@ -39,7 +39,8 @@ class ProgramOptions(TypedDict, total=False):
     run (seconds, or "10m").  ``stdin`` is the path of rank 0's standard input.  ``before`` are the
     words of a command that is executed before every run, and ``fresh_dir`` is a directory of which
     every run gets a copy as its working directory. ``commutative_only`` says that all operations
-    of the program's reductions commute.
+    of the program's reductions commute. ``verify_absent`` is a regular expression that the
+    output must not contain, and ``exit_codes`` are those of a success, with commas ("0,1").
     """
 
     app: str
@@ -50,6 +51,8 @@ class ProgramOptions(TypedDict, total=False):
     metric_rate: str
     metric_choice: MetricChoice
     verify: str
+    verify_absent: str
+    exit_codes: str
     timeout: float | str
     clean_env: bool
     stdin: str

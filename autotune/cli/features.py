@@ -33,6 +33,8 @@ def features(
     metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    verify_absent: o.VerifyAbsent = None,
+    exit_codes: o.ExitCodes = None,
     stdin: o.Stdin = None,
     before: o.Before = None,
     fresh_dir: o.FreshDir = None,
@@ -72,6 +74,7 @@ def features(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
         "features", metric_choice, stdin, metric_rate, o.command_words(before),
         fresh_dir,
+        verify_absent=verify_absent, exit_codes=exit_codes,
     )  # fmt: skip
     target = find_target(words)
     check_writable(out)

@@ -27,6 +27,8 @@ def noise(
     metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    verify_absent: o.VerifyAbsent = None,
+    exit_codes: o.ExitCodes = None,
     stdin: o.Stdin = None,
     before: o.Before = None,
     fresh_dir: o.FreshDir = None,
@@ -48,6 +50,7 @@ def noise(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
         metric_choice, stdin, metric_rate, o.command_words(before),
         fresh_dir,
+        verify_absent=verify_absent, exit_codes=exit_codes,
     )  # fmt: skip
     target = find_target(words, silent_say if quiet else to_stderr)
     hidden = quiet or json_out == "-"

@@ -143,6 +143,22 @@ Verify = Annotated[
         TARGET,
     ),
 ]
+VerifyAbsent = Annotated[
+    str | None,
+    opt(
+        "--verify-absent RE",
+        "Regular expression that the output must not contain, such as FAILED.",
+        TARGET,
+    ),
+]
+ExitCodes = Annotated[
+    str | None,
+    opt(
+        "--exit-codes LIST",
+        "Exit codes of a run in which nothing failed, with commas. Default: that of --app, else 0.",
+        TARGET,
+    ),
+]
 Choice = Annotated[
     MetricChoice | None,
     opt(

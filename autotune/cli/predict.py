@@ -106,6 +106,8 @@ def predict(
     metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    verify_absent: o.VerifyAbsent = None,
+    exit_codes: o.ExitCodes = None,
     stdin: o.Stdin = None,
     before: o.Before = None,
     fresh_dir: o.FreshDir = None,
@@ -171,6 +173,8 @@ def predict(
         o.command_words(before),
         fresh_dir,
         commutative_only,
+        verify_absent=verify_absent,
+        exit_codes=exit_codes,
     )
     target = None
     if check:

@@ -37,6 +37,8 @@ def run(
     metric_rate: o.Rate = None,
     metric_choice: o.Choice = None,
     verify: o.Verify = None,
+    verify_absent: o.VerifyAbsent = None,
+    exit_codes: o.ExitCodes = None,
     stdin: o.Stdin = None,
     before: o.Before = None,
     fresh_dir: o.FreshDir = None,
@@ -60,6 +62,7 @@ def run(
         program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
         metric_choice, stdin, metric_rate, o.command_words(before),
         fresh_dir,
+        verify_absent=verify_absent, exit_codes=exit_codes,
     )  # fmt: skip
     tell: Say = silent_say if quiet else to_stderr
     notes: Say = silent_say if quiet or json_out == "-" else to_stderr

@@ -17,6 +17,7 @@ import shutil
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -93,6 +94,10 @@ class App(BaseModel):
     metric: str | None = None
     metric_rate: str | None = None
     verify: str | None = None
+    verify_absent: str | None = None
+    """A regular expression that the output must not contain."""
+    exit_codes: tuple[Annotated[int, Field(ge=0, le=255)], ...] = (0,)
+    """Exit codes of a launch in which nothing failed."""
     metric_choice: MetricChoice | None = None
     stdin: str | None = None
     default_input: str = "default"
@@ -372,6 +377,7 @@ def load_app(name: str) -> App:
     where = (f"{found.path}: metric", f"{found.path}: metric_rate")
     check_figure(app.metric, app.metric_rate, *where)
     check_pattern(f"{found.path}: verify", app.verify, 0)
+    check_pattern(f"{found.path}: verify_absent", app.verify_absent, 0)
     check_fidelity(str(found.path), app)
     return app
 

@@ -119,6 +119,8 @@ class SearchRequest(BaseModel):
             ("--before", None if target.before is None else shlex.join(target.before)),
             ("--fresh-dir", target.fresh_dir),
             ("--verify", target.verify),
+            ("--verify-absent", target.verify_absent),
+            ("--exit-codes", target.exit_codes),
             ("--timeout", target.timeout),
             ("--space", self.space),
             ("--strategy", self.strategy),

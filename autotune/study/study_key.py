@@ -127,6 +127,10 @@ def _added_conditions(target: Target) -> dict[str, Any]:
             added["metric_choice"] = target.metric_choice
     if target.app.metric_rate is not None:
         added["metric_rate"] = True
+    if target.app.verify_absent is not None:
+        added["verify_absent"] = target.app.verify_absent
+    if target.app.exit_codes != (0,):
+        added["exit_codes"] = list(target.app.exit_codes)
     if target.room is not None and target.room.hosts is not None:
         # A hostfile may change while its name stays.
         added["hosts"] = dict(sorted(target.room.hosts.items()))

@@ -76,6 +76,9 @@ class TargetRequest:
     before: Sequence[str] | None = None
     fresh_dir: str | None = None
     commutative_only: bool = False
+    verify_absent: str | None = None
+    exit_codes: str | None = None
+    """Whole numbers from 0 to 255 with commas between them."""
 
     def resolve(self, apart: Apart, say: Say) -> Target:
         """Look everything up; raises UsageError for the first mistake.
@@ -231,10 +234,13 @@ class TargetRequest:
 
     def as_said(self, app: App) -> App:
         """The application with the values of this request."""
+        check_pattern(self._named("verify_absent"), self.verify_absent, 0)
         changed: dict[str, object] = {
             "metric": self.metric,
             "metric_rate": self.metric_rate,
             "verify": self.verify,
+            "verify_absent": self.verify_absent,
+            "exit_codes": self._exit_codes(),
             "metric_choice": self.metric_choice,
         }
         if self.stdin is not None:
@@ -255,6 +261,19 @@ class TargetRequest:
                 code="metric.missing",
             )
         return app.model_copy(update=changed)
+
+    def _exit_codes(self) -> tuple[int, ...] | None:
+        """The numbers of ``exit_codes``; raises UsageError for anything else."""
+        if self.exit_codes is None:
+            return None
+        texts = [text.strip() for text in self.exit_codes.split(",")]
+        if not all(text.isascii() and text.isdigit() and int(text) < 256 for text in texts):
+            raise UsageError(
+                f"{self._named('exit_codes')} {self.exit_codes!r}: expected whole numbers from 0 "
+                "to 255 with commas between them, such as 0,1",
+                code="exit_codes.range",
+            )
+        return tuple(sorted({int(text) for text in texts}))
 
     def _ranks(self, line: LauncherLine, app: App) -> int:
         if self.ranks and line.ranks and self.ranks != line.ranks:

@@ -358,6 +358,8 @@ class Target:
             metric_rate=self.app.metric_rate is not None,
             metric_choice=self.metric_choice,
             verify=self.app.verify,
+            verify_absent=self.app.verify_absent,
+            exit_codes=self.app.exit_codes,
             stdin=self.stdin,
         )
 

@@ -27,6 +27,8 @@ TARGET = {
     "--metric-choice": True,
     "--metric-rate": True,
     "--verify": True,
+    "--verify-absent": True,
+    "--exit-codes": True,
     "--stdin": True,
     "--before": True,
     "--fresh-dir": True,

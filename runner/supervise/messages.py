@@ -28,6 +28,8 @@ from runner.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
 
 VERIFY = "verify"
 """The name of the pattern that says a result is right: words that are negated do not say it."""
+ABSENT = "absent"
+"""The name of the pattern that says a result is wrong."""
 LINE_LIMIT = 64 * 1024
 """Patterns see at most this many bytes of a line."""
 JSON_LIMIT = 1024 * 1024
