@@ -53,7 +53,7 @@ def run(
     from autotune.api.run import run_once
     from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
-    from autotune.study.study_key import several_note, too_long_note
+    from autotune.study.study_key import several_note, too_long_note, too_short_note
     from autotune.targets.layout import replaced_note
     from autotune.targets.request import TargetRequest
     from autotune.targets.target import limit_note
@@ -91,6 +91,8 @@ def run(
             notes(several_note(record.metric_count or 0, record.metric_rate))
         if too_long := too_long_note(record, target.metric_choice):
             notes(too_long)
+        if too_short := too_short_note(record):
+            notes(too_short)
     if not record.valid:
         raise typer.Exit(1)
 

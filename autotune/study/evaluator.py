@@ -37,7 +37,7 @@ from autotune.study.run_history import (
     RunHistory,
     entry_of,
 )
-from autotune.study.study_key import several_note, too_long_note
+from autotune.study.study_key import several_note, too_long_note, too_short_note
 from autotune.targets.executables import change_words
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import default_failure, judge_objective
@@ -324,8 +324,8 @@ class MachineEvaluator:
     def _tell_of_figure(self, record: RunRecord) -> None:
         """Report, once each, unusual figures of a program.
 
-        They are: several figures in one run, with the one that counts; and a figure that cannot be
-        a time in seconds.
+        They are: several figures in one run, with the one that counts; a figure that cannot be a
+        time in seconds; and a very short time.
         """
         if record.metric_s is None:
             return
@@ -333,10 +333,10 @@ class MachineEvaluator:
         if several and not self._told_of_several:
             self._told_of_several = True
             self.watch(several_note(record.metric_count or 0, record.metric_rate))
-        too_long = too_long_note(record, self.target.app.metric_choice)
-        if too_long and not self._told_of_length:
+        unusual = too_long_note(record, self.target.app.metric_choice) or too_short_note(record)
+        if unusual and not self._told_of_length:
             self._told_of_length = True
-            self.watch(too_long)
+            self.watch(unusual)
 
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting until the machine is quiet"))

@@ -10,6 +10,7 @@ from autotune.space import DEFAULT
 from autotune.study.conclusion import study_warnings
 from autotune.study.noise import _report
 from autotune.study.run_history import HistoryEntry, RunHistory
+from autotune.study.study_key import too_long_note, too_short_note
 from runner.types import RunRecord
 
 
@@ -44,3 +45,26 @@ def test_the_wall_time_decides(wall_s: float, metric_s: float | None, short: boo
     of_noise = _report(made, "study", 0).seconds.warnings
     for notes in (of_study, of_noise):
         assert any(note.code == "metric.short" for note in notes) is short, notes
+
+
+@pytest.mark.parametrize(
+    ("record", "code"),
+    [
+        (RunRecord("ok", wall_s=0.5, metric_s=5e-5), "metric.very_short"),
+        (RunRecord("ok", wall_s=0.5, metric_s=5e-5, metric_rate=True), None),
+        (RunRecord("ok", wall_s=0.5, metric_s=5e-5, metric_unit="GB"), None),
+        (RunRecord("ok", wall_s=0.5, metric_s=0.005), None),
+        (RunRecord("ok", wall_s=0.5), None),
+    ],
+)
+def test_a_very_short_figure_is_named(record: RunRecord, code: str | None) -> None:
+    note = too_short_note(record)
+    assert (note.code if note else None) == code
+
+
+def test_a_sum_over_ranks_may_be_longer_than_the_run() -> None:
+    record = RunRecord("ok", wall_s=0.5, metric_s=1.1, world_size=2)
+    assert too_long_note(record, "sum") is None
+    assert too_long_note(record, "max") is not None
+    record.metric_s = 600.0
+    assert too_long_note(record, "sum") is not None
