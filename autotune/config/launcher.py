@@ -40,7 +40,7 @@ Placement = dict[str, str]
 
 
 @dataclass(frozen=True)
-class Option:
+class LauncherOption:
     """One option of a launcher; ``values`` are the names of the words behind it.
 
     ``placement`` maps parts of the placement to templates with ``{}`` for the value.  ``known``
@@ -87,28 +87,28 @@ class LauncherFile(BaseModel):
     values: dict[str, dict[str, Placement]] = {}
     refused: dict[str, str] = {}
 
-    def options(self) -> Iterator[Option]:
+    def options(self) -> Iterator[LauncherOption]:
         """Every option."""
         for treatment in _PLAIN:
             for usage in getattr(self, treatment):
                 name, *values = usage.split()
-                yield Option(name, treatment, (*values,))
+                yield LauncherOption(name, treatment, (*values,))
         for usage, placement in self.placement.items():
             name, *values = usage.split()
-            yield Option(name, "placement", (*values,), placement=placement)
+            yield LauncherOption(name, "placement", (*values,), placement=placement)
         for usage, known in self.values.items():
             name, *values = usage.split()
-            yield Option(name, "placement", (*values,), known=known)
+            yield LauncherOption(name, "placement", (*values,), known=known)
         for usage, reason in self.refused.items():
             name, *values = usage.split()
-            yield Option(name, "refused", (*values,), reason=reason)
+            yield LauncherOption(name, "refused", (*values,), reason=reason)
 
 
 @dataclass(frozen=True)
 class Match:
     """An option on a command line: its values, and the number of words that both have."""
 
-    option: Option
+    option: LauncherOption
     values: tuple[str, ...]
     words: int
 
@@ -137,7 +137,7 @@ class LauncherOptions:
             count = len(option.values)
             if option.treatment == "variable" and count == 2 and "=" in "".join(behind[:1]):
                 count = 1
-                option = Option(option.name, option.treatment, option.values[:1])
+                option = LauncherOption(option.name, option.treatment, option.values[:1])
             values = tuple(behind[:count])
             return Match(option, values, 1 + len(values))
         name, equals, value = first.partition("=")

@@ -200,8 +200,8 @@ def test_what_cannot_be_searched_is_refused(cli: Cli, work: Path, both: list[str
     two = named(both)
     line = program(work)
     assert "are the same MPI library" in wrong(cli, *two, "--mpi", both[0], *line)
-    options = ["--", "mpirun", "--mca", "btl", "self", *line[1:]]
-    assert "options of one MPI library (--mca btl self)" in wrong(cli, *two, *options)
+    options = ["--", "mpirun", "-wdir", "/tmp", *line[1:]]
+    assert "[launcher.library_options]" in wrong(cli, *two, *options)
     assert "--space mpich is for none" in wrong(cli, *_two_open_mpi(), "--space", "mpich", *line)
     assert "no MPI library matches" in wrong(cli, *two, "--mpi", "nosuch", *line)
     outcome = cli("noise", *two, "-n", "2", *line)
