@@ -71,7 +71,8 @@ def test_resumed_work_is_stopped_with_the_reason(
     assert "--before 'rm -f state.cpt'" in done.err
     first, *later = begins(work)
     assert (first, set(later)) == ("steps 0", {"steps 100"})
-    assert len(later) == (3 if command == "compare" else 2)  # B ran once, too.
+    # B ran once or twice, too: the order in a block is random.
+    assert len(later) in ((3, 4) if command == "compare" else (2,))
     if command == "search":
         # The same command does not start the program again: its checkpoint is still there.
         again = cli(
