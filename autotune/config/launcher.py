@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import PurePath
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from autotune.config.find import list_configs
 from autotune.config.validated import read_toml
@@ -35,7 +35,9 @@ _PLAIN: tuple[Treatment, ...] = (
     "ranks", "cores", "parameter", "variable", "variables", "parameter_file", "places", "kept",
     "own", "dropped",
 )  # fmt: skip
-Placement = dict[str, str]
+Usage = Annotated[str, Field(pattern=r"^-\S+( \S+)*$")]
+"""An option and the names of its values."""
+Placement = dict[Literal["map_by", "bind_to", "rank_by"], str]
 """``map_by``, ``bind_to``, ``rank_by`` -> policy."""
 
 
@@ -43,7 +45,7 @@ Placement = dict[str, str]
 class LauncherOption:
     """One option of a launcher; ``values`` are the names of the words behind it.
 
-    ``placement`` maps parts of the placement to templates with ``{}`` for the value.  ``known``
+    ``placement`` maps parts of the placement to templates with ``{}`` for the value.  ``choices``
     maps the values that are understood to their placement; empty: all are.  ``reason`` is why it is
     refused.
     """
@@ -51,8 +53,8 @@ class LauncherOption:
     name: str
     treatment: Treatment
     values: tuple[str, ...] = ()
-    placement: Mapping[str, str] = field(default_factory=dict)
-    known: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    placement: Placement = field(default_factory=dict)
+    choices: Mapping[str, Placement] = field(default_factory=dict)
     reason: str = ""
 
 
@@ -73,19 +75,19 @@ class LauncherFile(BaseModel):
     """Whether ``-name`` and ``--name`` are the same option."""
     attached: bool = False
     """Whether a short option may hold its value: ``-n2``."""
-    ranks: tuple[str, ...] = ()
-    cores: tuple[str, ...] = ()
-    parameter: tuple[str, ...] = ()
-    variable: tuple[str, ...] = ()
-    variables: tuple[str, ...] = ()
-    parameter_file: tuple[str, ...] = ()
-    places: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-    dropped: tuple[str, ...] = ()
-    placement: dict[str, Placement] = {}
-    values: dict[str, dict[str, Placement]] = {}
-    refused: dict[str, str] = {}
+    ranks: tuple[Usage, ...] = ()
+    cores: tuple[Usage, ...] = ()
+    parameter: tuple[Usage, ...] = ()
+    variable: tuple[Usage, ...] = ()
+    variables: tuple[Usage, ...] = ()
+    parameter_file: tuple[Usage, ...] = ()
+    places: tuple[Usage, ...] = ()
+    kept: tuple[Usage, ...] = ()
+    own: tuple[Usage, ...] = ()
+    dropped: tuple[Usage, ...] = ()
+    placement: dict[Usage, Placement] = {}
+    values: dict[Usage, dict[str, Placement]] = {}
+    refused: dict[Usage, str] = {}
 
     def options(self) -> Iterator[LauncherOption]:
         """Every option."""
@@ -96,9 +98,9 @@ class LauncherFile(BaseModel):
         for usage, placement in self.placement.items():
             name, *values = usage.split()
             yield LauncherOption(name, "placement", (*values,), placement=placement)
-        for usage, known in self.values.items():
+        for usage, choices in self.values.items():
             name, *values = usage.split()
-            yield LauncherOption(name, "placement", (*values,), known=known)
+            yield LauncherOption(name, "placement", (*values,), choices=choices)
         for usage, reason in self.refused.items():
             name, *values = usage.split()
             yield LauncherOption(name, "refused", (*values,), reason=reason)
@@ -106,11 +108,11 @@ class LauncherFile(BaseModel):
 
 @dataclass(frozen=True)
 class Match:
-    """An option on a command line: its values, and the number of words that both have."""
+    """An option on a command line: its values, and the number (``count``) of words of both."""
 
     option: LauncherOption
     values: tuple[str, ...]
-    words: int
+    count: int
 
     @property
     def complete(self) -> bool:

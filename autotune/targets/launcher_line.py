@@ -184,7 +184,7 @@ class _Fault:
     """
 
     at: int
-    words: int
+    count: int
     shown: str
     reason: str
     instead: tuple[str, ...] = ()
@@ -254,9 +254,9 @@ class _Parser:
                 code="launcher.value_missing",
             )
         if reason := self._take(match):
-            shown = shlex.join(words[: match.words])
-            self.faults.append(_Fault(self.at, match.words, shown, reason))
-        return match.words
+            shown = shlex.join(words[: match.count])
+            self.faults.append(_Fault(self.at, match.count, shown, reason))
+        return match.count
 
     def _take(self, match: Match) -> str:
         """Take in an option with its values; returns why it is refused, "" if it is not."""
@@ -291,14 +291,14 @@ class _Parser:
     def _place(self, match: Match) -> str:
         option, values = match.option, match.values
         policies = [option.placement]
-        if option.known:
+        if option.choices:
             parts = values[0].split(",")
-            if unknown := [part for part in parts if part not in option.known]:
-                return f"{unknown[0]!r} is not understood; {', '.join(option.known)} are"
-            policies = [option.known[part] for part in parts]
+            if unknown := [part for part in parts if part not in option.choices]:
+                return f"{unknown[0]!r} is not understood; {', '.join(option.choices)} are"
+            policies = [option.choices[part] for part in parts]
         for policy in policies:
             for kind, template in policy.items():
-                self._set_placement(kind, template.format(*values))
+                self._set_placement(kind, template.replace("{}", "".join(values)))
         return ""
 
     def _set_placement(self, kind: str, policy: str) -> None:
@@ -340,7 +340,7 @@ class _Parser:
                     expected = "--mca NAME VALUE or -x NAME=VALUE"
                     return f"{path}, line {number}: {words[0]!r}; expected {expected}"
                 self._take(match)
-                words = words[match.words :]
+                words = words[match.count :]
         return ""
 
     def _unknown(self, words: Sequence[str]) -> int:
@@ -350,7 +350,7 @@ class _Parser:
         a program or another option.
         """
         match = _match(launcher_options(), words)
-        count, instead = (match.words, self._translated(match)) if match else (1, ())
+        count, instead = (match.count, self._translated(match)) if match else (1, ())
         if match is None and len(words) > 2 and "=" not in words[0]:
             behind = words[1]
             program = shutil.which(behind) or is_file(Path(behind)) or is_launcher(behind)
@@ -367,12 +367,10 @@ class _Parser:
         if match.option.treatment != "variable" or not match.complete:
             return ()
         name, _, value = "=".join(match.values).partition("=")
-        own = next(
-            option
-            for table in self.options_of
-            for option in table.file.options()
-            if option.treatment in ("variable", "variables")
-        )
+        options = (option for table in self.options_of for option in table.file.options())
+        own = next((one for one in options if one.treatment in ("variable", "variables")), None)
+        if own is None:
+            return ()
         values = (name, value) if len(own.values) == 2 else (f"{name}={value}",)
         return (own.name, *values)
 
@@ -381,7 +379,7 @@ class _Parser:
         rest, at = list[str](), 0
         for fault in self.faults:
             rest += [*self.words[at : fault.at], *fault.instead]
-            at = fault.at + fault.words
+            at = fault.at + fault.count
         rest += self.words[at:]
         faults = "".join(f"\n  {fault.shown}: {fault.reason}" for fault in self.faults)
         line = shlex.join(["autotune", *filter(None, [self.command]), "--", *rest])

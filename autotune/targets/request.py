@@ -94,6 +94,7 @@ class TargetRequest:
             if words
             else LauncherLine(())
         )
+        self._require_copy(line)
         app = self._app(line)
         cluster = load_cluster(self.cluster)
         library = library or find_library(chosen_mpi(self.mpi, words))
@@ -159,6 +160,16 @@ class TargetRequest:
                 code="before.empty",
             )
         return words
+
+    def _require_copy(self, line: LauncherLine) -> None:
+        """Raise UsageError if a launcher's line leads the ranks out of the copied directory."""
+        leads = {"--wdir", "-wdir", "--wd", "--set-cwd-to-session-dir"}.intersection(line.options)
+        if self.fresh_dir is not None and leads:
+            raise UsageError(
+                f"{self._named('fresh_dir')} and {leads.pop()} of the launcher's line name two "
+                "working directories; give only one of them",
+                code="fresh_dir.wdir",
+            )
 
     def _directory(self) -> str:
         """The working directory; raises UsageError if it is to be copied and is none."""

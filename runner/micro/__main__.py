@@ -10,8 +10,7 @@ from runner.apps.common_errors import AppUsageError
 from runner.apps.common_mpi import agree, run, single_threaded_blas
 from runner.apps.common_options import OptionParser, positive
 from runner.apps.common_report import json_line
-from runner.micro.figures import median
-from runner.micro.sizes import BATCHES, DEFAULT_RANGE, calls, sizes
+from runner.micro.sizes import BATCHES, DEFAULT_RANGE, calls, median, sizes
 
 single_threaded_blas()
 

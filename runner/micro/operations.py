@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from itertools import cycle, repeat
 from typing import Any
 
-from runner.micro.buffers import message
-from runner.micro.point_to_point import bandwidth, exchange, pingpong
+from runner.micro.point_to_point import bandwidth, exchange, message, pingpong
 
 Operation = Callable[[int], None]
 Build = Callable[..., Operation]

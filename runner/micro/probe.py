@@ -13,7 +13,7 @@ from runner.apps.common_errors import AppUsageError
 from runner.apps.common_mpi import agree, run, single_threaded_blas
 from runner.apps.common_options import OptionParser, above_zero
 from runner.apps.common_report import json_line
-from runner.micro.figures import median
+from runner.micro.sizes import median
 
 single_threaded_blas()
 

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from autotune.config.launcher import Match, launcher_options, options_for
+from autotune.config.launcher import LauncherFile, Match, launcher_options, options_for
+from autotune.config.validated import read_toml
 from autotune.errors import UsageError
 from autotune.targets.launcher_line import fixed_names, parse_launcher_line
+from autotune.targets.request import TargetRequest
+from autotune.targets.target import Surroundings
 from runner.mpi.discover import find_library, identify_environment
 from runner.mpi.library import Library
 from tests.mpis import library_named
@@ -127,3 +130,24 @@ def test_every_file_names_each_option_once() -> None:
     for table in launcher_options():
         names = [option.name for option in table.file.options()]
         assert len(set(names)) == len(names), table.name
+
+
+def test_a_wrong_file_is_refused() -> None:
+    for text in ('ranks = [""]', 'kept = ["name"]', '[placement]\n"-a V" = { other = "{}" }'):
+        with pytest.raises(UsageError) as refusal:
+            read_toml(text, "own.toml", LauncherFile)
+        assert refusal.value.code == "config.invalid"
+
+
+def test_hosts_whose_slots_are_not_counted_are_refused() -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse_launcher_line(("mpirun", "-n", "2", "--default-hostfile", "F", "./a"))
+    assert refusal.value.code == "launcher.option_unknown"
+
+
+def test_ranks_do_not_leave_the_copied_directory(work: Path, open_mpi: Library) -> None:
+    words = ("mpirun", "-n", "2", "-wdir", str(work), "true")
+    request = TargetRequest(program=words, fresh_dir=str(work))
+    with pytest.raises(UsageError) as refusal:
+        request.resolve(lambda library: Surroundings(), lambda note: None)
+    assert refusal.value.code == "fresh_dir.wdir"
