@@ -66,7 +66,10 @@ _QUOTED = re.compile(r"^(Abort\(|Signal:|At line|\s+File \")")
 """Lines that have the words of an error, and belong to a sentence before or after them."""
 _HEADING = 3
 """Largest number of words of a heading such as "Fatal error:"."""
-_DETAIL = re.compile(r"^\s{0,4}(?P<name>[A-Z][\w ]{1,20}):\s+(?P<value>\S.*)$")
+_DETAIL = re.compile(
+    r"^\s{0,4}(?P<name>(?!(?i:warning|error|note|fatal error):)[A-Z][\w ]{1,20}):"
+    r"\s+(?P<value>\S.*)$"
+)
 _PLACES = ("Host", "Node", "Local host", "Process name", "Exit code", "Proc", "Errorcode")
 _ASKED = re.compile(
     r"file = 'stdin'|EOF when reading a line|<stdin>|\bstdin\b|standard input|"
@@ -135,6 +138,14 @@ class _Box:
         """The message on one line, without the stars of its frame."""
         return " ".join(" ".join(line.lstrip("* ") for line in self.lines).split())
 
+    def told(self, most: int) -> list[str]:
+        """At most so many of its lines: details rather than prose, which names nothing."""
+        lines = [line for line in self.lines if line.strip()]
+        details = [at for at, line in enumerate(lines) if _DETAIL.match(line)]
+        prose = [at for at in range(len(lines)) if at not in details]
+        stay = {*details[:most], *prose[: max(most - len(details), 0)]}
+        return [line for at, line in enumerate(lines) if at in stay]
+
     @property
     def words(self) -> str:
         """The first sentence of the message, followed by the names that it gives."""
@@ -194,7 +205,8 @@ class _Output:
     @property
     def error(self) -> str:
         """The first line or message that is about an error; "" if there is none."""
-        boxes = [box for box in self.boxes if self.unstarted or is_error(box.text)]
+        errors = [box for box in self.boxes if is_error(box.text)]
+        boxes = errors or (list(self.boxes) if self.unstarted else [])
         found = [(box.at, box.words) for box in boxes]
         first = next(_sentences(self.loose), None)
         return min([*found, *([first] if first else [])], default=(0, ""))[1]
@@ -216,10 +228,16 @@ class _Output:
         return self.warnings[-1] if self.warnings else ""
 
     def lines(self, most: int) -> list[str]:
-        """The last loose lines, then those of framed messages."""
-        loose = [line for _, line in self.loose][-most:]
-        framed = [line for box in self.boxes for line in box.lines if line.strip()]
-        return [*loose, *framed[: most - len(loose)]]
+        """The last loose lines, then those of framed messages, of which the details stay."""
+        said = [line for _, line in self.loose]
+        if self.boxes:  # They say why.
+            said = [line for line in said if not _INIT_FAILED.search(line)]
+        loose = said[-most:]
+        room = most - len(loose)
+        for box in self.boxes[: room and len(self.boxes)]:
+            loose += box.told(room)
+            room = most - len(loose)
+        return loose
 
 
 def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
