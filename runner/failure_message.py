@@ -193,7 +193,7 @@ class _Output:
             inside = [(box.at + 1 + n, line) for box in boxes for n, line in enumerate(box.lines)]
             loose, boxes = sorted([*loose, *(i for i in inside if i[1].strip())]), []
         harmless = _warning_lines(loose)
-        unstarted = _INIT_FAILED.search(text) is not None
+        unstarted = start_failed(text)
         warnings = [] if unstarted else [box for box in boxes if is_warning(box.text)]
         return cls(
             tuple(item for item in loose if item not in harmless),
@@ -326,6 +326,11 @@ def _stack(what: str, rest: list[str]) -> str:
     inner = [line.partition(": ")[2] for line in rest if re.match(r"^\w+\(\d+\)\.*:|^\(unk", line)]
     last = inner[-1] if stack and inner else ""
     return f"{head}: {last}" if last and last not in head else head
+
+
+def start_failed(text: str) -> bool:
+    """Whether the library says that it did not start in a rank."""
+    return _INIT_FAILED.search(text) is not None
 
 
 def joined_exit_code(text: str) -> int | None:

@@ -362,7 +362,7 @@ class Runner:
         record.state, record.reason, record.verified = classify(
             spec, result, probe, record, self.adapter.refusals, self.guard
         )
-        if record.state in ("failed", "launch_error") and not probe.initialised:
+        if record.state in ("failed", "launch_error", "timeout") and not probe.initialised:
             record.reason += self._source_words(spec, result)
         return record
 
