@@ -28,8 +28,8 @@ def in_way_lines(record: RunRecord, written: Sequence[str] = (), folder: str = "
     """What is in the way of a run, and the two options for it; empty if nothing is.
 
     ``written``: files that an earlier run of the same study wrote. Without one, the files that the
-    program's message names; without those, the newest file of ``folder`` is named, and no command
-    that removes it.
+    program's message names; without those, the files of the command line are named, or the newest
+    file of ``folder``, and no command that removes one.
     """
     if not refuses_file(record):
         return []
@@ -39,9 +39,8 @@ def in_way_lines(record: RunRecord, written: Sequence[str] = (), folder: str = "
         what = f"{', '.join(files)} may be in the way, written by an earlier run"
         removes = shlex.quote(shlex.join(["rm", "-f", *files]))
     else:
-        newest = _newest(place)
-        last = f"; the newest file of the folder: {newest}" if newest else ""
-        what = f"a file that an earlier run wrote may be in the way{last}"
+        where = _on_line(record, place) or _newest(place)
+        what = f"a file that an earlier run wrote may be in the way{where}"
         removes = "'rm -f FILE'"
     return [
         f"{what}.",
@@ -69,6 +68,12 @@ def _is_file(path: Path) -> bool:
         return False
 
 
+def _on_line(record: RunRecord, place: Path) -> str:
+    """The files on the command line that are no programs; "" if there is none."""
+    files = [w for w in record.command if _is_file(place / w) and not os.access(place / w, os.X_OK)]
+    return f"; files of its command line: {', '.join(files[:_MOST])}" if files else ""
+
+
 def _newest(place: Path) -> str:
     """The file of a folder that was written last, with its time; "" if there is none."""
     try:
@@ -79,7 +84,8 @@ def _newest(place: Path) -> str:
     if not files:
         return ""
     at, name = max(files)
-    return f"{name} (written at {datetime.fromtimestamp(at).astimezone():%H:%M:%S on %Y-%m-%d})"
+    when = datetime.fromtimestamp(at).astimezone()
+    return f"; the newest file of the folder: {name} (written at {when:%H:%M:%S on %Y-%m-%d})"
 
 
 def _plain_files(entries: Iterable[os.DirEntry[str]]) -> Iterator[tuple[float, str]]:

@@ -12,10 +12,10 @@ import re
 WIDTH = 80
 _COMMAND = re.compile(
     r"(?<![\w./-])(?:(?:\S*/)?(?:autotune|mpirun|mpiexec|srun|taskset|prterun)|"
-    r"(?:sh|pip|chmod|export|env|module|ip) (?=\S))(?=\s+\S)"
+    r"(?:sh|pip|chmod|export|env|module|ip) (?=\S))(?=\s+[^\s\[])"
     r"(?:'[^']*'|\"[^\"]*\"|[^'\";,\s]|[;,](?=\S)|[ \t])*"
 )
-"""A command line in a sentence: to the end of the clause."""
+"""A command line in a sentence: to the end of the clause. "autotune [CODE]" begins a message."""
 _OPTION = re.compile(r"(?<!\S)\(?--?[A-Za-z][\w-]*(?:[= ](?:'[^']*'|\"[^\"]*\"|[^\s,;.]+))?")
 """An option with its value."""
 _QUOTED = re.compile(r"(?<!\w)'[^'\n]*'(?!\w)|\"[^\"\n]*\"|`[^`\n]*`")

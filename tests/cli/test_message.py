@@ -40,8 +40,9 @@ def test_what_is_to_be_copied_is_whole(whole: str, width: int) -> None:
     assert len(lines) > len(text.split("\n"))
 
 
-def test_prose_has_at_most_80_columns() -> None:
-    lines = folded(f"{PROSE}; {PROSE}; {PROSE}", 300).split("\n")
+@pytest.mark.parametrize("head", ["", "autotune [area.fault]: "])
+def test_prose_has_at_most_80_columns(head: str) -> None:
+    lines = folded(f"{head}{PROSE} {PROSE} {PROSE}", 300).split("\n")
     assert len(lines) > 1
     assert max(map(len, lines)) <= WIDTH
 

@@ -47,6 +47,12 @@ def test_the_newest_file_is_named_where_nothing_else_is(folder: str) -> None:
     first, *_ = in_way_lines(_record("NetCDF: File exists"), (), folder)
     assert "in.nml" in first or "out.nc" in first
     assert "prog" not in first
+    record = _record("NetCDF: File exists")
+    record.command = ["mpirun", "prog", "out.nc"]
+    first, *_ = in_way_lines(record, (), folder)
+    assert "out.nc" in first
+    assert "in.nml" not in first
+    assert "prog" not in first
     assert in_way_lines(_record("NetCDF: File exists"), (), f"{folder}/nothere")
 
 
