@@ -12,7 +12,7 @@ from autotune.cli.options import TARGET, opt
 from autotune.errors import UsageError, WorkError
 from autotune.stats import LOOKS
 from autotune.terminal.command_line import program_words
-from autotune.terminal.render import error_console, write_json
+from autotune.terminal.render import error_console, to_stderr, write_json
 from autotune.wording import parse_duration
 
 
@@ -107,7 +107,7 @@ def compare(
     from autotune.api.compare import comparison_request
     from autotune.api.figures import with_figure
     from autotune.api.library_targets import compared_targets
-    from autotune.api.target import find_target, silent_say, to_stderr
+    from autotune.api.target import find_target, silent_say
     from autotune.store import Store
     from autotune.study.comparison import compare_settings, library_titles
     from autotune.study.other_library import OtherLibrary

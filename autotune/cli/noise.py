@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.study.noise import FEWEST
-from autotune.terminal.render import console, error_console, write_json
+from autotune.terminal.render import console, error_console, to_stderr, write_json
 from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def noise(
 ) -> None:
     """Measure the noise of the default, and with it which gain can be detected at which cost."""
     from autotune.api.figures import measured_target
-    from autotune.api.target import silent_say, to_stderr
+    from autotune.api.target import silent_say
     from autotune.store import Store
     from autotune.study.noise import measure_noise
     from autotune.targets.request import TargetRequest

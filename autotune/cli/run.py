@@ -12,7 +12,7 @@ from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.notes import Say
 from autotune.targets.target import NOT_PARAMETERS
-from autotune.terminal.render import console, error_console, table, write_json
+from autotune.terminal.render import console, error_console, table, to_stderr, write_json
 from autotune.wording import UNGUARDED, Metric, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
@@ -52,7 +52,7 @@ def run(
     """Run a program once with one setting; show the result and which parameters took effect."""
     from autotune.api.figures import measured_target
     from autotune.api.run import run_once
-    from autotune.api.target import silent_say, to_stderr
+    from autotune.api.target import silent_say
     from autotune.store import Store
     from autotune.study.figure_notes import figure_notes, output_notes
     from autotune.targets.figures import proposal_of

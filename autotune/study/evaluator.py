@@ -442,7 +442,8 @@ class Defaults:
             if entry.record.valid or entry.censored:
                 break
         if not entry.record.valid:
-            raise default_failure(_default_fails(entry.record), entry.record)
+            written = self.evaluator.history.files_written
+            raise default_failure(_default_fails(entry.record), entry.record, written)
         return entry
 
     def _launch(self, phase: str) -> HistoryEntry:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import inspect
 import math
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from autotune.errors import WorkError
 from autotune.targets.figures import figures
+from autotune.targets.file_in_way import in_way_lines, refuses_file
 from autotune.wording import OBJECTIVE
 from runner.failure_message import telling_lines
 from runner.types import RunRecord
@@ -60,17 +60,13 @@ def judge_objective(objective: Objective, record: RunRecord) -> None:
 
 
 LINES = 8
-_FILE_EXISTS = re.compile(r"\bfile exists\b|\balready exists?\b|\bEEXIST\b", re.IGNORECASE)
 
 
-def refuses_file(record: RunRecord) -> bool:
-    """Whether a failed run says that a file exists, which an earlier run may have written."""
-    printed = f"{record.stdout_tail}\n{record.stderr_tail}"
-    return record.state == "failed" and _FILE_EXISTS.search(printed) is not None
+def failure_lines(record: RunRecord, written: Sequence[str] = ()) -> list[str]:
+    """The program's last lines; if its figure was not found, the lines that look like a figure.
 
-
-def failure_lines(record: RunRecord) -> list[str]:
-    """The program's last lines; if its figure was not found, the lines that look like a figure."""
+    ``written`` as for :func:`autotune.targets.file_in_way.in_way_lines`.
+    """
     if record.valid:
         return []
     if record.state in ("no_metric", "unverified"):
@@ -84,11 +80,7 @@ def failure_lines(record: RunRecord) -> list[str]:
     )
     if record.state == "no_metric":
         lines += figure_lines(record)
-    if refuses_file(record):
-        lines += [
-            "a file that an earlier run wrote may be in the way; to start every run without it:",
-            "  --before 'rm -f FILE', or --fresh-dir DIR (a copy of DIR for each run)",
-        ]
+    lines += in_way_lines(record, written)
     return lines
 
 
@@ -120,14 +112,14 @@ def figure_lines(record: RunRecord) -> list[str]:
     return ["no number in the output looks like a time; without --metric the wall time counts"]
 
 
-def failure_words(record: RunRecord) -> str:
+def failure_words(record: RunRecord, written: Sequence[str] = ()) -> str:
     """The lines of :func:`failure_lines` as text to append to a message; may be empty."""
-    return "".join(f"\n{line}" for line in failure_lines(record))
+    return "".join(f"\n{line}" for line in failure_lines(record, written))
 
 
-def default_failure(words: str, record: RunRecord) -> WorkError:
+def default_failure(words: str, record: RunRecord, written: Sequence[str] = ()) -> WorkError:
     """The error for a failed run of the default, with what the program printed."""
-    message = f"{words}{failure_words(record)}"
+    message = f"{words}{failure_words(record, written)}"
     if record.code:
         return WorkError(message, code=record.code)
     if refuses_file(record):
