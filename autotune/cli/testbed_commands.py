@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -12,7 +11,7 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import console, note_line, table, write_json
+from autotune.terminal.render import console, error_console, note_line, table, write_json
 from autotune.wording import percent, seconds
 from runner import testbed as tb
 from runner.lock import BusyError, LockNews, MachineLock
@@ -191,12 +190,12 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
 
     def say(news: LockNews) -> None:
         if waiting or news.code != "lock.waiting":
-            print(news.words, file=sys.stderr, flush=True)
+            error_console().print(news.words, markup=False)
 
     try:
         turn.enter_context(MachineLock("exclusive", None if waiting else 0.0, say))
     except BusyError as problem:
-        print(f"not measured (--measure waits): {problem}", file=sys.stderr, flush=True)
+        error_console().print(f"not measured (--measure waits): {problem}", markup=False)
         return False
     return True
 

@@ -39,6 +39,8 @@ from runner.mpi.library import Library
 from runner.paths import exists, is_folder, resolved
 from runner.types import MetricChoice
 
+AUTO = "auto"
+"""The metric of a request whose program's own figure is looked for."""
 Apart = Callable[[Library], Surroundings]
 """A function that returns what keeps launches of a library from files that autotune published."""
 
@@ -83,10 +85,18 @@ class TargetRequest:
     def resolve(self, apart: Apart, say: Say) -> Target:
         """Look everything up; raises UsageError for the first mistake.
 
+        :data:`AUTO` must have been replaced by a metric.
+
         ``say`` gets a note on launch options of the cluster that the program's own line
         overrules.
         """
         refuse_nested_launch()
+        if self.metric == AUTO:
+            raise UsageError(
+                f"{self._named('metric')} {AUTO} needs a run of the program, which this command "
+                "does not make; expected a pattern, such as 'Time *= *(\\S+)'",
+                code="metric.auto_here",
+            )
         words = tuple(self.program or ())
         library = self._library(words)
         line = (

@@ -103,9 +103,10 @@ class PatternMatch:
     unit: Unit = UNKNOWN
     """What the last line says of its figure."""
     line: str = ""
-    """The last line, at most :data:`LINE_SHOWN` characters around the number."""
+    """The last line, at most :data:`LINE_SHOWN` characters around the number, or around the
+    match of a pattern without a group."""
     column: int = 0
-    """The place of the number in ``line``."""
+    """The place of the number, or of the match, in ``line``."""
     cut: str = ""
     """The first line of which only a part of a number was matched; "": none."""
 
@@ -126,11 +127,12 @@ class PatternMatch:
     def of(cls, match: re.Match[str], separator: str = "") -> PatternMatch:
         """One occurrence; ``separator``: signs that the pattern names beside its group."""
         text, groups = match.group(), match.groups()
-        if not groups or groups[0] is None:
-            return cls(1, text, groups)
-        line, (start, end) = match.string, match.span(1)
+        grouped = bool(groups) and groups[0] is not None
+        line, (start, end) = match.string, match.span(1 if grouped else 0)
         low = max(start - LINE_SHOWN // 2, 0)
         shown = line[low : low + LINE_SHOWN]
+        if not grouped:
+            return cls(1, text, groups, line=shown, column=start - low)
         try:
             number = number_at(line, start, end, separator)
         except CutNumber:

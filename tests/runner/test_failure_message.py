@@ -104,3 +104,113 @@ def test_lines_for_people_are_without_traces_and_conclusions() -> None:
             assert lines == ["solver: the matrix is singular at row 7"]
         if row["case"] == "no such component":
             assert lines[0].startswith(("No components were", "PML ucx"))
+
+
+WARNINGS = [
+    "libibverbs: Warning: couldn't load driver 'libmlx5.so': cannot open shared object file",
+    "[vm:12] Read -1, expected 65536, errno = 1",
+    "[1700000000.123456] [vm:12:0]          sock.c:344  UCX  WARN  cannot open /dev/knem",
+    "libfabric:12:1700000000::core:core:ofi_register_provider():476<warn> no such provider",
+    (
+        "[vm:12] pmix_mca_base_component_repository_open: unable to open mca_gds_ds21: "
+        "cannot open shared object file: No such file or directory (ignored)"
+    ),
+    "[vm:12] PMIX ERROR: ERROR in file gds_ds12_lock_pthread.c at line 169",
+    "sh: warning: setlocale: LC_ALL: cannot change locale (xx_XX)",
+    "manpath: can't set the locale; make sure $LC_* and $LANG are correct",
+    "prog.py:3: DeprecationWarning: invalid escape sequence",
+    "Note: The following floating-point exceptions are signalling: IEEE_INVALID_FLAG",
+    "Warning: ieee_invalid is signaling",
+    "INFO: no such cache, which will be made",
+]
+FRAMES = [
+    "WARNING: There was an error initializing an OpenFabrics device.\n\n  Local host:   vm",
+    (
+        "A requested component was not found, or was unable to be opened.  This\n"
+        "means that this component is either not installed or is unable to be\nused.\n\n"
+        "Host:      vm\nFramework: btl\nComponent: openib"
+    ),
+    (
+        "A deprecated MCA variable value was specified on the command line. Deprecated\n"
+        "variables cannot be used for ever.\n\n  Deprecated variable: orte_base"
+    ),
+    (
+        "[[1234,1],0]: A high-performance Open MPI point-to-point messaging module\n"
+        "was unable to find any relevant network interfaces:\n\nModule: OpenFabrics (openib)\n"
+        "  Host: vm\n\nAnother transport will be used instead."
+    ),
+    (
+        "An attempt was made to open a shared memory backing file, but\nthe attempt failed:\n\n"
+        "  File:  /tmp/x\n\nThe subsystem will be disabled, but your job will continue."
+    ),
+]
+RULE = "-" * 74
+HWLOC = (
+    f"{'*' * 76}\n* hwloc 2.0.4 received invalid information from the operating system.\n*\n"
+    "* L3 intersects with NUMANode!\n* Error occurred in topology.c line 1384\n*\n"
+    f"* hwloc will now ignore this invalid topology information and continue.\n{'*' * 76}"
+)
+ABORT = f"{RULE}\nMPI_ABORT was invoked on rank 0 in communicator MPI_COMM_WORLD\n{RULE}\n"
+TRAILER = (
+    f"{RULE}\nPrimary job  terminated normally, but 1 process returned\n"
+    f"a non-zero exit code. Per user-direction, the job has been aborted.\n{RULE}\n"
+)
+HARMLESS = [*WARNINGS, *(f"{RULE}\n{text}\n{RULE}" for text in FRAMES), HWLOC]
+
+
+@pytest.mark.parametrize("warning", HARMLESS)
+@pytest.mark.parametrize("end", [ABORT, TRAILER])
+@pytest.mark.parametrize("reason", ["ERROR: mesh has 7 cells, and 8 are needed", "the mesh is odd"])
+def test_a_warning_is_not_the_reason(warning: str, end: str, reason: str) -> None:
+    """The program's own words are, whichever stream and place they have."""
+    for stderr, stdout in [
+        (f"{warning}\n{reason}\n{warning}\n{end}", "step 7\n"),
+        (f"{warning}\n{end}", f" step 7\n {reason}\n"),
+        (f"{end}{warning}\n", f"{reason}\n"),
+    ]:
+        words = failure_message(stderr, stdout).words
+        first = warning.strip("-*\n").splitlines()[0][-20:]
+        assert reason in words
+        assert words == reason or reason not in stderr
+        lines = telling_lines(stderr, stdout)
+        assert reason in lines[-1]
+        assert not any(first in line for line in lines)
+
+
+@pytest.mark.parametrize("warning", HARMLESS)
+def test_a_warning_without_anything_else_is_told(warning: str) -> None:
+    assert len(failure_message(f"{warning}\n{TRAILER}").words) > len(failure_message(TRAILER).words)
+    assert telling_lines(f"{warning}\n{TRAILER}")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "Error: the old file is deprecated and cannot be read (see the note)",
+        "fatal: cannot continue after a warning",
+        "/home/u/warning/prog: cannot open the mesh",
+        "solver_info: invalid size",
+        "cannot read warnings.dat",
+    ],
+)
+def test_an_error_that_speaks_of_warnings(error: str) -> None:
+    assert failure_message(f"Warning: cannot pin memory\n{error}\nlast step 7\n").words == error
+
+
+@pytest.mark.parametrize("text", FRAMES)
+def test_a_library_that_does_not_start_says_why_in_its_warning(text: str) -> None:
+    stderr = f"{RULE}\n{text}\n{RULE}\n[vm:1] *** An error occurred in MPI_Init\n"
+    assert failure_message(stderr).words.startswith(" ".join(text.split())[:25])
+    details = [line for line in text.splitlines() if line.startswith(("Framework", "Component"))]
+    assert set(details) <= set(telling_lines(stderr, most=4))
+
+
+def test_a_heading_is_followed_by_its_message() -> None:
+    text = "Program:     gmx mdrun\n\nFatal error:\nThere is no domain for 7 ranks.\n\nFor more see"
+    words = failure_message(f"{RULE}\n{text}\n{RULE}\n").words
+    assert "There is no domain for 7 ranks" in words
+
+
+def test_frames_of_standard_output_are_the_programs_own() -> None:
+    printed = f"{RULE}\nSolver\n{RULE}\nstep 1\n{RULE}\n ERROR: mesh has 7 cells\n"
+    assert failure_message(ABORT, printed).words == "ERROR: mesh has 7 cells"

@@ -1,0 +1,111 @@
+"""Figures of merit of known programs, ``configs/figures/NAME.toml``, and words of plain forms.
+
+A file names a line by which the output of a program is known, the pattern of its figure of merit,
+and the words with which it says that its result is right or wrong.  ``plain.toml`` has the words
+beside figures of programs that are not known.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from autotune.config.app import check_figure, check_pattern
+from autotune.config.find import find_config, list_configs
+from autotune.config.validated import read_toml
+from runner.types import MetricChoice
+
+KIND = "figures"
+PLAIN = "plain"
+"""Name of the file with the words of plain forms."""
+
+
+class ProgramFigure(BaseModel):
+    """One figure: the pattern of a time (``metric``) or of a rate, where larger is better.
+
+    ``choice``: which of several counts; None: the default of the metric.  ``unit``: of the number,
+    where the line does not say it.  ``caution``: what a user should know before the figure is used.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    metric: str | None = None
+    metric_rate: str | None = None
+    choice: MetricChoice | None = None
+    unit: str = ""
+    caution: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression, of a time or of a rate."""
+        return self.metric or self.metric_rate or ""
+
+
+class ProgramFigures(BaseModel):
+    """The content of a file.
+
+    ``output`` is the pattern of a line that only this program prints.  ``general``: it may be a
+    part of other programs, which are taken first.  ``figure``: the first one that the output has
+    counts.  ``right`` and ``wrong``: patterns of lines that judge the result.  ``stream`` and
+    ``file`` say where the program prints its figure, and ``commands`` are names of its executable,
+    by which it is known where its standard output is empty.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    program: str
+    output: str
+    general: bool = False
+    figure: tuple[ProgramFigure, ...] = Field(min_length=1)
+    right: str | None = None
+    wrong: str | None = None
+    stream: Literal["standard output", "standard error"] = "standard output"
+    file: str = ""
+    commands: tuple[str, ...] = ()
+
+
+class PlainWords(BaseModel):
+    """Regular expressions, without regard to case, of words in the line of a number."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    time: str
+    total: str
+    part: str
+    none: str
+    right: str
+    wrong: str
+
+
+@cache
+def known_programs() -> tuple[ProgramFigures, ...]:
+    """The programs of every file, those that may be a part of others last.
+
+    Raises UsageError with the file, the key and what was expected.
+    """
+    programs = []
+    for file in list_configs(KIND):
+        if file.name == PLAIN:
+            continue
+        program = read_toml(file.text, file.path, ProgramFigures)
+        for pattern in (program.output, program.right, program.wrong):
+            check_pattern(file.path, pattern, 0)
+        for figure in program.figure:
+            where = f"{file.path}: metric", f"{file.path}: metric_rate"
+            check_figure(figure.metric, figure.metric_rate, *where)
+            check_pattern(file.path, figure.pattern, 1)
+        programs.append(program)
+    return tuple(sorted(programs, key=lambda program: program.general))
+
+
+@cache
+def plain_words() -> dict[str, re.Pattern[str]]:
+    """The compiled words of plain forms, by the name of their key."""
+    file = find_config(KIND, PLAIN)
+    words = read_toml(file.text, file.path, PlainWords)
+    for pattern in words.model_dump().values():
+        check_pattern(file.path, pattern, 0)
+    return {k: re.compile(v, re.IGNORECASE) for k, v in words.model_dump().items()}

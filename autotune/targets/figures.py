@@ -1,0 +1,352 @@
+"""Figures of merit: what the output of a program says of its speed and of its result.
+
+A known program is recognised by a line of its output (:mod:`autotune.config.figures`).  In any
+other output the numbers that look like a time or a rate are ranked by the words around them.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatch
+from pathlib import PurePath
+from typing import Any
+
+from autotune.config.figures import ProgramFigure, ProgramFigures, known_programs, plain_words
+from autotune.wording import Metric
+from runner.metric import chosen
+from runner.number import CutNumber, WholeNumber, number_at
+from runner.supervise import PatternMatch
+from runner.types import MetricChoice, RunRecord
+from runner.unit import CLOCK, LABEL, Unit, unit_beside, unit_in_header, unit_named, unit_of_key
+
+MOST = 3
+_DIGIT = re.compile(r"(?<![\w.])[+-]?\.?\d|(?<=[A-Za-z][=:])\.?\d")
+_LABEL, _ROW = 48, 160
+_TABLE_LINES = 200
+"""Only in so many lines at the end the header of a table is looked for."""
+CERTAIN = 3
+"""From this score on, the only figure of an output, or that of a total, is proposed."""
+_TOTAL = 2
+_JSON = 5
+_VERDICTS = ("verified", "valid", "correct", "passed", "success", "ok")
+"""Keys of a JSON line whose value true says that the result is right."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A line of the output, without blanks at its ends, and the pattern that reads it.
+
+    ``rate``: the figure is a rate, of which a larger one is better.  ``value``: in seconds, or
+    without the prefix of its ``unit``.  ``choice``: which of several counts; None: the default.
+    """
+
+    line: str
+    metric: str
+    rate: bool = False
+    choice: MetricChoice | None = None
+    value: float = 0.0
+    unit: str = ""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The words of the options that read the figure."""
+        option = "--metric-rate" if self.rate else "--metric"
+        words = (option, self.metric)
+        return words if self.choice is None else (*words, "--metric-choice", self.choice)
+
+    @property
+    def words(self) -> str:
+        """The options, quoted for a shell: ``--metric PATTERN``."""
+        return shlex.join(self.options)
+
+    @property
+    def shown(self) -> str:
+        """The value with its unit."""
+        if self.rate:
+            return Metric("rate", self.unit).words(1 / self.value)
+        return Metric("time", "s").words(self.value)
+
+
+@dataclass(frozen=True)
+class FigureProposal:
+    """The figure of merit of an output, and how the output judges the result.
+
+    ``program`` is the name of a known program, or "".  ``verify`` and ``absent`` are patterns for a
+    right result; ``right`` is the verdict of this output, None without one.  ``caution`` is what a
+    user should know first.  ``source``: where else than on standard output the figure is printed.
+    """
+
+    program: str
+    figure: Figure
+    verify: str | None = None
+    absent: str | None = None
+    right: bool | None = None
+    caution: str = ""
+    source: str = ""
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """The words of all options."""
+        verify = () if self.verify is None else ("--verify", self.verify)
+        absent = () if self.absent is None else ("--verify-absent", self.absent)
+        return (*self.figure.options, *verify, *absent)
+
+    def to_json(self) -> dict[str, Any]:
+        """The published form, in JSON types."""
+        return {
+            "program": self.program,
+            "line": self.figure.line,
+            "value": self.figure.value,
+            "rate": self.figure.rate,
+            "unit": self.figure.unit,
+            "options": list(self.options),
+            "right": self.right,
+        }
+
+
+def proposal_of(record: RunRecord) -> FigureProposal | None:
+    """The figure of merit that a run printed, or None if none is certain."""
+    last = record.extra if isinstance(record.extra, Mapping) else None
+    early = () if record.printed is None else record.printed.lines
+    found = proposal(record.stdout_tail, last, early)
+    if found is not None:
+        return found
+    found = proposal(record.stderr_tail)
+    return None if found is None else replace(found, source="standard error")
+
+
+def proposal(
+    stdout: str, last_json: Mapping[str, Any] | None = None, early: Sequence[str] = ()
+) -> FigureProposal | None:
+    """The figure of merit of an output, or None if none is certain.
+
+    ``last_json`` is the program's last line that is a JSON object, and ``early`` are lines from
+    before ``stdout``, which may be the end of an output.
+    """
+    lines = stdout.splitlines()
+    for known in known_programs():
+        if not _has(known.output, (*early, *lines)):
+            continue
+        for entry in known.figure:
+            figure = _read(entry, lines) or _read(entry, early)
+            if figure is not None:
+                verdict = _verdict(known.right, known.wrong, (*early, *lines))
+                # An output that says nothing may be one in which it never does.
+                right = None if verdict is None else known.right
+                return FigureProposal(
+                    known.program, figure, right, known.wrong, verdict, entry.caution
+                )
+        if not known.general:
+            return None  # Its figure is elsewhere, or this is not the whole output.
+    return _plain_proposal(stdout, last_json)
+
+
+def file_of_figures(program: Sequence[str]) -> ProgramFigures | None:
+    """The known program of a command line that prints its figures to a file or standard error."""
+    if not program:
+        return None
+    name = PurePath(program[0]).name
+    for known in known_programs():
+        if any(fnmatch(name, command) for command in known.commands):
+            return known
+    return None
+
+
+def _has(pattern: str | None, lines: Iterable[str]) -> bool:
+    return pattern is not None and any(re.search(pattern, line) for line in lines)
+
+
+def _verdict(right: str | None, wrong: str | None, lines: Sequence[str]) -> bool | None:
+    if _has(wrong, lines):
+        return False
+    return True if _has(right, lines) else None
+
+
+def _read(entry: ProgramFigure, lines: Iterable[str]) -> Figure | None:
+    """The figure of a known program in these lines; None if it is not there, or not positive."""
+    total: PatternMatch | None = None
+    for line in lines:
+        match = re.search(entry.pattern, line)
+        if match is not None:
+            one = PatternMatch.of(match)
+            total = one if total is None else total.and_then(one)
+    if total is None:
+        return None
+    rate = entry.metric_rate is not None
+    value = chosen(entry.choice or ("min" if rate else "max"), total)
+    if value is None or value <= 0:
+        return None
+    unit = total.unit if total.unit.stated else unit_named(entry.unit)
+    if not total.unit.stated:
+        value = unit.scaled(value)
+    return Figure(
+        total.line.strip()[:200], entry.pattern, rate, entry.choice, value, unit.text or entry.unit
+    )
+
+
+def _plain_proposal(stdout: str, last_json: Mapping[str, Any] | None) -> FigureProposal | None:
+    ranked = _ranked(stdout, last_json)
+    if not ranked:
+        return None
+    (score, figure), others = ranked[0], ranked[1:]
+    alike = [other for other, one in others if one.rate == figure.rate]
+    words, lines = plain_words(), stdout.splitlines()
+    rivals = [other for other in alike if other >= score]
+    if rivals or score < CERTAIN or (others and not words["total"].search(figure.line)):
+        return None
+    verdicts = [key for key in last_json or {} if key.lower() in _VERDICTS]
+    for key in verdicts:
+        value = (last_json or {})[key]
+        if isinstance(value, bool):
+            return FigureProposal("", figure, f"json:{key}", None, value)
+    wrong = any(words["wrong"].search(line) for line in lines)
+    line = next((line for line in reversed(lines) if words["right"].search(line)), None)
+    if wrong or line is None:
+        return FigureProposal("", figure, right=False if wrong else None)
+    match = words["right"].search(line)
+    assert match is not None
+    return FigureProposal("", figure, _words(match[0]), None, right=True)
+
+
+def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Figure]:
+    """At most three figures, the most likely first: times and, if there is none, rates.
+
+    ``last_json`` is the program's last line that is a JSON object.  Every pattern reads a positive
+    number in its line.
+    """
+    known = proposal(stdout, last_json)
+    ranked = [figure for _, figure in _ranked(stdout, last_json)]
+    ranked = [figure for figure in ranked if figure.rate == ranked[0].rate]
+    if known is not None:
+        ranked = [known.figure, *(f for f in ranked if f.metric != known.figure.metric)]
+    return ranked[:MOST]
+
+
+def _ranked(stdout: str, last_json: Mapping[str, Any] | None) -> list[tuple[int, Figure]]:
+    """Every time of an output with its score, then every rate; the best first."""
+    scored: dict[str, tuple[int, int, Figure]] = {}
+    for name, value in (last_json or {}).items():
+        if isinstance(value, bool) or not isinstance(value, float | int) or value <= 0:
+            continue
+        unit = unit_of_key(name)
+        if unit.kind:
+            figure = Figure(
+                f"{name}: {value}", f"json:{name}", unit.kind == "rate", None,
+                unit.scaled(value), unit.text if unit.stated else "",
+            )  # fmt: skip
+            scored[figure.metric] = (_JSON, len(scored), figure)
+    lines, none = stdout.splitlines(), plain_words()["none"]
+    for at, line in enumerate(lines):
+        if line.lstrip().startswith("{") or none.search(line[:1000]):
+            continue
+        for number in _numbers(line[:1000]):
+            rows = lines if at >= len(lines) - _TABLE_LINES else []
+            unit, score = _score(line, number, rows, at)
+            pattern = _pattern(line, number) if score > 0 else None
+            if pattern is not None:
+                value = number.value if number.clock else unit.scaled(number.value)
+                # If one pattern reads several lines, the last line is shown.
+                shown = Figure(
+                    line.strip()[:200], pattern, unit.kind == "rate", None, value,
+                    unit.text if unit.stated else "",
+                )  # fmt: skip
+                scored[pattern] = (score, at, shown)
+    ranked = sorted(scored.values(), key=lambda item: (item[2].rate, -item[0], -item[1]))
+    return [(score, figure) for score, _, figure in ranked]
+
+
+def _numbers(line: str) -> Iterator[WholeNumber]:
+    """The positive numbers of a line that are certain."""
+    at = 0
+    while match := _DIGIT.search(line, at):
+        at = match.end()
+        try:
+            number = number_at(line, match.start(), match.end())
+        except CutNumber:
+            at = next((m.start() for m in re.finditer(r"\s", line[at:])), len(line)) + at
+            continue
+        if number is not None:
+            at = max(number.end, at)
+            if number.value > 0:
+                yield number
+
+
+def _score(line: str, number: WholeNumber, rows: list[str], row: int) -> tuple[Unit, int]:
+    """What is known of a number, and its score as a figure; 0 if it is certainly none."""
+    before, behind = line[: number.start], line[number.end :]
+    unit = CLOCK if number.clock else unit_beside(before[-LABEL:], behind[:LABEL])
+    if rows and not unit.kind and not unit.stated:
+        head = unit_in_header(rows, row, number.start)
+        if head.kind:
+            return head, 2
+    exact = any(c in line[number.start : number.end] for c in ".eEdD:")
+    words = plain_words()
+    label = before[-_LABEL:]
+    weight = _TOTAL * bool(words["total"].search(label)) - bool(words["part"].search(label))
+    if unit.kind == "rate":
+        return unit, max(1 + exact + weight, 1)
+    if unit.stated and unit.kind != "time":
+        return unit, 0
+    if not (unit.stated or exact) and re.match(r"[ \t]+[A-Za-z]", behind):
+        return unit, 0  # A count of something.
+    time = words["time"].search(label) is not None
+    if not (time or unit.stated or (exact and weight > 0)):
+        return unit, 0
+    return unit, max(2 * time + 2 * unit.stated + exact + weight - ("/" in unit.text), 1)
+
+
+def _pattern(line: str, number: WholeNumber) -> str | None:
+    """A regular expression for this number, made of the words around it.
+
+    None if the expression would read another number.
+    """
+    before, behind = line[: number.start], line[number.end :]
+    table = len(before.split()) > 1 and not re.search(r"[:=]", before)
+    label = before
+    if len(before) > (_ROW if table else _LABEL):
+        label = before[-_LABEL:].partition(" ")[2]
+    label = label.lstrip()
+    if not re.search(r"[^\W\d]", label) and label.strip():
+        # A row of numbers is found by the first of them.
+        pattern = f"^ *{_escaped(label.strip())} +{GROUP}" if len(before.split()) == 1 else ""
+    elif label.strip():
+        pattern = _words(label) + GROUP
+    else:
+        unit = re.match(r"\s*\w+", behind)
+        if unit is None:
+            return None
+        pattern = GROUP + _words(unit[0])
+    found = re.search(pattern, line) if pattern else None
+    if found is None:
+        return None
+    seen = PatternMatch.of(found)
+    return pattern if seen.last is not None and found.start(1) == number.start else None
+
+
+GROUP = r"(\S+)"
+"""The group that reads a whole number, whatever its form: it ends at a blank."""
+
+
+def _words(text: str) -> str:
+    """Text as a pattern: any blanks for blanks, any digits for digits (ranks, steps).
+
+    A number with an exponent stands for any number.
+    """
+    parts = re.split(r"(\s+|\d+(?:\.\d*)?[eEdD][+-]?\d+|\d+)", text)
+    return "".join(_part(part) for part in parts if part)
+
+
+def _part(text: str) -> str:
+    if text.isspace():
+        return " *"
+    if text.isdigit():
+        return "[0-9]+"
+    return "[0-9.eEdD+-]+" if text[0].isdigit() else _escaped(text)
+
+
+def _escaped(text: str) -> str:
+    """Text as ``re.escape``, but only special characters are escaped."""
+    return re.sub(r"([\\.^$*+?{}\[\]|()])", r"\\\1", text)

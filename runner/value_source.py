@@ -1,0 +1,35 @@
+"""Where a value comes from that a library refuses: a parameter file, or a variable.
+
+The messages of libraries name the value, and seldom its place. A user who has not typed it does not
+know where to look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+_PARTS = re.compile(r"[,;:^\s]+")
+_MOST = 3
+
+
+def source_words(inherited: Mapping[str, str], message: str) -> str:
+    """The inherited settings that a failure's message names, as text to append to a reason.
+
+    ``inherited``: values by variable, or by ``FILE:PARAMETER``, as
+    :meth:`runner.mpi.base.Adapter.inherited_settings` gives them. A setting is named if the message
+    has its value, or a part of it, behind a colon at the end of a line or in quotes. "" if none is.
+    """
+    values = set(re.findall(r":\s+(\S+)\s*$", message, re.MULTILINE))
+    values |= set(re.findall(r"[\"'`]([^\"'`\s]+)[\"'`]", message))
+    found = [
+        _words(name, value)
+        for name, value in inherited.items()
+        if value and not values.isdisjoint({value, *filter(None, _PARTS.split(value))})
+    ]
+    return f"; from {' and '.join(found[:_MOST])}" if found else ""
+
+
+def _words(name: str, value: str) -> str:
+    place, colon, parameter = name.rpartition(":")
+    return f"{parameter} = {value} in {place}" if colon else f"the variable {name}={value}"

@@ -1,0 +1,107 @@
+"""The figure of merit that a program prints: proposed, and taken by --metric auto."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from autotune.store import Store
+from autotune.study.figure_notes import output_notes
+from autotune.targets.figures import proposal_of
+from runner.types import RunRecord
+from tests.cli.conftest import Cli
+
+OUTPUTS = Path(__file__).parents[1] / "cases" / "outputs"
+
+
+@pytest.fixture
+def prints(mpi_shell: str, work: Path) -> Any:
+    """The words of a program whose first rank prints one of the forty outputs."""
+
+    def words(name: str, stream: str = "1") -> list[str]:
+        return [mpi_shell, f"test $RANK -gt 0 || cat {OUTPUTS / name}.txt >&{stream}"]
+
+    return words
+
+
+def run(cli: Cli, *words: str) -> tuple[int, dict[str, Any]]:
+    done = cli("run", "-n", "2", "--no-guard", "--json", "run.json", *words)
+    return done.code, json.loads(Path("run.json").read_text())
+
+
+def test_the_wall_time_counts_and_the_figure_is_proposed(cli: Cli, prints: Any) -> None:
+    code, document = run(cli, "--", *prints("lammps-melt"))
+    assert (code, document["run"]["metric_s"]) == (0, None)
+    proposed = document["proposed_metric"]
+    assert proposed["program"] == "LAMMPS"
+    assert proposed["value"] == pytest.approx(10.4091)
+    code, document = run(cli, *proposed["options"], "--", *prints("lammps-melt"))
+    assert document["run"]["metric_s"] == pytest.approx(10.4091)
+    assert document["proposed_metric"] is None
+
+
+def test_auto_takes_the_figure_and_the_check_of_the_result(cli: Cli, prints: Any) -> None:
+    options = ("--metric", "auto", "--store", "figures.db")
+    for runs in (2, 3):  # The run that shows what is printed is made once.
+        code, document = run(cli, *options, "--", *prints("qe-silicon"))
+        assert (code, document["run"]["verified"]) == (0, True)
+        assert document["run"]["metric_s"] == pytest.approx(5.64)
+        with Store.open("figures.db") as store:
+            assert sum(study.runs for study in store.studies()) == runs
+    assert run(cli, *options, "--", *prints("qe-unconverged"))[1]["run"]["state"] == "unverified"
+
+
+def test_patterns_of_the_user_stay(cli: Cli, prints: Any) -> None:
+    options = ("--metric", "auto", "--verify", "JOB DONE", "--metric-choice", "first")
+    code, document = run(cli, *options, "--", *prints("qe-unconverged"))
+    assert code == 1  # --verify-absent of the table finds the words of a wrong result.
+    assert document["run"]["verified"] is False
+
+
+@pytest.mark.parametrize(("name", "stream"), [("elk-aluminium", "1"), ("gromacs", "2")])
+def test_auto_without_a_certain_figure_is_refused(
+    cli: Cli, prints: Any, name: str, stream: str
+) -> None:
+    code, document = run(cli, "--metric", "auto", "--", *prints(name, stream))
+    assert (code, document["code"]) == (2, "metric.auto_none")
+
+
+def record(name: str, stream: str = "stdout_tail") -> RunRecord:
+    text = (OUTPUTS / f"{name}.txt").read_text()
+    record = RunRecord(state="ok", wall_s=1.0, exit_code=0)
+    setattr(record, stream, text)
+    return record
+
+
+@pytest.mark.parametrize(
+    ("name", "stream", "program", "codes"),
+    [
+        ("lammps-melt", "stdout_tail", ("lmp",), ["metric.proposed"]),
+        ("qe-unconverged", "stdout_tail", ("pw.x",), ["metric.proposed", "output.says_wrong"]),
+        ("gromacs-water", "stderr_tail", ("gmx_mpi",), ["metric.elsewhere"]),
+        ("elk-aluminium", "stdout_tail", ("elk-lapw",), []),
+    ],
+)
+def test_notes_on_an_output(
+    name: str, stream: str, program: tuple[str, ...], codes: list[str]
+) -> None:
+    printed = record(name, stream)
+    notes = output_notes(printed, proposal_of(printed), program)
+    assert [note.code for note in notes] == codes
+
+
+def test_a_program_that_prints_to_a_file_is_known_by_its_name() -> None:
+    silent = RunRecord(state="ok", wall_s=1.0, exit_code=0)
+    (note,) = output_notes(silent, None, ("/opt/hpcc/bin/hpcc",))
+    assert (note.code, note.data["place"]) == ("metric.elsewhere", "hpccoutf.txt")
+    assert output_notes(silent, None, ("./solver",)) == []
+
+
+def test_a_search_proposes_in_its_document(cli: Cli, prints: Any) -> None:
+    words = ("-n", "2", "--no-guard", "--trials", "1", "--json", "search.json")
+    cli("search", *words, "--", *prints("own-ring"))
+    proposed = json.loads(Path("search.json").read_text())["proposed_metric"]
+    assert proposed["options"][:2] == ["--metric", r"ring *time: *(\S+)"]

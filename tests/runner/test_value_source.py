@@ -1,0 +1,37 @@
+"""Where a refused value comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner.value_source import source_words
+
+INHERITED = {
+    "/etc/openmpi/openmpi-mca-params.conf:btl": "nothere,self",
+    "/home/user/.openmpi/mca-params.conf:mpi_yield_when_idle": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "odd",
+}
+
+
+@pytest.mark.parametrize(
+    ("message", "places"),
+    [
+        (
+            "not found\n\nHost: vm\nFramework: btl\nComponent: nothere\n",
+            ["openmpi-mca-params.conf"],
+        ),
+        (
+            "The policy is not recognized:\n\n  Policy: odd\n",
+            ["OMPI_MCA_hwloc_base_binding_policy"],
+        ),
+        ("the value 'odd' is invalid", ["OMPI_MCA_hwloc_base_binding_policy"]),
+        ("an odd message about nothere and self", []),
+        ("", []),
+    ],
+)
+def test_the_place_is_named(message: str, places: list[str]) -> None:
+    words = source_words(INHERITED, message)
+    assert [name for name in INHERITED if name.rpartition(":")[0] in words and words] or not places
+    assert all(place in words for place in places)
+    assert bool(words) == bool(places)
+    assert "mpi_yield_when_idle" not in words
