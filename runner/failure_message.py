@@ -9,24 +9,30 @@ from __future__ import annotations
 
 import re
 import signal as signals
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-
-from runner.warning_message import is_error, is_warning
 
 LONGEST = 240
 """Largest number of characters of a complaint."""
 _FRAME = re.compile(r"^[-=]{20,}\s*$")
-_STAR_FRAME = re.compile(r"^\*{20,}\s*$")
-_HWLOC = re.compile(r"^\* hwloc ")
-"""The second line of hwloc's warnings, which have a frame of stars."""
 _SENDER = re.compile(
-    r"^(\[\d+\.\d+\] \[[\w.-]+:\d+:\d+\]\s+[\w.]+:\d+\s+UCX\s+|\[[\w.-]+:\d+(:\d+:\d+)?\] |"
-    r"\[(mpiexec|proxy)[\w:.@-]*\] \w+ \([\w./-]+:\d+\): )"
+    r"^(\[[\w.-]+:\d+(:\d+:\d+)?\] |\[(mpiexec|proxy)[\w:.@-]*\] \w+ \([\w./-]+:\d+\): )"
 )
 _STARS = re.compile(r"^\*\*\* +")
+_ERROR = re.compile(
+    r"err(or|no)?\b|errors\b|fail|fatal|cannot|can't|could not|couldn't|unable|invalid|illegal|"
+    r"not found|no such|not supported|not recognized|unrecognized|unknown|denied|missing|"
+    r"exception|assert|undefined|terminate called|abort|severe|\bbad\b|\bkilled\b|too many|exceed|"
+    r"out of memory|singular|diverge|\bstop\b|panic",
+    re.IGNORECASE,
+)
+_HARMLESS = re.compile(
+    r"\bwarn|\bnote\b|\bno errors?\b|\b0 errors?\b|error (norm|tolerance|bound|estimate)|"
+    r"(errors?|residual|tolerance)\s*[:=]?\s*[-+]?\d*\.?\d+(e[-+]?\d+)?\s*$",
+    re.IGNORECASE,
+)
 _NOISE = re.compile(
-    r"^\[ ?\d+\]|^#\d+ |^\s+at |^ ?\d+ {1,2}\S+\(|^={4,}|^= {2,}|^Error termination\. Backtrace|"
+    r"^\[ ?\d+\]|^#\d+ |^\s+at |^ ?\d+ {1,2}\S+\(|^={4,}|^Error termination\. Backtrace|"
     r"^Backtrace for this|ORTE_ERROR_LOG|PRTE_ERROR_LOG|End of error message|"
     r"Process received signal|Caught signal|^Signal code|^Failing at address|^reported by process|"
     r"^on (communicator|a NULL)|MPI_ERRORS_ARE_FATAL|^ *and (potentially|MPI will)|^Unknown error|"
@@ -40,10 +46,6 @@ _CONCLUSION = re.compile(
     r"MPI_ABORT was invoked|noticed that process|BAD TERMINATION|supposed to get help about|"
     r"It looks like (MPI_INIT|opal_init|orte_init|prte_init)"
 )
-_INIT_FAILED = re.compile(
-    r"It looks like (MPI_INIT|(opal|orte|prte|pmix)_init)|An error occurred in MPI_Init"
-)
-"""The library did not start: what it warned of before is the reason."""
 _MPI_CALL = re.compile(r"An error occurred in (\w+)")
 _SIGNALS = (
     re.compile(r"Signal: (?P<name>[^()]+) \((?P<number>\d+)\)"),
@@ -62,14 +64,7 @@ _RAISED = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
 _ABORTED = re.compile(
     r"MPI_ABORT was invoked on rank (\d+)|\(rank (\d+) in .{0,200}application called MPI_Abort"
 )
-_QUOTED = re.compile(r"^(Abort\(|Signal:|At line|\s+File \")")
-"""Lines that have the words of an error, and belong to a sentence before or after them."""
-_HEADING = 3
-"""Largest number of words of a heading such as "Fatal error:"."""
-_DETAIL = re.compile(
-    r"^\s{0,4}(?P<name>(?!(?i:warning|error|note|fatal error):)[A-Z][\w ]{1,20}):"
-    r"\s+(?P<value>\S.*)$"
-)
+_DETAIL = re.compile(r"^\s{0,4}(?P<name>[A-Z][\w ]{1,20}):\s+(?P<value>\S.*)$")
 _PLACES = ("Host", "Node", "Local host", "Process name", "Exit code", "Proc", "Errorcode")
 _ASKED = re.compile(
     r"file = 'stdin'|EOF when reading a line|<stdin>|\bstdin\b|standard input|"
@@ -89,37 +84,41 @@ class FailureMessage:
 def failure_message(stderr: str, stdout: str = "") -> FailureMessage:
     """The first message about the failure.
 
-    A message about an error ranks before one that is not, and one that is not before a warning; of
-    equal ones the program's or the library's before the launcher's conclusion, and standard error
-    before standard output.
+    Messages of the program or the library rank before the launcher's conclusion, a sentence about
+    an error before one that is not, and standard error before standard output.
     """
-    said, printed = _Output.of(stderr), _Output.of(stdout, boxed=False)
-    told = said.error or printed.error
+    loose, boxes = _parts(stderr)
+    said = list(loose)
+    told = _first_telling(said, boxes)
+    plain = next((line for _, line in reversed(said) if _speaks(line)), "")
     signal = _signal(stderr) or _signal(stdout)
     if signal:
-        after = f", after: {said.plain}" if said.plain else ""
+        after = f", after: {plain}" if plain else ""
         words = f"{told}, then {signal}" if told else f"{signal}{after}"
     else:
-        words = told or said.plain or _conclusion(stderr, printed.last, said.warning)
+        words = told or plain
+    if not words:
+        printed, _ = _parts(stdout)
+        words = _first_telling(printed, []) or _conclusion(stderr, printed)
     words = " ".join(words.split())[:LONGEST]
     return FailureMessage(words, _ASKED.search(stderr) is not None)
 
 
 def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:
-    """The program's last lines, for people: without warnings, stack traces, frames and the
-    launcher's conclusion.
+    """The program's last lines, for people: without stack traces, frames and the launcher's
+    conclusion.
 
-    They come from standard error if the message about the failure is there, or else if it has such
-    lines at all; otherwise from standard output. If neither has any, they are the warnings, and
-    without those the last lines as they are.
+    They come from standard error if it has such lines, else from standard output. If neither has
+    any, the last lines are returned as they are.
     """
-    said, printed = _Output.of(stderr), _Output.of(stdout, boxed=False)
-    texts = [said, printed] if said.error or not printed.error else [printed, said]
-    for text in texts:
-        if lines := text.lines(most):
-            return lines
+    for text in (stderr, stdout):
+        loose, boxes = _parts(text)
+        lines = [line for _, line in loose if line.strip()]
+        framed = [line for box in boxes if not box.concludes for line in box.lines if line.strip()]
+        if lines or framed:
+            return [*lines[-most:], *framed[: most - len(lines[-most:])]]
     plain = [line for line in _clean(stderr or stdout) if line.strip(" -=")]
-    return (list(said.warnings) or plain)[-most:]
+    return plain[-most:]
 
 
 @dataclass(frozen=True)
@@ -134,19 +133,6 @@ class _Box:
         return _CONCLUSION.search(" ".join(self.lines)) is not None
 
     @property
-    def text(self) -> str:
-        """The message on one line, without the stars of its frame."""
-        return " ".join(" ".join(line.lstrip("* ") for line in self.lines).split())
-
-    def told(self, most: int) -> list[str]:
-        """At most so many of its lines: details rather than prose, which names nothing."""
-        lines = [line for line in self.lines if line.strip()]
-        details = [at for at, line in enumerate(lines) if _DETAIL.match(line)]
-        prose = [at for at in range(len(lines)) if at not in details]
-        stay = {*details[:most], *prose[: max(most - len(details), 0)]}
-        return [line for at, line in enumerate(lines) if at in stay]
-
-    @property
     def words(self) -> str:
         """The first sentence of the message, followed by the names that it gives."""
         first: list[str] = []
@@ -155,10 +141,7 @@ class _Box:
                 break
             if line.strip() and not _DETAIL.match(line):
                 first.append(line.strip())
-        parts = re.split(r"(?<=[.:])\s", " ".join(first))
-        # "Fatal error:" alone says nothing.
-        many = 2 if parts[0].endswith(":") and len(parts[0].split()) <= _HEADING else 1
-        sentence = " ".join(parts[:many]).rstrip(":. ")
+        sentence = re.split(r"(?<=[.:])\s", " ".join(first), maxsplit=1)[0].rstrip(":. ")
         details = [m for line in self.lines if (m := _DETAIL.match(line))]
         named = [f"{m['name']}: {m['value'].strip()}" for m in details if m["name"] not in _PLACES]
         return f"{sentence} ({', '.join(named[:3])})" if named else sentence
@@ -169,77 +152,6 @@ def _clean(text: str) -> list[str]:
     return text.replace("\0", "").replace("\ufffd", "").splitlines()
 
 
-@dataclass(frozen=True)
-class _Output:
-    """What one stream says, without noise.
-
-    ``loose``: lines with their numbers, without warnings and the sender's name. ``boxes``: framed
-    messages that are no warnings and no conclusion. ``warnings``: lines of warnings.
-    ``unstarted``: the library did not start, and a framed message says why.
-    """
-
-    loose: tuple[tuple[int, str], ...]
-    boxes: tuple[_Box, ...]
-    warnings: tuple[str, ...]
-    unstarted: bool
-
-    @classmethod
-    def of(cls, text: str, boxed: bool = True) -> _Output:
-        """Read a stream. Not ``boxed``: its frames are the program's own, so that only their lines
-        count."""
-        loose, boxes = _parts(text)
-        boxes = [box for box in boxes if not box.concludes]
-        if not boxed:
-            inside = [(box.at + 1 + n, line) for box in boxes for n, line in enumerate(box.lines)]
-            loose, boxes = sorted([*loose, *(i for i in inside if i[1].strip())]), []
-        harmless = _warning_lines(loose)
-        unstarted = start_failed(text)
-        warnings = [] if unstarted else [box for box in boxes if is_warning(box.text)]
-        return cls(
-            tuple(item for item in loose if item not in harmless),
-            tuple(box for box in boxes if box not in warnings),
-            (*(line for _, line in harmless), *(box.words for box in warnings)),
-            unstarted,
-        )
-
-    @property
-    def error(self) -> str:
-        """The first line or message that is about an error; "" if there is none."""
-        errors = [box for box in self.boxes if is_error(box.text)]
-        boxes = errors or (list(self.boxes) if self.unstarted else [])
-        found = [(box.at, box.words) for box in boxes]
-        first = next(_sentences(self.loose), None)
-        return min([*found, *([first] if first else [])], default=(0, ""))[1]
-
-    @property
-    def plain(self) -> str:
-        """The last sentence; if there is none, the first framed message; "" if there is none."""
-        last = next((line for _, line in reversed(self.loose) if _speaks(line)), "")
-        return last or next((box.words for box in self.boxes), "")
-
-    @property
-    def last(self) -> str:
-        """The last line; "" if there is none."""
-        return self.loose[-1][1].strip() if self.loose else ""
-
-    @property
-    def warning(self) -> str:
-        """The last warning; "" if there is none."""
-        return self.warnings[-1] if self.warnings else ""
-
-    def lines(self, most: int) -> list[str]:
-        """The last loose lines, then those of framed messages, of which the details stay."""
-        said = [line for _, line in self.loose]
-        if self.boxes:  # They say why.
-            said = [line for line in said if not _INIT_FAILED.search(line)]
-        loose = said[-most:]
-        room = most - len(loose)
-        for box in self.boxes[: room and len(self.boxes)]:
-            loose += box.told(room)
-            room = most - len(loose)
-        return loose
-
-
 def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
     """Loose lines with their numbers, without noise and the sender's name; then the framed
     messages.
@@ -247,22 +159,14 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
     loose: list[tuple[int, str]] = []
     boxes: list[_Box] = []
     inside: list[str] | None = None
-    frame = _FRAME
     began = 0
-    lines = _clean(text)
-    for at, line in enumerate(lines):
-        if (
-            inside is None
-            and _STAR_FRAME.match(line)
-            and _HWLOC.match("".join(lines[at + 1 :][:1]))
-        ):
-            inside, began, frame = [], at, _STAR_FRAME
-        elif frame.match(line):
+    for at, line in enumerate(_clean(text)):
+        if _FRAME.match(line):
             if inside is None:
                 inside, began = [], at
             elif any(word.strip() for word in inside):
                 boxes.append(_Box(began, tuple(inside)))
-                inside, frame = None, _FRAME
+                inside = None
             # Otherwise two frames meet: a message begins although none has ended.
         elif inside is not None:
             inside.append(line)
@@ -275,49 +179,37 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
     return loose, boxes
 
 
-def _warning_lines(loose: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
-    """The lines of warnings, each with the lines after it that are indented further."""
-    found: list[tuple[int, str]] = []
-    depth: int | None = None
-    for at, line in loose:
-        indent = len(line) - len(line.lstrip())
-        if is_warning(line):
-            depth = indent
-        elif depth is None or indent <= depth:
-            depth = None
-            continue
-        found.append((at, line))
-    return found
-
-
 def _speaks(line: str) -> bool:
     """Whether a line is a sentence of the program: no part of a traceback or of MPICH's final
-    frame. Lines of Fortran begin with a blank.
+    frame.
     """
-    return not line.startswith(("  ", "\t", "Traceback", "Abort(", "Signal:", "At line"))
+    return not line.startswith((" ", "\t", "Traceback", "Abort(", "Signal:", "At line"))
 
 
-def _sentences(loose: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def _first_telling(loose: list[tuple[int, str]], boxes: list[_Box]) -> str:
+    """The first line or message that is about an error; "" if there is none."""
+    found = [(box.at, box.words) for box in boxes if not box.concludes]
+    sentences = _sentences([line for _, line in loose], [at for at, _ in loose])
+    found += [first for first in [next(sentences, None)] if first is not None]
+    return min(found, default=(0, ""))[1]
+
+
+def _sentences(lines: list[str], at: list[int]) -> Iterator[tuple[int, str]]:
     """Each sentence about an error, with the number of its line."""
-    lines = [line for _, line in loose]
-    raised = -1
-    for index, (at, line) in enumerate(loose):
+    for index, line in enumerate(lines):
         rest = lines[index + 1 :]
-        if index <= raised:
-            continue  # A line of a traceback.
         if line.startswith("Traceback (most recent call last)"):
-            step = next((n for n, r in enumerate(rest) if _RAISED.match(r)), None)
-            if step is not None:
-                raised = index + 1 + step
-                yield at, lines[raised]
+            raised = next((r for r in rest if _RAISED.match(r)), None)
+            if raised is not None:
+                yield at[index], raised
         elif call := _MPI_CALL.search(line):
             kind = next((r for r in rest if r.startswith("MPI_ERR_")), "an error")
-            yield at, f"{call[1]}: {kind}"
+            yield at[index], f"{call[1]}: {kind}"
         elif ended := _MPICH.match(line):
             if "application called MPI_Abort" not in line:
-                yield at, _stack(ended["what"], rest)
-        elif not _QUOTED.match(line) and is_error(line):
-            yield at, line
+                yield at[index], _stack(ended["what"], rest)
+        elif _speaks(line) and _ERROR.search(line) and not _HARMLESS.search(line):
+            yield at[index], line
 
 
 def _stack(what: str, rest: list[str]) -> str:
@@ -326,11 +218,6 @@ def _stack(what: str, rest: list[str]) -> str:
     inner = [line.partition(": ")[2] for line in rest if re.match(r"^\w+\(\d+\)\.*:|^\(unk", line)]
     last = inner[-1] if stack and inner else ""
     return f"{head}: {last}" if last and last not in head else head
-
-
-def start_failed(text: str) -> bool:
-    """Whether the library says that it did not start in a rank."""
-    return _INIT_FAILED.search(text) is not None
 
 
 def joined_exit_code(text: str) -> int | None:
@@ -363,19 +250,15 @@ def _signal(text: str) -> str:
     return ""
 
 
-def _conclusion(stderr: str, last: str, warning: str) -> str:
-    """The launcher's conclusion, for a program that printed no message of its own.
-
-    ``last``: the last line of its standard output. ``warning``: the last warning, the reason if
-    nothing else is there.
-    """
+def _conclusion(stderr: str, printed: list[tuple[int, str]]) -> str:
+    """The launcher's conclusion, for a program that printed nothing of its own."""
     text = " ".join(stderr.split())
     words = ""
     if found := _ABORTED.search(text):
         words = f"rank {found[1] or found[2]} called MPI_Abort without a message"
     elif found := re.search(r"due to process rank (\d+) .{0,80}exiting improperly", text):
         words = f"rank {found[1]} exited without MPI_Finalize"
-    words = words or "without a message"
-    if last:
-        words += f"; the last line of its output: {last}"
-    return f"{words}; a warning before: {warning}" if warning else words
+    last = next((line.strip() for _, line in reversed(printed) if line.strip()), "")
+    if not last:
+        return words or "without a message"
+    return f"{words or 'without a message'}; the last line of its output: {last}"

@@ -45,7 +45,6 @@ from runner.threads import (
     with_report,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord, all_finite
-from runner.value_source import source_words
 from runner.variables import MARK as VARIABLE_MARK
 from runner.variables import (
     asked_variables,
@@ -362,16 +361,7 @@ class Runner:
         record.state, record.reason, record.verified = classify(
             spec, result, probe, record, self.adapter.refusals, self.guard
         )
-        if record.state in ("failed", "launch_error", "timeout") and not probe.initialised:
-            record.reason += self._source_words(spec, result)
         return record
-
-    def _source_words(self, spec: LaunchSpec, result: ExecResult) -> str:
-        """Where the value comes from that the library refused, if nobody typed it."""
-        if spec.clean_env:
-            return ""
-        inherited = self.adapter.inherited_settings(dict(os.environ) | spec.env)
-        return source_words(inherited, result.stderr + result.stdout_tail)
 
 
 def staying_on(pids: Sequence[int], cpus: frozenset[int]) -> tuple[int, ...]:

@@ -41,7 +41,7 @@ def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
         value = _json_figure(spec.metric[5:], result)
     else:
         match = result.matches.get("metric")
-        value = None if match is None else chosen(spec.metric_choice, match)
+        value = None if match is None else _chosen(spec.metric_choice, match)
     if value is None or not (math.isfinite(value) and value > 0):
         return None
     figure = 1 / value if spec.metric_rate else value
@@ -144,7 +144,7 @@ def time_words(option: str, pattern: str, unit: Unit, line: str = "") -> str:
     )
 
 
-def chosen(choice: MetricChoice, match: PatternMatch) -> float | None:
+def _chosen(choice: MetricChoice, match: PatternMatch) -> float | None:
     """The figure of one run that counts, chosen among all that the run printed; None if none is a
     number.
     """

@@ -9,12 +9,7 @@ import signal as signals
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.failure_message import (
-    FailureMessage,
-    failure_message,
-    joined_exit_code,
-    start_failed,
-)
+from runner.failure_message import FailureMessage, failure_message, joined_exit_code
 from runner.metric import metric_fault
 from runner.mpi.base import Probe
 from runner.supervise import ExecResult
@@ -69,9 +64,8 @@ def classify(
     if result.timed_out:
         if loaded:
             return "foreign_load", load_words(result), None
-        why = probe.complaint or _start_words(result, probe)
-        words = f"stopped at its time limit of {spec.timeout_s:g} s"
-        return "timeout", f"{words}; {why}" if why else words, None
+        why = f"; {probe.complaint}" if probe.complaint else ""
+        return "timeout", f"stopped at its time limit of {spec.timeout_s:g} s{why}", None
     if result.exit_code not in spec.exit_codes or result.signal is not None:
         return _failure(spec, result, probe, refusals)
     if spec.require_mpi:
@@ -101,13 +95,6 @@ def classify(
         record.metric_s = None  # It is no figure that counts.
         return "no_metric", fault.words, verified
     return "ok", "", verified
-
-
-def _start_words(result: ExecResult, probe: Probe) -> str:
-    """Why the library did not start, if the launcher then went on for ever; else ""."""
-    if probe.initialised or not start_failed(result.stderr):
-        return ""
-    return f"before: {failure_message(result.stderr).words}"
 
 
 def inside_words(spec: LaunchSpec, line: Sequence[str]) -> str:

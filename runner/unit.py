@@ -113,11 +113,6 @@ def unit_of_key(key: str) -> Unit:
     return unit_beside(f"{words}: ", "")
 
 
-def unit_named(text: str) -> Unit:
-    """The unit that a text is: "us", "GB/s"; one without a kind for another word."""
-    return (_unit(text, "") if text else None) or Unit("", text)
-
-
 def _unit_behind(before: str, behind: str) -> Unit | None:
     match = _BEHIND.match(behind)
     if match is None:

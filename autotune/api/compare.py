@@ -117,8 +117,8 @@ def compare(
     not run, BudgetTooSmall if the budget does not allow one pair.
     """
     watch = watch or Lines()
+    found = target_of(program, target, watch)
     with opened(store) as database:
-        found = target_of(program, target, watch, database, guard)
         request = comparison_request(
             first,
             second,
@@ -153,8 +153,8 @@ def noise(
     does not run, BudgetTooSmall if the budget does not allow enough runs.
     """
     watch = watch or Lines()
+    found = target_of(program, target, watch)
     with opened(store) as database:
-        found = target_of(program, target, watch, database, guard)
         return measure_noise(
             found,
             found.space(),

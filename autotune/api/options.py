@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TypedDict, Unpack, cast
 
-from autotune.api.figures import measured_target
 from autotune.api.target import find_target
 from autotune.errors import UsageError
 from autotune.notes import Note
@@ -123,27 +122,17 @@ def target(program: Sequence[str] | None = None, **options: Unpack[TargetOptions
     return find_target(target_request(program, options))
 
 
-def target_of(
-    program: Program, options: TargetOptions, watch: Watcher, store: Store, guard: bool = True
-) -> Target:
-    """The target of a call, whose metric may be "auto".
-
-    Raises UsageError for options in addition to a ready target.
-    """
+def target_of(program: Program, options: TargetOptions, watch: Watcher) -> Target:
+    """The target of a call.  Raises UsageError for options in addition to a ready target."""
     if isinstance(program, Target):
-        refuse_options(options)
+        if options:
+            raise UsageError(
+                f"{sorted(options)[0]}= belongs to a target, and a complete target was given; "
+                "set it there",
+                code="usage.argument",
+            )
         return program
-    return measured_target(target_request(program, options), store, watch, guard=guard)
-
-
-def refuse_options(options: TargetOptions) -> None:
-    """Raise UsageError for options in addition to a ready target."""
-    if options:
-        raise UsageError(
-            f"{sorted(options)[0]}= belongs to a target, and a complete target was given; "
-            "set it there",
-            code="usage.argument",
-        )
+    return find_target(target_request(program, options), watch)
 
 
 def space_of(target: Target, space: SpaceLike) -> Space:

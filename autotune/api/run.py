@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autotune.api.target import to_stderr
 from autotune.notes import Say
 from autotune.space import Setting, Space
-from autotune.store import Store, StudyRecord
+from autotune.store import Store
 from autotune.study.events import notes_to
 from autotune.study.executables import store_executables
 from autotune.study.session import MEASURED
@@ -33,57 +33,6 @@ class OneRun:
     record: RunRecord
 
 
-@dataclass(frozen=True)
-class RunRequest:
-    """One run that is prepared: its setting, the space with all its names, and its study."""
-
-    setting: Setting
-    space: Space
-    target: Target
-    store: Store
-    study: StudyRecord
-    guard: bool
-
-    def measure(self, tell: Say) -> OneRun:
-        """Run the program and store the run; an interrupted run stores nothing.
-
-        ``tell`` gets notes on the machine lock and on other MPI jobs on the same CPUs.
-        """
-        target, store, study = self.target, self.store, self.study.id
-        with target.measured(self.guard, tell) as runner:
-            spec = dataclasses.replace(target.spec(self.space, self.setting), watch_windows=True)
-            with DeferredInterrupts():  # A run that has ended by itself is stored.
-                record = runner.run(spec)
-        store_executables(store, study, executables_of(record, target.program))
-        launched = self.space.launched(self.setting)
-        store.add_run(
-            study, None, RUN, 0, 0, record, setting_key=self.setting.key, launched=launched
-        )
-        store.set_result(study, MEASURED if record.valid else "failed", None)
-        return OneRun(self.setting, self.space, record)
-
-
-def one_run(
-    setting: str,
-    target: Target,
-    space: Space,
-    store: Store,
-    *,
-    guard: bool = True,
-    tell: Say = to_stderr,
-) -> RunRequest:
-    """Prepare one run of a program; ``setting`` in a form of the command line.
-
-    Raises UsageError for a setting that cannot be used.
-    """
-    target.require_apart(store.url.database)
-    adapter = adapter_for(target.library)
-    known, [chosen] = read_settings([setting], space, target.library, store)
-    key = study_key(target, known, adapter, RUN, {}, 0, guard)
-    study = store.study(begun_key(store, key, target, notes_to(tell)))
-    return RunRequest(chosen, known, target, store, study, guard)
-
-
 def run_once(
     setting: str,
     target: Target,
@@ -93,5 +42,22 @@ def run_once(
     guard: bool = True,
     tell: Say = to_stderr,
 ) -> OneRun:
-    """Run a program once, as :func:`one_run` and :meth:`RunRequest.measure`."""
-    return one_run(setting, target, space, store, guard=guard, tell=tell).measure(tell)
+    """Run a program once; ``setting`` in a form of the command line.
+
+    ``tell`` gets notes on the machine lock and on other MPI jobs on the same CPUs. An interrupted
+    run ends the program and stores nothing. Raises UsageError for a setting that cannot be used.
+    """
+    target.require_apart(store.url.database)
+    adapter = adapter_for(target.library)
+    known, [chosen] = read_settings([setting], space, target.library, store)
+    with target.measured(guard, tell) as runner:
+        spec = dataclasses.replace(target.spec(known, chosen), watch_windows=True)
+        with DeferredInterrupts():  # A run that has ended by itself is stored.
+            record = runner.run(spec)
+    key = study_key(target, known, adapter, RUN, {}, 0, guard)
+    study = store.study(begun_key(store, key, target, notes_to(tell)))
+    store_executables(store, study.id, executables_of(record, target.program))
+    launched = known.launched(chosen)
+    store.add_run(study.id, None, RUN, 0, 0, record, setting_key=chosen.key, launched=launched)
+    store.set_result(study.id, MEASURED if record.valid else "failed", None)
+    return OneRun(chosen, known, record)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autotune.api.figures import with_figure
 from autotune.api.library_targets import chosen_spaces, searched_targets
 from autotune.api.parameter_file import write_proven
 from autotune.api.target import find_target, to_stderr
@@ -70,8 +69,7 @@ class Search:
     _context: StudyContext = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        figure = with_figure(self.asked.target, self.store, self.say, guard=self.asked.guard)
-        self.asked = asked = self.asked.model_copy(update={"target": figure})
+        asked = self.asked
         plan = asked.plan
         strategy = self.strategy or find(asked.strategy)
         options = resolve_options(strategy, asked.options, asked.preset)

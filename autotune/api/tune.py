@@ -16,7 +16,6 @@ from autotune.api.options import (
     StoreLike,
     one_library,
     opened,
-    refuse_options,
     seconds_of,
     target_of,
     target_request,
@@ -85,7 +84,7 @@ def tune(
     found = program if isinstance(program, Target) else None
     asked = TargetRequest()
     if found is not None:
-        refuse_options(target)
+        target_of(found, target, watch)  # Refuses further options.
     else:
         asked = target_request(program, target)  # type: ignore[arg-type]
     request = SearchRequest.of(
@@ -108,10 +107,9 @@ def tune(
         features=None if features is None else str(features),
         params_file=None if params_file is None else str(params_file),
     )
+    if objective is not None:
+        found = replace(found or target_of(program, target, watch), objective=objective)
     with opened(store) as database:
-        if objective is not None:
-            found = found or target_of(program, target, watch, database, guard)
-            found = replace(found, objective=objective)
         search = Search(
             request,
             database,

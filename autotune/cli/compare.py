@@ -12,7 +12,7 @@ from autotune.cli.options import TARGET, opt
 from autotune.errors import UsageError, WorkError
 from autotune.stats import LOOKS
 from autotune.terminal.command_line import program_words
-from autotune.terminal.render import error_console, to_stderr, write_json
+from autotune.terminal.render import error_console, write_json
 from autotune.wording import parse_duration
 
 
@@ -105,13 +105,12 @@ def compare(
     The comparison ends when the sequential test decides or the budget is spent.
     """
     from autotune.api.compare import comparison_request
-    from autotune.api.figures import with_figure
     from autotune.api.library_targets import compared_targets
-    from autotune.api.target import find_target, silent_say
+    from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.comparison import compare_settings, library_titles
     from autotune.study.other_library import OtherLibrary
-    from autotune.targets.request import AUTO, TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.progress import Progress
 
@@ -139,9 +138,6 @@ def compare(
         verify_absent=verify_absent,
         exit_codes=exit_codes,
     )
-    if metric == AUTO:
-        with Store.open(store) as opened:
-            words = with_figure(words, opened, say, guard=guard)
     other = None
     if len(libraries) > 1:
         target, second_target = compared_targets(words, libraries, second_program, say)
@@ -221,9 +217,9 @@ def _required(settings: tuple[str, str] | None, second_program: str | None) -> t
         )
     if settings is None:
         raise UsageError(
-            "compare needs two settings or two libraries; expected\n"
-            "autotune compare A B ..., or\n"
-            "autotune compare --mpi P --mpi P ...",
+            "compare needs two settings or two libraries; expected one of\n"
+            "  autotune compare A B ...\n"
+            "  autotune compare --mpi P --mpi P ...",
             code="compare.settings",
         )
     return settings

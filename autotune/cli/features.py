@@ -62,7 +62,7 @@ def features(
     settings.
     """
     from autotune.api.features import keep_features, traced_features
-    from autotune.api.figures import measured_target
+    from autotune.api.target import find_target
     from autotune.store import Store
     from autotune.targets.metric import failure_lines
     from autotune.targets.request import TargetRequest
@@ -76,11 +76,11 @@ def features(
         fresh_dir,
         verify_absent=verify_absent, exit_codes=exit_codes,
     )  # fmt: skip
+    target = find_target(words)
     check_writable(out)
+    found, traced = traced_features(target, method, guard)
+    found.save(out)
     with Store.open(store) as opened:
-        target = measured_target(words, opened, guard=guard)
-        found, traced = traced_features(target, method, guard)
-        found.save(out)
         keep_features(found, traced, target, opened)
     if json_out:
         write_json(found.to_json(), json_out)

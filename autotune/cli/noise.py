@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.study.noise import FEWEST
-from autotune.terminal.render import console, error_console, to_stderr, write_json
+from autotune.terminal.render import console, error_console, write_json
 from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def noise(
     json_out: o.JsonOut = None,
 ) -> None:
     """Measure the noise of the default, and with it which gain can be detected at which cost."""
-    from autotune.api.figures import measured_target
-    from autotune.api.target import silent_say
+    from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
     from autotune.study.noise import measure_noise
     from autotune.targets.request import TargetRequest
@@ -53,10 +52,9 @@ def noise(
         fresh_dir,
         verify_absent=verify_absent, exit_codes=exit_codes,
     )  # fmt: skip
-    say = silent_say if quiet else to_stderr
+    target = find_target(words, silent_say if quiet else to_stderr)
     hidden = quiet or json_out == "-"
     with Store.open(store) as opened, Progress(None, None, hidden) as progress:
-        target = measured_target(words, opened, say, guard=guard)
         try:
             report = measure_noise(
                 target,

@@ -122,8 +122,7 @@ Metric = Annotated[
     opt(
         "--metric RE",
         "Time that the program prints: regular expression with one group around the number, "
-        "such as 'Time *= *(\\S+)', or json:KEY; auto: the figure that the program is known to "
-        "print. Default: that of --app, else wall time.",
+        "such as 'Time *= *(\\S+)', or json:KEY. Default: that of --app, else wall time.",
         TARGET,
     ),
 ]

@@ -123,7 +123,6 @@ def predict(
     The evidence for the prediction is printed with it.  --check proves it by runs.
     """
     from autotune.api.features import read_features
-    from autotune.api.figures import with_figure
     from autotune.api.predict import predict as predicted
     from autotune.api.predict import traced_on, traced_with
     from autotune.api.prediction_check import (
@@ -135,7 +134,7 @@ def predict(
     from autotune.api.target import find_target
     from autotune.space import DEFAULT
     from autotune.store import Store
-    from autotune.targets.request import AUTO, TargetRequest
+    from autotune.targets.request import TargetRequest
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.prediction import print_prediction
     from autotune.terminal.progress import Progress
@@ -177,9 +176,6 @@ def predict(
         verify_absent=verify_absent,
         exit_codes=exit_codes,
     )
-    if check and metric == AUTO and not run_recorded:
-        with Store.open(store) as opened:
-            words = with_figure(words, opened, guard=guard)
     target = None
     if check:
         target = recorded_target(features, words) if run_recorded else find_target(words)

@@ -12,7 +12,7 @@ from autotune.cli import options as o
 from autotune.cli.options import opt
 from autotune.notes import Say
 from autotune.targets.target import NOT_PARAMETERS
-from autotune.terminal.render import console, error_console, table, to_stderr, write_json
+from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import UNGUARDED, Metric, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
@@ -50,12 +50,10 @@ def run(
     json_out: o.JsonOut = None,
 ) -> None:
     """Run a program once with one setting; show the result and which parameters took effect."""
-    from autotune.api.figures import measured_target
     from autotune.api.run import run_once
-    from autotune.api.target import silent_say
+    from autotune.api.target import find_target, silent_say, to_stderr
     from autotune.store import Store
-    from autotune.study.figure_notes import figure_notes, output_notes
-    from autotune.targets.figures import proposal_of
+    from autotune.study.study_key import several_note, too_long_note, too_short_note
     from autotune.targets.layout import replaced_note
     from autotune.targets.request import TargetRequest
     from autotune.targets.target import limit_note
@@ -68,37 +66,33 @@ def run(
     )  # fmt: skip
     tell: Say = silent_say if quiet else to_stderr
     notes: Say = silent_say if quiet or json_out == "-" else to_stderr
+    target = find_target(words, silent_say if quiet else to_stderr)
+    known = target.space(space)
+    if target.timeout_s is None:
+        notes(limit_note(target))
+    if replaced := replaced_note(known):
+        notes(replaced)
     with Store.open(store) as opened:
-        target = measured_target(words, opened, tell, guard=guard)
-        known = target.space(space)
-        if target.timeout_s is None:
-            notes(limit_note(target))
-        if replaced := replaced_note(known):
-            notes(replaced)
         try:
             done = run_once(setting, target, known, opened, guard=guard, tell=tell)
         except KeyboardInterrupt:
             _say("\nInterrupted: the program was ended; nothing was stored.")
             raise
     record = done.record
-    proposal = proposal_of(record) if record.valid else None
     if json_out:
-        proposed = proposal if record.metric_s is None else None
         write_json(
-            {
-                "setting": done.setting.to_json(),
-                "run": to_json(replace(record, printed=None)),
-                "proposed_metric": None if proposed is None else proposed.to_json(),
-            },
+            {"setting": done.setting.to_json(), "run": to_json(replace(record, printed=None))},
             json_out,
         )
     if json_out != "-":
         _print(record, guard)
         _print_effects(record, done.space.launched(done.setting))
-        if record.valid:
-            printed = output_notes(record, proposal, target.program)
-            for note in (*figure_notes(record, target.app), *printed):
-                notes(note)
+        if (record.metric_count or 0) > 1 and target.app.metric_choice is None:
+            notes(several_note(record.metric_count or 0, record.metric_rate))
+        if too_long := too_long_note(record, target.metric_choice):
+            notes(too_long)
+        if too_short := too_short_note(record):
+            notes(too_short)
     if not record.valid:
         raise typer.Exit(1)
 

@@ -14,7 +14,7 @@ from autotune.files import check_writable
 from autotune.strategies import names
 from autotune.study.request import DEFAULT_TRIALS
 from autotune.terminal.command_line import command_line, given, this_command
-from autotune.terminal.render import console, error_console, to_stderr, write_json
+from autotune.terminal.render import console, error_console, write_json
 from autotune.wording import parse_duration
 from runner.paths import is_file
 
@@ -227,7 +227,7 @@ def search(
     one.
     """
     from autotune.api.search import Search
-    from autotune.api.target import silent_say
+    from autotune.api.target import silent_say, to_stderr
     from autotune.api.workers import Crew, work
     from autotune.store import Store
     from autotune.study.request import SearchRequest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import ExitStack
 from typing import Annotated
 
@@ -11,7 +12,7 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.config.cluster import check_testbed_name
 from autotune.errors import UsageError
-from autotune.terminal.render import console, error_console, note_line, table, write_json
+from autotune.terminal.render import console, note_line, table, write_json
 from autotune.wording import percent, seconds
 from runner import testbed as tb
 from runner.lock import BusyError, LockNews, MachineLock
@@ -129,7 +130,9 @@ def status(
     if json_out != "-":
         if not seen:
             console().print(
-                "no testbed is up; to start one:  autotune testbed up --nodes 2", markup=False
+                "no testbed is up; to start one:  autotune testbed up --nodes 2",
+                markup=False,
+                soft_wrap=True,
             )
         for one in seen:
             _print_status(one)
@@ -190,12 +193,12 @@ def _taken(turn: ExitStack, waiting: bool) -> bool:
 
     def say(news: LockNews) -> None:
         if waiting or news.code != "lock.waiting":
-            error_console().print(news.words, markup=False)
+            print(news.words, file=sys.stderr, flush=True)
 
     try:
         turn.enter_context(MachineLock("exclusive", None if waiting else 0.0, say))
     except BusyError as problem:
-        error_console().print(f"not measured (--measure waits): {problem}", markup=False)
+        print(f"not measured (--measure waits): {problem}", file=sys.stderr, flush=True)
         return False
     return True
 

@@ -29,8 +29,7 @@ from autotune.study.evaluator import ATTEMPTS, Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.pairs import Pairs, candidate_seconds, is_missed
 from autotune.study.run_history import LEAD, Figure, HistoryEntry
-from autotune.targets.file_in_way import refuses_file
-from autotune.targets.metric import failure_words
+from autotune.targets.metric import failure_words, refuses_file
 
 _MOST_ATTEMPTS = 12
 """Attempts at a block before a reference is given up that fails in fewer than half of its runs."""
@@ -153,7 +152,7 @@ class Blocks:
         words = (
             f"the reference ({self.reference.key}) failed ({entry.record.reason}) in {attempts} "
             "attempts of one block. What was measured is stored; the same command "
-            f"continues.{failure_words(entry.record, self.evaluator.history.files_written)}"
+            f"continues.{failure_words(entry.record)}"
         )
         if refuses_file(entry.record):
             raise ReferenceFailed(words, code="work.file_exists")

@@ -14,7 +14,7 @@ import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from autotune.errors import WorkError
 from autotune.notes import Note
@@ -25,7 +25,6 @@ from autotune.store.keys import OPERATIONS
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.executables import ExecutableWatch, program_changed
-from autotune.study.figure_notes import figure_notes, output_notes
 from autotune.study.first_run_watch import FirstRunWatch
 from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
 from autotune.study.operations import known_of
@@ -38,8 +37,8 @@ from autotune.study.run_history import (
     RunHistory,
     entry_of,
 )
+from autotune.study.study_key import several_note, too_long_note, too_short_note
 from autotune.targets.executables import change_words
-from autotune.targets.figures import proposal_of
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import default_failure, judge_objective
 from autotune.targets.target import Target
@@ -150,11 +149,8 @@ class MachineEvaluator:
     others: Mapping[str, Side] = field(default_factory=dict)
     """The further libraries of the study, by the names that settings have for them."""
     _waited_in_vain: int = field(default=0, init=False)
-    _figure_codes: set[str] = field(default_factory=set, init=False)
-    """Codes of the notes on figures that were given."""
-    proposed_metric: dict[str, Any] | None = field(default=None, init=False)
-    """The figure that the program prints, while the wall time counts."""
-    _output_read: bool = field(default=False, init=False)
+    _told_of_several: bool = field(default=False, init=False)
+    _told_of_length: bool = field(default=False, init=False)
     _first: FirstRunWatch = field(init=False, repr=False)
 
     _executables: ExecutableWatch = field(init=False, repr=False)
@@ -254,7 +250,7 @@ class MachineEvaluator:
         """A line that names the other MPI jobs on the same CPUs; empty without any."""
         jobs = jobs_on(self.runner.judged_cpus)
         return (
-            f"MPI jobs on the same CPUs: {jobs_words(jobs)}; {split_words(jobs)}.\n" if jobs else ""
+            f"MPI jobs on the same CPUs: {jobs_words(jobs)}; {split_words(jobs)}\n" if jobs else ""
         )
 
     def _disturbed(self) -> int:
@@ -326,20 +322,21 @@ class MachineEvaluator:
         return record
 
     def _tell_of_figure(self, record: RunRecord) -> None:
-        """Give the notes on the figure of a run, each kind once; what is printed is read once."""
-        if self.target.objective is not None or not record.valid:
+        """Report, once each, unusual figures of a program.
+
+        They are: several figures in one run, with the one that counts; a figure that cannot be a
+        time in seconds; and a very short time.
+        """
+        if record.metric_s is None:
             return
-        notes = figure_notes(record, self.target.app)
-        if not self._output_read:
-            self._output_read = True
-            proposal = proposal_of(record)
-            if proposal is not None and record.metric_s is None:
-                self.proposed_metric = proposal.to_json()
-            notes += output_notes(record, proposal, self.target.program)
-        for note in notes:
-            if note.code not in self._figure_codes:
-                self._figure_codes.add(note.code)
-                self.watch(note)
+        several = (record.metric_count or 0) > 1 and self.target.app.metric_choice is None
+        if several and not self._told_of_several:
+            self._told_of_several = True
+            self.watch(several_note(record.metric_count or 0, record.metric_rate))
+        unusual = too_long_note(record, self.target.app.metric_choice) or too_short_note(record)
+        if unusual and not self._told_of_length:
+            self._told_of_length = True
+            self.watch(unusual)
 
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting until the machine is quiet"))
@@ -442,8 +439,7 @@ class Defaults:
             if entry.record.valid or entry.censored:
                 break
         if not entry.record.valid:
-            written = self.evaluator.history.files_written
-            raise default_failure(_default_fails(entry.record), entry.record, written)
+            raise default_failure(_default_fails(entry.record), entry.record)
         return entry
 
     def _launch(self, phase: str) -> HistoryEntry:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -97,7 +96,7 @@ def measure_noise(
         try:
             if not evaluator.run(DEFAULT, WARMUP).record.valid:
                 # Launchers sometimes fail to start. A program that does not run fails again.
-                _require_valid([evaluator.run(DEFAULT, WARMUP)], ())
+                _require_valid([evaluator.run(DEFAULT, WARMUP)])
             watch(PhaseStarted(NOISE, "running the default against itself", runs))
             while len(entries) < runs and (not entries or budget.affords(1)):
                 entries.append(evaluator.run(DEFAULT, NOISE, position=len(entries)))
@@ -110,21 +109,21 @@ def measure_noise(
                 f"least {FEWEST} are needed: give a larger --budget",
                 code="budget.too_small",
             )
-        _require_valid(entries, evaluator.history.files_written)
         report = _report(entries, on.study.hash[:12], evaluator.history.rejected - before)
         report = replace(report, guard=guard)
         store.set_result(on.study.id, MEASURED, report.to_json())
     return report
 
 
-def _require_valid(entries: list[HistoryEntry], written: Sequence[str]) -> None:
+def _require_valid(entries: list[HistoryEntry]) -> None:
     """Raise WorkError for the first failed run, with its output."""
     for record in (entry.record for entry in entries if not entry.record.valid):
         words = f"the default does not run: {record.state}: {record.reason}"
-        raise default_failure(words, record, written)
+        raise default_failure(words, record)
 
 
 def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseReport:
+    _require_valid(entries)
     values = [e.record.value_s for e in entries]
     walls = [e.record.wall_s for e in entries]
     middle = statistics.median(values)

@@ -165,7 +165,6 @@ class StudyRun:
         result.executables = [file.row for file in files]
         count_runs(result, self.evaluator.history)
         result.metric = self.evaluator.history.metric
-        result.proposed_metric = self.evaluator.proposed_metric
         result.libraries = self.request.library_rows(self.evaluator.history)
         result.waiting_s = self.evaluator.waiting_s
         if self.screening is not None:

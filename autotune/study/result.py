@@ -107,11 +107,6 @@ class Result:
     drift_repeats: int = 0
     metric: Metric = field(default_factory=Metric)
     """What the figures are; ``median_s`` of a rate is 1/rate."""
-    proposed_metric: dict[str, Any] | None = None
-    """The figure that the program prints, while the wall time counts.
-
-    See :meth:`autotune.targets.figures.FigureProposal.to_json`.
-    """
     default: dict[str, float | int | None] = field(default_factory=dict)
     best: dict[str, Any] | None = None
     gain: float | None = None
@@ -194,7 +189,6 @@ class Result:
             "rejections": self.rejections,
             "drift_repeats": self.drift_repeats,
             "metric": self.metric.to_json(),
-            "proposed_metric": self.proposed_metric,
             "default": self.default,
             "best": self.best,
             "gain": self.gain,

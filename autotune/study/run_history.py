@@ -157,11 +157,6 @@ class RunHistory:
         return None
 
     @property
-    def files_written(self) -> tuple[str, ...]:
-        """The files that the first runs created."""
-        return tuple(dict.fromkeys(path for first in self.first_runs for path in first.created))
-
-    @property
     def next_order(self) -> int:
         """The position of the next run."""
         return self.entries[-1].order + 1 if self.entries else 0

@@ -42,8 +42,10 @@ from autotune.targets.program_identity import (
     uncovered,
 )
 from autotune.targets.target import Target
+from autotune.wording import seconds
 from runner.machine import describe_machine
 from runner.mpi.base import Adapter
+from runner.types import MetricChoice, RunRecord
 
 
 def study_key(
@@ -258,3 +260,51 @@ def _changed(target: Target) -> list[str]:
 def _sources() -> dict[str, str]:
     text = (resources.files("autotune.study") / _FILE).read_text(encoding="utf-8")
     return dict(json.loads(text))
+
+
+def several_note(count: int, rate: bool) -> Note:
+    """The message for a run with several figures (``count`` of them) if nobody chose one."""
+    option, choice = ("--metric-rate", "smallest") if rate else ("--metric", "largest")
+    return Note(
+        "metric.several",
+        f"{option} matched {count} times in one run (every rank or every step prints "
+        f"it); the {choice} value counts, that of the slowest; --metric-choice last, first, sum, "
+        "mean, min or max selects another",
+        {"matches": count, "choice": choice},
+    )
+
+
+def too_long_note(record: RunRecord, choice: MetricChoice | None) -> Note | None:
+    """The message for a figure longer than its run, which is no time in seconds; None for others.
+
+    A sum may be one over ranks.
+    """
+    figure, wall = record.metric_s, record.wall_s
+    most = 1.5 * wall * ((record.world_size or 1) if choice == "sum" else 1)
+    no_time = record.metric_rate or bool(record.metric_unit)
+    if figure is None or no_time or figure <= most:
+        return None
+    return Note(
+        "metric.no_seconds",
+        f"--metric found {figure:g} in a run of {seconds(wall)}. It is read as "
+        "seconds, and smaller is better. If it is in ms or us, gains are right and "
+        "times are not; a rate (Gflop/s) needs --metric-rate",
+        {"figure": figure, "wall_s": wall},
+    )
+
+
+SHORTEST_S = 1e-3
+"""A figure below this time in seconds says more of clocks and wake-ups than of parameters."""
+
+
+def too_short_note(record: RunRecord) -> Note | None:
+    """The message for a figure that is a very short time; None for others."""
+    figure = record.metric_s
+    if figure is None or record.metric_rate or record.metric_unit or figure >= SHORTEST_S:
+        return None
+    return Note(
+        "metric.very_short",
+        f"the figure of this run is {seconds(figure)}: clocks and wake-ups of processes count as "
+        "much as parameters in it. Let the program do more (steps, repetitions, a larger input)",
+        {"figure_s": figure, "shortest_s": SHORTEST_S},
+    )

@@ -39,8 +39,6 @@ from runner.mpi.library import Library
 from runner.paths import exists, is_folder, resolved
 from runner.types import MetricChoice
 
-AUTO = "auto"
-"""The metric of a request whose program's own figure is looked for."""
 Apart = Callable[[Library], Surroundings]
 """A function that returns what keeps launches of a library from files that autotune published."""
 
@@ -85,18 +83,10 @@ class TargetRequest:
     def resolve(self, apart: Apart, say: Say) -> Target:
         """Look everything up; raises UsageError for the first mistake.
 
-        :data:`AUTO` must have been replaced by a metric.
-
         ``say`` gets a note on launch options of the cluster that the program's own line
         overrules.
         """
         refuse_nested_launch()
-        if self.metric == AUTO:
-            raise UsageError(
-                f"{self._named('metric')} {AUTO} needs a run of the program, which this command "
-                "does not make; expected a pattern, such as 'Time *= *(\\S+)'",
-                code="metric.auto_here",
-            )
         words = tuple(self.program or ())
         library = self._library(words)
         line = (
@@ -231,11 +221,12 @@ class TargetRequest:
             )
         if not self.app and not self.program:
             raise UsageError(
-                f"nothing to run; expected autotune {self.command} --app NAME, or\nautotune "
-                f"{self.command} --ranks N -- PROGRAM ARGS.\nKnown applications: autotune apps"
+                f"nothing to run; expected one of\n  autotune {self.command} --app NAME\n"
+                f"  autotune {self.command} --ranks N -- PROGRAM ARGS\n"
+                "Known applications:  autotune apps"
                 if self.command
                 else f"nothing to run; expected {app}, or {program} and {self._named('ranks')}.\n"
-                "Known applications: autotune apps",
+                "Known applications:  autotune apps",
                 code="usage.nothing_to_run",
             )
         if not self.app:

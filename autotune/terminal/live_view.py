@@ -18,7 +18,6 @@ from typing import Self
 from rich.live import Live
 from rich.text import Text
 
-from autotune.terminal.message import folded
 from autotune.terminal.render import PlainConsole, shown
 
 REFRESH_S = 0.5
@@ -120,13 +119,10 @@ class LiveView:
         """Print a text above the lines, where it stays; cut to one line unless ``whole``."""
         if self.quiet:
             return
-        words = shown(text)
-        if self.console.is_terminal:
-            words = folded(words, self.console.width)
         if self._live is None:
-            self.console.print(Text(words), soft_wrap=True)
+            self.console.print(Text(shown(text)), soft_wrap=whole)
         elif whole:
-            self._live.console.print(Text(words, style="dim"), soft_wrap=True)
+            self._live.console.print(Text(shown(text), style="dim"), soft_wrap=True)
         else:
             line = Text(shown(text), style="dim", overflow="ellipsis", no_wrap=True)
             self._live.console.print(line)

@@ -16,8 +16,6 @@ from rich.table import Table
 from rich.text import Text
 
 from autotune.files import write_text
-from autotune.notes import Note
-from autotune.terminal.message import folded
 
 WIDTH = 80
 NARROW = 20
@@ -43,13 +41,6 @@ class PlainConsole(Console):
         return super().render_str(shown(text), **options)
 
 
-class ErrorConsole(PlainConsole):
-    """Standard error, on which messages are folded (:mod:`autotune.terminal.message`)."""
-
-    def render_str(self, text: str, **options: Any) -> Text:
-        return super().render_str(folded(text, self.width) if self.is_terminal else text, **options)
-
-
 def width() -> int | None:
     """Columns of standard output: COLUMNS, else the terminal's own width (None), else 80."""
     said = os.environ.get("COLUMNS", "")
@@ -69,13 +60,8 @@ def console() -> Console:
 
 
 def error_console() -> Console:
-    """Standard error, for messages; paths and commands are not broken."""
-    return ErrorConsole(stderr=True, soft_wrap=True, highlight=False)
-
-
-def to_stderr(note: Note) -> None:
-    """The words of a note on standard error."""
-    error_console().print(note.words, markup=False)
+    """Standard error, for messages and progress; long words (paths, commands) are not broken."""
+    return PlainConsole(stderr=True, soft_wrap=True, highlight=False)
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> RenderableType:

@@ -103,10 +103,9 @@ class PatternMatch:
     unit: Unit = UNKNOWN
     """What the last line says of its figure."""
     line: str = ""
-    """The last line, at most :data:`LINE_SHOWN` characters around the number, or around the
-    match of a pattern without a group."""
+    """The last line, at most :data:`LINE_SHOWN` characters around the number."""
     column: int = 0
-    """The place of the number, or of the match, in ``line``."""
+    """The place of the number in ``line``."""
     cut: str = ""
     """The first line of which only a part of a number was matched; "": none."""
 
@@ -127,12 +126,11 @@ class PatternMatch:
     def of(cls, match: re.Match[str], separator: str = "") -> PatternMatch:
         """One occurrence; ``separator``: signs that the pattern names beside its group."""
         text, groups = match.group(), match.groups()
-        grouped = bool(groups) and groups[0] is not None
-        line, (start, end) = match.string, match.span(1 if grouped else 0)
+        if not groups or groups[0] is None:
+            return cls(1, text, groups)
+        line, (start, end) = match.string, match.span(1)
         low = max(start - LINE_SHOWN // 2, 0)
         shown = line[low : low + LINE_SHOWN]
-        if not grouped:
-            return cls(1, text, groups, line=shown, column=start - low)
         try:
             number = number_at(line, start, end, separator)
         except CutNumber:

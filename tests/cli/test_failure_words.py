@@ -77,43 +77,6 @@ def test_no_run_is_endless(cli: Cli, mpi_shell: str, monkeypatch: pytest.MonkeyP
         assert "stopped at its time limit of 0.8 s" in " ".join(done.text.split())
 
 
-OPENMPI = [name for name in NAMES if name.startswith("openmpi")]
-UNSTARTED = """
-rule=$(printf '%74s' | tr ' ' -)
-printf '%s\\n' "$rule" 'A requested component was not found.' '' 'Component: nothere' "$rule" \\
-    '[vm:1] *** An error occurred in MPI_Init' >&2
-sleep 600
-"""
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("name", OPENMPI)
-def test_a_bad_value_of_a_parameter_file_is_named(
-    cli: Cli, name: str, work: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """With its value and its file, also where the launcher does not end by itself."""
-    mpi = library_named(name)
-    file = work / "home" / ".openmpi" / "mca-params.conf"
-    file.parent.mkdir(parents=True)
-    file.write_text("pml = nothere\n")
-    monkeypatch.setenv("HOME", str(work / "home"))
-    program = built(mpi, work, FAILS)
-    words = ("--no-guard", "-n", "2", "--mpi", mpi.launcher, "--timeout", "20")
-    done = cli("run", *words, "--json", "-", "--", program, "silent")
-    run = json.loads(done.out)["run"]
-    assert run["state"] in ("failed", "timeout")
-    assert f"pml = nothere in {file}" in run["reason"]
-
-
-@pytest.mark.mpi
-def test_a_launcher_that_goes_on_after_a_failed_start(cli: Cli) -> None:
-    words = ("--no-guard", "-n", "1", "--timeout", "3", "--json", "-")
-    done = cli("run", *words, "--", "sh", "-c", UNSTARTED)
-    run = json.loads(done.out)["run"]
-    assert run["state"] == "timeout"
-    assert "Component: nothere" in run["reason"]
-
-
 def test_workers_get_the_input_and_the_choice() -> None:
     asked = TargetRequest(
         ["./p"], None, None, 2, "local", None, "t=(.)", None, None,

@@ -35,11 +35,10 @@ OPTIONS = (
     *("--trials", str(TRIALS), "--min-gain", "40", "--runs", "44"),
 )
 SEARCH = (*OPTIONS, "--app", "jacobi3d", "--input", "tiny")
-# The first run of each worker waits for one of the other. On a busy machine the start of a command
-# takes a minute; a worker that does not wait so long makes all trials alone.
+# The first run of each worker waits for one of the other.
 MEETING = """
 : > met-${AUTOTUNE_RUN_ID%-*}
-for pause in $(seq 1800); do
+for pause in $(seq 600); do
     set -- met-*
     test $# -lt 2 || break
     sleep 0.1
@@ -64,7 +63,7 @@ def test_two_workers_share_a_study(
     figure = ("--metric", "seconds (.*)", "--ranks", "1")
     words = (*OPTIONS, *figure, "--join", "--store", "r.db", "--json", "r.json")
     first = start(work, 1, *words, "--", mpi_shell, MEETING)
-    end = time.monotonic() + 180
+    end = time.monotonic() + 60
     study = ""
     while not study and time.monotonic() < end:
         time.sleep(0.1)
@@ -72,7 +71,6 @@ def test_two_workers_share_a_study(
             known = store.studies()
             if known and store.get_study(known[0].id).request:
                 study = known[0].hash
-    assert study
     second = start(work, 2, "worker", study[:12], "--no-guard", "--store", "r.db")
     # Somebody else, who can read and write the database, too.
     with monkeypatch.context() as elsewhere:
@@ -80,9 +78,9 @@ def test_two_workers_share_a_study(
         third = cli("worker", study[:12], "--store", "r.db")
     assert third.code == 2, third.text
     assert "you have no key" in third.err
-    outs = [p.communicate(timeout=400) for p in (first, second)]
+    outs = [p.communicate(timeout=240) for p in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), outs
-    assert len(list(work.glob("met-*"))) == 2, outs
+    assert len(list(work.glob("met-*"))) == 2
     with Store.open("r.db") as store:
         found = store.find_study(study)
         trials = store.trials(found.id)

@@ -40,8 +40,8 @@ from autotune.space.definition import read_definition
 from autotune.space.expression import parse_expression as parse_expression
 from autotune.space.parameter import parse_levels, read_template
 from autotune.space.resolve import resolve
-from autotune.targets.figures import figures
 from autotune.targets.launcher_line import parse_launcher_line as parse_line
+from autotune.targets.metric import figures
 from autotune.testing.format import evidence, rendered_text
 from autotune.wording import parse_duration
 from runner.cpus import parse_cpus

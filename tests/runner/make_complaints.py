@@ -1,10 +1,10 @@
 """Records what failing programs print under each MPI library: data/complaints.json.
 
-    python -m tests.runner.make_complaints [--new] LIBRARY COMPILERS [LIBRARY COMPILERS ...]
+    python -m tests.runner.make_complaints LIBRARY COMPILERS [LIBRARY COMPILERS ...]
 
 LIBRARY is as for ``autotune --mpi``, COMPILERS the directory and suffix of its ``mpicc`` and
 ``mpif90`` (``/usr/bin/*.mpich``).  The expected words are written by hand beside each text; those
-that are there already stay.  --new: only the cases of which the library has no row.
+that are there already stay.
 """
 
 from __future__ import annotations
@@ -54,16 +54,6 @@ C = {
     "truncated message": "if (r == 0) MPI_Send(two, 2, MPI_INT, 1, 0, MPI_COMM_WORLD); "
     "else MPI_Recv(two, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);",
     "no finalize": "if (r == 1) return 0;",
-    # Public cases A05 and E04: the reason stands behind warnings, or on standard output only.
-    "words behind warnings": "if (r == 0) { fprintf(stderr, \"libibverbs: Warning: couldn't load "
-    "driver 'libmlx5-rdmav34.so': cannot open shared object file: No such file or directory\\n\"); "
-    'fprintf(stderr, "solver: the matrix is singular at row 7\\n"); exit(3); }',
-    "output behind warnings": "if (r == 0) { fprintf(stderr, \"libibverbs: Warning: couldn't load "
-    "driver 'libmlx5-rdmav34.so': cannot open shared object file: No such file or directory\\n\"); "
-    'printf(" step 1\\n ERROR: mesh has 7 cells, and 8 are needed\\n"); fflush(stdout); '
-    "MPI_Abort(MPI_COMM_WORLD, 3); }",
-    "file exists": 'if (r == 0) { printf(" error in line 424 io_file.F90 NetCDF: File exists '
-    '&& NC_NOCLOBBER\\n"); fflush(stdout); MPI_Abort(MPI_COMM_WORLD, 1); }',
     "end of input": 'if (r == 0 && scanf("%d", two) != 1) '
     '{ fprintf(stderr, "cannot read n\\n"); MPI_Abort(MPI_COMM_WORLD, 3); }',
 }
@@ -72,35 +62,14 @@ FORTRAN = {
     "fortran end of input": "if (r == 0) read(*,*) n",
     "fortran error stop": "if (r == 1) error stop 'the grid does not fit the ranks'",
     "fortran stop code": "if (r == 1) stop 5",
-    "fortran stop behind a note": "if (r == 1) then\n n = 0\n x = 1.0 / n\n print *, x\n"
-    " stop 5\n end if",
 }
 PYTHON = {
     "python exception": "def solve(n):\n    return 1 / n\nsolve(0)\n",
     "python exit with words": "import sys\nif r == 1: sys.exit('the mesh has no cells')\n",
     "python missing module": "import nothere\n",
     "python end of input": "if r == 0: n = int(input())\n",
-    "python words behind warnings": "import warnings\nwarnings.warn('bad import', "
-    "DeprecationWarning)\nwarnings.warn('cannot open the old file', UserWarning)\n"
-    "if r == 1: sys.exit('the mesh has no cells')\n",
     "python many lines": "raise ValueError('first line\\nsecond line')\n",
 }
-BEHIND: dict[str, dict[str, tuple[str, ...]]] = {
-    "openmpi": {
-        "a transport's warning": (
-            "--mca",
-            "btl",
-            "tcp,self",
-            "--mca",
-            "btl_tcp_if_include",
-            "lo,eth77",
-        ),
-        "a transport's warning, then words": ("--mca", "btl_tcp_if_include", "eth77"),
-        "a locale": ("-x", "LC_ALL=xx_XX"),
-    },
-    "mpich": {"a locale": ("-genv", "LC_ALL", "xx_XX")},
-}
-"""Options after which the library, or a script of Perl, warns; the program then fails by itself."""
 OPTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "openmpi": {
         "no such component": ("--mca", "pml", "ucx"),
@@ -134,7 +103,7 @@ def programs(place: Path, compilers: str) -> dict[str, tuple[str, ...]]:
             made[name] = (str(target),)
     for name, text in PYTHON.items():
         script = place / f"{name.replace(' ', '_')}.py"
-        script.write_text(f"import sys\nfrom mpi4py import MPI\nr = MPI.COMM_WORLD.rank\n{text}")
+        script.write_text(f"from mpi4py import MPI\nr = MPI.COMM_WORLD.rank\n{text}")
         made[name] = (sys.executable, str(script))
     made["python exception under mpi4py"] = (
         *(sys.executable, "-m", "mpi4py"),
@@ -149,23 +118,20 @@ def programs(place: Path, compilers: str) -> dict[str, tuple[str, ...]]:
 
 def _fortran(text: str) -> str:
     return (
-        "program p\n use mpi\n real :: x\n integer :: n, r, e\n call mpi_init(e)\n"
+        "program p\n use mpi\n integer :: n, r, e\n call mpi_init(e)\n"
         " call mpi_comm_rank(mpi_comm_world, r, e)\n"
         f" {text}\n call mpi_barrier(mpi_comm_world, e)\n call mpi_finalize(e)\nend program\n"
     )
 
 
-def record(wanted: str, compilers: str, known: frozenset[str]) -> list[dict[str, Any]]:
-    """One row for each program and each launch option that ends a launch, but those ``known``."""
+def record(wanted: str, compilers: str) -> list[dict[str, Any]]:
+    """One row for each program and each launch option that ends a launch."""
     found = find_library(wanted)
     rows = []
     place = Path(tempfile.mkdtemp(prefix="complaints-"))
     made = programs(place, compilers)
     cases = [(name, words, ()) for name, words in made.items()]
     cases += [(n, made["exit silent"], o) for n, o in OPTIONS[found.family].items()]
-    perl = ("perl", "-e", "exec @ARGV", *made["output behind warnings"])
-    cases += [(n, perl, o) for n, o in BEHIND[found.family].items()]
-    cases = [case for case in cases if case[0] not in known]
     with Runner(adapter(found), guard=False) as runner:
         for name, words, options in cases:
             spec = LaunchSpec(words, 2, launch_options=options, timeout_s=8, cwd=str(place))
@@ -197,15 +163,8 @@ def main() -> None:
     known = json.loads(DATA.read_text()) if DATA.exists() else []
     told = {(row["library"], row["case"]): row.get("expected") for row in known}
     rows = {(row["library"], row["case"]): row for row in known}
-    words = sys.argv[1:]
-    new = words[:1] == ["--new"]
-    for wanted, compilers in zip(words[new::2], words[new + 1 :: 2], strict=True):
-        found = find_library(wanted)
-        title = f"{found.family} {found.version}"
-        there = (
-            frozenset(case for library, case in rows if library == title) if new else frozenset()
-        )
-        for row in record(wanted, compilers, there):
+    for wanted, compilers in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+        for row in record(wanted, compilers):
             name = (row["library"], row["case"])
             rows[name] = {**row, "expected": told.get(name)}
     DATA.write_text(json.dumps(list(rows.values()), indent=1) + "\n")

@@ -319,11 +319,3 @@ def test_a_marked_line_that_is_printed_again_takes_no_room(monkeypatch: pytest.M
         kept.rest(b"mark 1\n")
     kept.rest(b"mark 2\nmark 3\n")
     assert kept.lines == ("mark 1", "mark 2")
-
-
-def test_a_match_without_a_group_has_its_line() -> None:
-    """The reason of a run with words that must be absent shows it."""
-    found = re.search("FAILED", "3 tests FAILED residual")
-    assert found is not None
-    match = PatternMatch.of(found)
-    assert (match.line, match.column) == ("3 tests FAILED residual", 8)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.config.app import App
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.conclusion import judge_status, proof_warnings, rejection_rows
@@ -35,7 +34,7 @@ class Launches:
     """Stands for launch and store: what is tested is what the evaluator makes of the records."""
 
     def __init__(self, rejected: Callable[[LaunchSpec], bool]) -> None:
-        self.objective, self.app = None, App(name="launches", command=("true",))
+        self.objective = None
         self.cwd, self.program, self.before, self.fresh_copy = os.curdir, ("true",), (), False
         self.compiles_s = 0.0
         """Seconds in which the program of FAST compiles what is not stored yet."""

@@ -8,9 +8,9 @@ import pytest
 
 from autotune.space import DEFAULT
 from autotune.study.conclusion import study_warnings
-from autotune.study.figure_notes import too_long_note, too_short_note
 from autotune.study.noise import _report
 from autotune.study.run_history import HistoryEntry, RunHistory
+from autotune.study.study_key import too_long_note, too_short_note
 from runner.types import RunRecord
 
 

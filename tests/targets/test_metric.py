@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from autotune.targets.figures import figures
+from autotune.targets.metric import figures
 
 
 @pytest.mark.parametrize(
@@ -39,8 +39,9 @@ def test_the_likeliest_first_and_each_pattern_reads_its_line() -> None:
     )
     found = figures(printed)
     assert [figure.line for figure in found] == [
-        "rank 1: time = 0.46 s",
         "Iteration 7 took 0.3 seconds",
+        "rank 1: time = 0.46 s",
+        "Total 17",
     ]
     for figure in found:
         match = re.search(figure.metric, printed)
