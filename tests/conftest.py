@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from _pytest.capture import CaptureResult
 from hypothesis import settings
 
 from runner.errors import RunnerError
@@ -21,6 +22,7 @@ from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.supervise import ExecRequest, ExecResult, Supervisor
 from tests.groups import pytest_xdist_make_scheduler
+from tests.lines import check_lines
 from tests.skips import pytest_sessionfinish
 
 __all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
@@ -72,6 +74,20 @@ def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith(("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_")):
             monkeypatch.delenv(name)
     return home
+
+
+@pytest.fixture(autouse=True)
+def taken_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every line to copy that a test captures is one that autotune takes when it is fed back."""
+    plain = pytest.CaptureFixture.readouterr
+
+    def checked(self: pytest.CaptureFixture[str]) -> CaptureResult[str]:
+        captured = plain(self)
+        if isinstance(captured.out, str):
+            check_lines(captured.out, captured.err)
+        return captured
+
+    monkeypatch.setattr(pytest.CaptureFixture, "readouterr", checked)
 
 
 def _library() -> Library | None:

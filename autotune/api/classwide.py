@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +39,7 @@ def found_class(dataset: str, number: int, count: int | None, apps: str | None) 
     if number > len(found):
         raise UsageError(
             f"--class {number}: there are {len(found)} classes (autotune dataset classes "
-            f"{dataset})",
+            f"{shlex.quote(str(dataset))})",
             code="classwide.class_unknown",
         )
     return set(found[number - 1].cells)

@@ -77,8 +77,8 @@ def dataset_of_traced(
 
     if not files:
         raise UsageError(
-            "nothing to train on; expected autotune train --from DATASET, or\nautotune "
-            "train --store URL --features FILE --features FILE ...",
+            "nothing to train on; expected one of\n  autotune train --from DATASET\n"
+            "  autotune train --store URL --features FILE --features FILE ...",
             code="training.missing",
         )
     traced = {_launch_of(found): found for found in map(read_features, files)}

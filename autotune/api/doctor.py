@@ -98,7 +98,7 @@ def _jobs() -> list[DoctorFinding]:
         return [found]
     pairs = [f"pids {a.pid} and {b.pid} on CPUs {cpu_list(cpus)}" for a, b, cpus in shared]
     data = [{"pids": [a.pid, b.pid], "cpus": cpu_list(cpus)} for a, b, cpus in shared]
-    advice = f"start each job on cores of its own: autotune cluster split {len(jobs)} prints how"
+    advice = f"to start each job on cores of its own:  autotune cluster split {len(jobs)}"
     return [
         found,
         DoctorFinding(
@@ -208,7 +208,7 @@ def _published(library: Library) -> list[DoctorFinding]:
     ]
     found += [
         DoctorFinding(
-            NOTE, "published.files", what, words, "autotune verify-published looks closer"
+            NOTE, "published.files", what, words, "to look closer:  autotune verify-published"
         )
         for words in problems
     ]
@@ -267,7 +267,7 @@ def _startup(began: Startup, options: tuple[str, ...]) -> DoctorFinding:
         "mpi.startup",
         "start-up",
         f"{seconds(began.median)} for two ranks ({said})",
-        "autotune cluster init NAME finds launch options that shorten it" if slow else "",
+        "to find launch options that shorten it:  autotune cluster init NAME" if slow else "",
         {"median_s": began.median, "times_s": began.times},
     )
 
@@ -281,7 +281,7 @@ def _noise(began: Startup) -> DoctorFinding:
         "machine.noise",
         "noise",
         f"{spread * 100:.1f} % spread of {len(began.times)} start-ups",
-        "autotune noise --app NAME shows which gain can be detected" if noisy else "",
+        "to see which gain can be detected:  autotune noise --app NAME" if noisy else "",
         {"spread": spread},
     )
 

@@ -113,8 +113,8 @@ def _require_different(libraries: Sequence[str]) -> None:
         if same_library(one, other):
             raise UsageError(
                 f"{one_name} and {other_name} are the same MPI library ({one.family} "
-                f"{one.version} in {one.bin}); expected two different ones.\nautotune doctor "
-                "lists those that are found",
+                f"{one.version} in {one.bin}); expected two different ones.\n"
+                "To list those that are found:  autotune doctor",
                 code="mpi.same",
             )
 
@@ -125,8 +125,8 @@ def _require_names(targets: Sequence[Target]) -> None:
         if (one.family, one.version) == (other.family, other.version):
             raise UsageError(
                 f"the libraries in {one.bin} and {other.bin} are both {one.family} {one.version}, "
-                "and a setting names a library by its family and version.\nautotune compare "
-                "--mpi P --mpi P compares two builds of one version",
+                "and a setting names a library by its family and version.\n"
+                "To compare two builds of one version:  autotune compare --mpi P --mpi P",
                 code="mpi.same",
             )
 

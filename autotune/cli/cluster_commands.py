@@ -62,7 +62,9 @@ def apps(
         return
     rows = [[a.name, ", ".join(a.inputs) or "-", a.description] for a in found]
     out.print(table("", ["name", "inputs", "description"], rows))
-    out.print("\nTo tune one of them:  autotune search --app NAME --input I", markup=False)
+    out.print(
+        "\nTo tune one of them:  autotune search --app NAME --input I", markup=False, soft_wrap=True
+    )
 
 
 def _one(app: App) -> None:
@@ -92,7 +94,7 @@ def list_clusters(json_out: JsonOut = None) -> None:
     rows = [[*_row(name, one), _origin(name)] for name, one in known]
     out = console()
     out.print(table("", ["name", ">nodes", "description", "from"], rows))
-    out.print("\nFor details of one:  autotune cluster show NAME", markup=False)
+    out.print("\nFor details of one:  autotune cluster show NAME", markup=False, soft_wrap=True)
 
 
 def _origin(name: str) -> str:
@@ -230,7 +232,11 @@ def init(
     )
     write_text(path, text)
     load_cluster(str(path))
-    out.print(f"wrote {path}; to use it:  autotune search --cluster {name} ...", markup=False)
+    out.print(
+        f"wrote {path}; to use it:  autotune search --cluster {name} ...",
+        markup=False,
+        soft_wrap=True,
+    )
     place = user_config() / "clusters"
     said = (
         f"This definition is found from the present directory only. Move it to {place} "

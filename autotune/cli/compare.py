@@ -221,9 +221,9 @@ def _required(settings: tuple[str, str] | None, second_program: str | None) -> t
         )
     if settings is None:
         raise UsageError(
-            "compare needs two settings or two libraries; expected\n"
-            "autotune compare A B ..., or\n"
-            "autotune compare --mpi P --mpi P ...",
+            "compare needs two settings or two libraries; expected one of\n"
+            "  autotune compare A B ...\n"
+            "  autotune compare --mpi P --mpi P ...",
             code="compare.settings",
         )
     return settings

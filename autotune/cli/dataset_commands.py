@@ -6,6 +6,7 @@ Each command imports what it needs, so that the list does not wait for pandas or
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -175,7 +176,7 @@ def trace(
     if wanted and is_shipped(found.folder):
         raise UsageError(
             f"{found.folder} is shipped with autotune and is not changed; copy it first "
-            f"with: autotune dataset import {found.folder}",
+            f"with: autotune dataset import {shlex.quote(str(found.folder))}",
             code="dataset.shipped",
         )
     if not run_recorded:

@@ -103,8 +103,9 @@ def explore(
     if json_out != "-":
         console().print(
             f"{folder}: {'all blocks of the cells are measured' if done else 'not finished'}; "
-            f"autotune dataset describe {folder}",
+            f"to describe it:  autotune dataset describe {shlex.quote(str(folder))}",
             markup=False,
+            soft_wrap=True,
         )
 
 

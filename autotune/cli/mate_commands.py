@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -78,7 +79,9 @@ def translate(
     for region in made.regions:
         if region.reason:
             sys.stderr.write(f"{region}\n")
-    words = f"mpirun -n 1 python {place} ARGUMENTS --workers 2 --ranks-per-process 4"
+    words = (
+        f"mpirun -n 1 python {shlex.quote(str(place))} ARGUMENTS --workers 2 --ranks-per-process 4"
+    )
     console().print(f"wrote {place}; to run it:\n  {words}", markup=False, soft_wrap=True)
     if made.regions:
         compiled = sum(not region.reason for region in made.regions)

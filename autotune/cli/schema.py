@@ -43,4 +43,4 @@ def schema(
     out = console()
     cells = [[row["name"], ", ".join(row["commands"]), row["title"]] for row in rows]
     out.print(table("", ["schema", "command", "content"], cells))
-    out.print("\nTo print one:  autotune schema NAME", markup=False)
+    out.print("\nTo print one:  autotune schema NAME", markup=False, soft_wrap=True)

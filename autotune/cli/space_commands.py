@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -187,8 +188,9 @@ def discover_parameters(
         write_text(out, as_toml(found, library))
         console().print(
             f"wrote {out} with {len(found)} parameters; edit the levels, then run:\n"
-            f"  autotune space check {out}",
+            f"  autotune space check {shlex.quote(str(out))}",
             markup=False,
+            soft_wrap=True,
         )
     else:
         rows = [[i.name, i.default, _kind(i), i.help] for i in found]

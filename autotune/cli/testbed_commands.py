@@ -129,7 +129,9 @@ def status(
     if json_out != "-":
         if not seen:
             console().print(
-                "no testbed is up; to start one:  autotune testbed up --nodes 2", markup=False
+                "no testbed is up; to start one:  autotune testbed up --nodes 2",
+                markup=False,
+                soft_wrap=True,
             )
         for one in seen:
             _print_status(one)

@@ -7,7 +7,7 @@ treatment.  A user's own file of a kind adds a launcher (see docs/howto/extendin
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePath
 from typing import Annotated, Literal
@@ -36,7 +36,7 @@ _PLAIN: tuple[Treatment, ...] = (
     "own", "dropped",
 )  # fmt: skip
 Usage = Annotated[str, Field(pattern=r"^-\S+( \S+)*$")]
-"""An option and the names of its values."""
+"""An option and the names of its values; one in brackets may be left out."""
 Placement = dict[Literal["map_by", "bind_to", "rank_by"], str]
 """``map_by``, ``bind_to``, ``rank_by`` -> policy."""
 
@@ -45,6 +45,7 @@ Placement = dict[Literal["map_by", "bind_to", "rank_by"], str]
 class LauncherOption:
     """One option of a launcher; ``values`` are the names of the words behind it.
 
+    ``optional`` is the name of a value that may be left out; it stands in the same word.
     ``placement`` maps parts of the placement to templates with ``{}`` for the value.  ``choices``
     maps the values that are understood to their placement; empty: all are.  ``reason`` is why it is
     refused.
@@ -53,6 +54,7 @@ class LauncherOption:
     name: str
     treatment: Treatment
     values: tuple[str, ...] = ()
+    optional: str = ""
     placement: Placement = field(default_factory=dict)
     choices: Mapping[str, Placement] = field(default_factory=dict)
     reason: str = ""
@@ -93,17 +95,19 @@ class LauncherFile(BaseModel):
         """Every option."""
         for treatment in _PLAIN:
             for usage in getattr(self, treatment):
-                name, *values = usage.split()
-                yield LauncherOption(name, treatment, (*values,))
+                yield _option(usage, treatment)
         for usage, placement in self.placement.items():
-            name, *values = usage.split()
-            yield LauncherOption(name, "placement", (*values,), placement=placement)
+            yield replace(_option(usage, "placement"), placement=placement)
         for usage, choices in self.values.items():
-            name, *values = usage.split()
-            yield LauncherOption(name, "placement", (*values,), choices=choices)
+            yield replace(_option(usage, "placement"), choices=choices)
         for usage, reason in self.refused.items():
-            name, *values = usage.split()
-            yield LauncherOption(name, "refused", (*values,), reason=reason)
+            yield replace(_option(usage, "refused"), reason=reason)
+
+
+def _option(usage: str, treatment: Treatment) -> LauncherOption:
+    name, *values = usage.split()
+    optional = values.pop() if values and values[-1].startswith("[") else ""
+    return LauncherOption(name, treatment, (*values,), optional)
 
 
 @dataclass(frozen=True)
@@ -144,18 +148,27 @@ class LauncherOptions:
             return Match(option, values, 1 + len(values))
         name, equals, value = first.partition("=")
         option = self._options.get(self._key(name))
-        if equals and option and len(option.values) == 1:
-            return Match(option, (value,), 1)
+        if equals and option and (held := _holding(option)):
+            return Match(held, (value,), 1)
         option = self._options.get(first[:2])
-        if self.file.attached and not first.startswith("--") and option and len(option.values) == 1:
-            return Match(option, (first[2:].removeprefix("="),), 1)
-        return None
+        if not self.file.attached or first.startswith("--") or option is None:
+            return None
+        if held := _holding(option):
+            return Match(held, (first[2:].removeprefix("="),), 1)
+        return Match(option, (), 1) if set(first[1:]) == {first[1]} else None  # -vv
 
     def _key(self, name: str) -> str:
         bare = name.lstrip("-")
         if self.file.dashes == "any" and len(bare) > 1 and name.startswith("-"):
             return f"--{bare}"
         return name
+
+
+def _holding(option: LauncherOption) -> LauncherOption | None:
+    """The option with one value in its own word; None if it has no value, or several."""
+    if option.optional:
+        return replace(option, values=(option.optional,))
+    return option if len(option.values) == 1 else None
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -34,7 +35,7 @@ class Published:
 
     @property
     def undo(self) -> str:
-        return f"autotune unpublish {self.path}"
+        return f"autotune unpublish {shlex.quote(str(self.path))}"
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -254,7 +254,7 @@ class MachineEvaluator:
         """A line that names the other MPI jobs on the same CPUs; empty without any."""
         jobs = jobs_on(self.runner.judged_cpus)
         return (
-            f"MPI jobs on the same CPUs: {jobs_words(jobs)}; {split_words(jobs)}.\n" if jobs else ""
+            f"MPI jobs on the same CPUs: {jobs_words(jobs)}; {split_words(jobs)}\n" if jobs else ""
         )
 
     def _disturbed(self) -> int:

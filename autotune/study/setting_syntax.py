@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import html
 import re
+import shlex
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
@@ -83,10 +84,11 @@ def _under(library: Library, setting: Setting, text: str) -> Setting:
     """
     own = f"{library.family}-{library.version}"
     if setting.get(MPI, own) != own:
+        other = shlex.quote(str(setting[MPI]))
         raise UsageError(
             f"{text}: the setting is for another MPI library (mpi={setting[MPI]}) than this one "
-            f"({own}); name it with --mpi {setting[MPI]}, or compare it with the default of "
-            f"another library:\nautotune compare --mpi P --mpi {setting[MPI]} default {text} ...",
+            f"({own}); name it with --mpi {other}, or compare it with the default of another "
+            f"library:\n  autotune compare --mpi P --mpi {other} default {shlex.quote(text)} ...",
             code="setting.other_library",
         )
     return setting.without(MPI)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
@@ -80,9 +80,9 @@ def parse_launcher_line(
     """Split a command line into launcher and program; without a launcher all of it is the program.
 
     ``command`` and ``ranks`` (the option ``--ranks``) are for messages.  ``library`` is the one
-    that is used; None: options of all libraries are understood.  Raises UsageError for options that
-    are not, with the corrected line, for a line without a program, and for a launcher behind other
-    words.
+    that is used; None: options of all libraries are understood.  Raises UsageError with all faults
+    of a line and the line to give in its place: options that are not understood, no program,
+    several programs, and a launcher behind other words.
     """
     if not words:
         raise UsageError(
@@ -90,9 +90,39 @@ def parse_launcher_line(
             code="program.missing",
         )
     if not is_launcher(words[0]):
-        refuse_wrapped_launcher(words, command, ranks=ranks)
+        refuse_wrapped_launcher(words, command, ranks=ranks, library=library)
         return LauncherLine(words)
-    return _Parser(words, command, library).parse()
+    line, right, refusals = _mended(words, command, library)
+    if refusals:
+        if right is None:
+            raise UsageError("\n".join(map(str, refusals)), code=refusals[0].code)
+        proposed = shlex.join(["autotune", *filter(None, [command]), "--", *right])
+        said = "\n".join(map(str, refusals))
+        raise UsageError(f"{said}\nThe line to give:\n  {proposed}", code=refusals[0].code)
+    return line
+
+
+def mended(words: Sequence[str], command: str, library: Library | None) -> tuple[str, ...]:
+    """The words of a launcher line without its faults; as they are if it cannot be used at all."""
+    return _mended(tuple(words), command, library)[1] or tuple(words)
+
+
+def _mended(
+    words: tuple[str, ...], command: str, library: Library | None
+) -> tuple[LauncherLine, tuple[str, ...] | None, list[UsageError]]:
+    """The content of a launcher line without its faults, its words, and the refusals of faults.
+
+    The words are None if the last refusal names another kind of line to give.
+    """
+    refusals: list[UsageError] = []
+    while True:
+        try:
+            return _Parser(words, command, library).parse(), words, refusals
+        except _LineRefusal as refusal:
+            refusals.append(refusal)
+            words = refusal.words
+        except UsageError as refusal:
+            return LauncherLine(words), None, [*refusals, refusal]
 
 
 def chosen_mpi(said: str | None, words: Sequence[str]) -> str | None:
@@ -188,6 +218,15 @@ class _Fault:
     shown: str
     reason: str
     instead: tuple[str, ...] = ()
+    code: str = field(kw_only=True)
+
+
+class _LineRefusal(UsageError):
+    """A launcher line that is not used; ``words`` are the line without this fault."""
+
+    def __init__(self, said: str, words: Sequence[str], *, code: str) -> None:
+        super().__init__(said, code=code)
+        self.words = tuple(words)
 
 
 class _Parser:
@@ -212,24 +251,26 @@ class _Parser:
         if self.faults:
             raise self._refusal()
         if not program:
-            raise UsageError(
+            raise _LineRefusal(
                 f"the line {shlex.join(self.words)!r} has a launcher but no program after it",
+                (*self.words, "PROGRAM", "ARGS"),
                 code="program.missing",
             )
         if is_launcher(program[0]):
-            inner = shlex.join(["autotune", *filter(None, [self.command]), "--", *program])
-            raise UsageError(
+            raise _LineRefusal(
                 f"the line {shlex.join(self.words)!r} has a launcher inside a launcher; give "
-                f"one launcher and the program:\n  {inner}",
+                "one launcher and the program",
+                program,
                 code="launcher.inside",
             )
-        refuse_wrapped_launcher(program, self.command, self.words[: self.at])
         if ":" in program:
-            raise UsageError(
-                "several programs in one launch (':' on the mpirun line) cannot be tuned; give "
-                "one program",
+            raise _LineRefusal(
+                "several programs in one launch (':' on the line) cannot be tuned; give one of "
+                "them, which is another job",
+                self.words[: self.words.index(":", self.at)],
                 code="launcher.several_programs",
             )
+        refuse_wrapped_launcher(program, self.command, self.words[: self.at], library=self.library)
         return LauncherLine(
             program,
             self.ranks,
@@ -248,15 +289,33 @@ class _Parser:
             return self._unknown(words)
         if not match.complete:
             form = " ".join([match.option.name, *match.option.values])
-            raise UsageError(
-                f"{words[0]} in {shlex.join(self.words)!r} has too few words behind it; "
-                f"expected {form}",
-                code="launcher.value_missing",
-            )
+            reason = f"has too few words behind it; expected {form}"
+            missing = _Fault(self.at, len(words), words[0], reason, code="launcher.value_missing")
+            self.faults.append(missing)
+            return len(words)
+        if match.option.treatment in _COUNTED and (fault := self._miscounted(match, words[0])):
+            self.faults.append(fault)
+            return match.count
         if reason := self._take(match):
             shown = shlex.join(words[: match.count])
-            self.faults.append(_Fault(self.at, match.count, shown, reason))
+            code = "launcher.option_unknown"
+            self.faults.append(_Fault(self.at, match.count, shown, reason, code=code))
         return match.count
+
+    def _miscounted(self, match: Match, first: str) -> _Fault | None:
+        """The fault of an option whose number is none; the line to give has one that is.
+
+        ``first`` is the option as it was typed.
+        """
+        (text,) = match.values
+        if text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST:
+            return None
+        what, code, usual = _COUNTED[match.option.treatment]
+        name = first if match.count > 1 else match.option.name
+        shown = shlex.join([name, text])
+        reason = f"{what} {text!r} is not a whole number of 1 or more"
+        instead = (name, str(usual()))
+        return _Fault(self.at, match.count, shown, reason, instead, code=code)
 
     def _take(self, match: Match) -> str:
         """Take in an option with its values; returns why it is refused, "" if it is not."""
@@ -266,9 +325,9 @@ class _Parser:
             case "refused":
                 return option.reason
             case "ranks":
-                self.ranks = _count(values[0], "the number of ranks", "ranks.range")
+                self.ranks = int(values[0])
             case "cores":
-                self.cores_each = _count(values[0], "the number of cores", "layout.range")
+                self.cores_each = int(values[0])
             case "parameter":
                 self.options += ["--mca", *values]
             case "variable" if option.values[0] == "NAME":
@@ -359,7 +418,8 @@ class _Parser:
         reason = "another launcher has it" if match else "no such option is known"
         shown = shlex.join(words[:count])
         reason += f"; here it is {shlex.join(instead)}" if instead else f" ({name})"
-        self.faults.append(_Fault(self.at, count, shown, reason, instead))
+        fault = _Fault(self.at, count, shown, reason, instead, code="launcher.option_unknown")
+        self.faults.append(fault)
         return count
 
     def _translated(self, match: Match) -> tuple[str, ...]:
@@ -374,21 +434,21 @@ class _Parser:
         values = (name, value) if len(own.values) == 2 else (f"{name}={value}",)
         return (own.name, *values)
 
-    def _refusal(self) -> UsageError:
-        """All faults of the line in one message, with the line that has none of them."""
+    def _refusal(self) -> _LineRefusal:
+        """All faults of the options in one message, with the line that has none of them."""
         rest, at = list[str](), 0
         for fault in self.faults:
             rest += [*self.words[at : fault.at], *fault.instead]
             at = fault.at + fault.count
         rest += self.words[at:]
         faults = "".join(f"\n  {fault.shown}: {fault.reason}" for fault in self.faults)
-        line = shlex.join(["autotune", *filter(None, [self.command]), "--", *rest])
-        return UsageError(
+        return _LineRefusal(
             "options of the launcher that cannot be used; without them another job would be "
-            f"measured:{faults}\nThe line without them:\n  {line}\n"
+            f"measured:{faults}\n"
             "Fixed launch options of a cluster belong into its definition (launch options in "
             "configs/clusters/NAME.toml).",
-            code="launcher.option_unknown",
+            rest,
+            code=self.faults[0].code,
         )
 
 
@@ -396,10 +456,9 @@ def _match(tables: Sequence[LauncherOptions], words: Sequence[str]) -> Match | N
     return next((match for one in tables if (match := one.match(words))), None)
 
 
-def _count(text: str, what: str, code: str) -> int:
-    if not (text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST):
-        raise UsageError(f"{what} {text!r} is not a whole number of 1 or more", code=code)
-    return int(text)
-
-
+_COUNTED: dict[str, tuple[str, str, Callable[[], int]]] = {
+    "ranks": ("the number of ranks", "ranks.range", lambda: len(os.sched_getaffinity(0))),
+    "cores": ("the number of cores", "layout.range", lambda: 1),
+}
+"""Treatments of options with a number: what it is, the code of its fault, and a usual number."""
 _MOST = 10**9

@@ -231,11 +231,12 @@ class TargetRequest:
             )
         if not self.app and not self.program:
             raise UsageError(
-                f"nothing to run; expected autotune {self.command} --app NAME, or\nautotune "
-                f"{self.command} --ranks N -- PROGRAM ARGS.\nKnown applications: autotune apps"
+                f"nothing to run; expected one of\n  autotune {self.command} --app NAME\n"
+                f"  autotune {self.command} --ranks N -- PROGRAM ARGS\n"
+                "Known applications:  autotune apps"
                 if self.command
                 else f"nothing to run; expected {app}, or {program} and {self._named('ranks')}.\n"
-                "Known applications: autotune apps",
+                "Known applications:  autotune apps",
                 code="usage.nothing_to_run",
             )
         if not self.app:

@@ -17,6 +17,7 @@ from pathlib import Path, PurePath
 from autotune.errors import UsageError
 from runner import files
 from runner.cpus import cpu_list, parse_cpus
+from runner.mpi.library import Library
 from runner.supervise.inner_launcher import LAUNCHERS
 
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
@@ -49,14 +50,18 @@ def is_launcher(word: str) -> bool:
 
 
 def refuse_wrapped_launcher(
-    words: Sequence[str], command: str, launcher: Sequence[str] = (), ranks: int | None = None
+    words: Sequence[str],
+    command: str,
+    launcher: Sequence[str] = (),
+    ranks: int | None = None,
+    library: Library | None = None,
 ) -> None:
     """Raise UsageError for a launcher behind other commands, with the line to type.
 
     ``words`` are the program, behind ``launcher`` with its options; ``ranks`` is the option
-    ``--ranks``. An assignment without a command
-    in front of it is refused, too: no shell reads the words. A word that names a launcher elsewhere
-    is an argument of the program.
+    ``--ranks``, and ``library`` the one that is used, if it is known. An assignment without a
+    command in front of it is refused, too: no shell reads the words. A word that names a launcher
+    elsewhere is an argument of the program.
     """
     place, at = _Place(), 0
     while at < len(words) and not is_launcher(words[at]):
@@ -66,7 +71,7 @@ def refuse_wrapped_launcher(
         at += taken
     rest = words[at:]
     if rest and at and is_launcher(rest[0]):
-        raise _inside(words, rest, place, command)
+        raise _inside(words, rest, place, command, library)
     if words and _ASSIGNMENT.fullmatch(words[0]):
         asked = ["--ranks", str(ranks)] if ranks else []
         behind = [*asked, "--", *launcher, *rest]
@@ -78,12 +83,18 @@ def refuse_wrapped_launcher(
         )
     text = _shell_text(words)
     if text is not None and (line := launcher_in(text)) is not None:
-        raise _inside(words, line, _Place(), command)
+        raise _inside(words, line, _Place(), command, library)
 
 
-def _inside(words: Sequence[str], line: Sequence[str], place: _Place, command: str) -> UsageError:
+def _inside(
+    words: Sequence[str],
+    line: Sequence[str],
+    place: _Place,
+    command: str,
+    library: Library | None,
+) -> UsageError:
     """The error for ``words``, in which ``line`` begins with a launcher."""
-    launched = _with_program(line, place.behind)
+    launched = _with_program(line, place.behind, command, library)
     typed = shlex.join(
         [*place.before, "autotune", *_named(command), *place.options, "--", *launched]
     )
@@ -100,19 +111,20 @@ def _named(command: str) -> list[str]:
     return [command] if command else []
 
 
-def _with_program(line: Sequence[str], behind: Sequence[str]) -> list[str]:
-    """A launcher's line with ``behind`` before its program."""
-    if not behind:
-        return list(line)
+def _with_program(
+    line: Sequence[str], behind: Sequence[str], command: str, library: Library | None
+) -> list[str]:
+    """A launcher's line without its faults, with ``behind`` before its program."""
     # Only the parser of launcher lines knows where the program begins.
-    from autotune.targets.launcher_line import parse_launcher_line
+    from autotune.targets.launcher_line import mended, parse_launcher_line
 
+    right = mended(line, command, library)
     try:
-        program = parse_launcher_line(tuple(line)).program
+        program = parse_launcher_line(right, command, library=library).program
     except UsageError:
-        return list(line)
-    cut = len(line) - len(program)
-    return [*line[:cut], *behind, *line[cut:]]
+        return list(right)
+    cut = len(right) - len(program)
+    return [*right[:cut], *behind, *right[cut:]]
 
 
 def _taken(words: Sequence[str], place: _Place) -> int:
@@ -265,6 +277,8 @@ def script_words(program: Sequence[str], command: str, folder: Path) -> str:
     if found is None:
         return ""
     name, line = found
+    if not any("$" in word for word in line):
+        line = _with_program(line, (), command, None)
     words = " ".join(word if "$" in word else shlex.quote(word) for word in line)
     typed = " ".join(["autotune", *_named(command), "--", words])
     return (

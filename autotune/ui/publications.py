@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import shlex
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,7 +110,7 @@ def publication_page(site: Site, request: Request) -> View:
             "facts": [(name, text) for name, text in facts if text],
             "said": said,
             "changed": changed,
-            "undo": f"autotune unpublish {one.file.path}",
+            "undo": f"autotune unpublish {shlex.quote(str(one.file.path))}",
         },
     )
 

@@ -17,9 +17,11 @@ from autotune.errors import UsageError
 from autotune.space import load_space
 from autotune.study.setting_syntax import read_settings
 from autotune.targets.launcher_line import parse_launcher_line
+from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli, cli  # noqa: F401
-from tests.mpis import built
+from tests.lines import refused
+from tests.mpis import built, library_named
 
 HERE = Path(__file__).parent
 FILES, PROGRAMS = HERE / "files", HERE / "programs"
@@ -44,6 +46,12 @@ def test_a_launch_line(row: dict[str, Any]) -> None:
     assert line.options == tuple(shlex.split(row["options"]))
     assert line.placement == row["placement"]
     assert list(line.dropped) == row.get("dropped", [])
+
+
+@pytest.mark.parametrize("row", rows("line"))
+def test_a_launch_line_is_taken_or_answered(row: dict[str, Any]) -> None:
+    """As it stands, or the line that is given in its place."""
+    assert refused(row["words"]) is None
 
 
 @pytest.mark.parametrize("row", rows("file"))
@@ -74,6 +82,48 @@ def program(
         return [compiled(name)]
 
     return words
+
+
+@pytest.fixture(scope="session")
+def hello(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Library], str]:
+    """A program that each library can start."""
+
+    @cache
+    def compiled(launcher: str) -> str:
+        library = find_library(launcher)
+        place = tmp_path_factory.mktemp(library.family)
+        return str(built(library, place, (PROGRAMS / "sums.c").read_text(), "-lm"))
+
+    return lambda library: compiled(library.launcher)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("row", rows("launch"))
+def test_a_launch(
+    cli: Cli,  # noqa: F811
+    open_mpi: Library,
+    hello: Callable[[Library], str],
+    monkeypatch: pytest.MonkeyPatch,
+    row: dict[str, Any],
+) -> None:
+    """The line, or the one that is given in its place, starts the program."""
+    library = library_named(row["mpi"]) if "mpi" in row else open_mpi
+    places = {"{program}": hello(library), "{files}": str(FILES), "{python}": sys.executable}
+    places["{launcher}"] = library.launcher
+    line = row["words"]
+    for name, place in places.items():
+        line = line.replace(name, place)
+    options = ["--no-guard", "--json", "run.json"]
+    done = cli("run", *options, "--", *shlex.split(line))
+    if row.get("refused"):
+        assert done.code == 2, done.text
+        (proposed,) = [one.strip() for one in done.err.splitlines() if " autotune run " in one]
+        before, words = proposed.split("autotune run ")
+        for variable in shlex.split(before.replace("env ", "")):
+            monkeypatch.setenv(*variable.split("=", 1))
+        done = cli("run", *options, *shlex.split(words))
+    assert done.code == 0, done.text
+    assert json.loads(Path("run.json").read_text())["run"]["state"] == "ok"
 
 
 @pytest.mark.mpi

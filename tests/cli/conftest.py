@@ -12,6 +12,7 @@ import pytest
 from autotune.cli import main
 from runner.mpi.library import Library
 from tests.documents import check_document, written
+from tests.lines import check_lines, strings_in
 from tests.mpis import built
 
 HELLO = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
@@ -89,6 +90,7 @@ def cli(work: Path, capfd: pytest.CaptureFixture[str]) -> Cli:
         document = written(line, captured.out) if code in (0, 1) else None
         if document is not None:
             check_document(line, document)
+            check_lines(*strings_in(document))
         return Outcome(code, captured.out, captured.err)
 
     return call

@@ -1,18 +1,17 @@
-"""Every ``autotune ...`` line of the documentation is one that the command line understands."""
+"""Every ``autotune ...`` line and every launch line of the documentation is one that is taken."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from functools import cache
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
-import typer
 
-from autotune.cli.commands import build
+from autotune.targets.wrapped_launcher import is_launcher, launcher_in
 from autotune.wording import HEADLINES
+from tests.lines import NAME, refused, unknown_option, whole, wrong
 
 ROOT = Path(__file__).parents[2]
 PAGES = [
@@ -21,11 +20,20 @@ PAGES = [
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 COMMAND = re.compile(r"(?:^|[\s$;&|]|bin/)autotune +(?=[a-z-])(.*)")
-ALONE = ("--help", "--version", "--install-completion", "--show-completion")
+FILES = [
+    *PAGES,
+    *sorted(
+        p for p in (ROOT / "examples").rglob("*") if p.suffix in (".md", ".py", ".toml", ".sh")
+    ),
+    *sorted((ROOT / "configs").rglob("*.toml")),
+]
+SPAN = re.compile(r"(?<!`)`([^`\n]+)`")
+WORDS = re.compile(r"\[(\"(?:mpirun|mpiexec|srun)\"[^\]\n]*)\]")
+"""A launch line as a list of words, in Python and TOML."""
 BEHIND = re.compile(r"\s#\s.*| \| .*| > .*| && .*|;.*$|`.*")
 
 
-def code_of(page: Path) -> list[tuple[int, str]]:
+def code_of(page: Path, languages: Sequence[str] = ("sh", "plain")) -> list[tuple[int, str]]:
     """The lines of a page's code blocks, fenced or indented, with their numbers; a line that ends
     with a backslash is one with the next."""
     lines: list[tuple[int, str]] = []
@@ -35,7 +43,7 @@ def code_of(page: Path) -> list[tuple[int, str]]:
         if line.lstrip().startswith("```"):
             language = "" if language else line.lstrip()[3:] or "plain"
             continue
-        if not (language in ("sh", "plain") or (not language and line.startswith("    "))):
+        if not (language in languages or (not language and line.startswith("    "))):
             joined = False
             continue
         if joined:
@@ -62,35 +70,6 @@ def words_of(line: str) -> list[str]:
     return [word for word in shlex.split(line) if word not in ("...", "…")]
 
 
-@cache
-def whole() -> Any:
-    """The command line, made once."""
-    return build()
-
-
-def wrong(line: str) -> str | None:
-    """Why the command line would refuse the names and options of this line; None if it accepts."""
-    command: Any = whole()
-    context = command.make_context("autotune", [], resilient_parsing=True)
-    words = words_of(line)
-    while hasattr(command, "commands"):
-        name = words.pop(0) if words else ""
-        if name in ALONE:
-            return None
-        if name not in command.commands:
-            return f"{name!r} is no command of {context.command_path}"
-        command = command.commands[name]
-        context = command.make_context(name, [], parent=context, resilient_parsing=True)
-    if "--help" in words:
-        return None
-    context.resilient_parsing = False  # It would overlook every error.
-    try:
-        command.make_parser(context).parse_args(words)
-    except typer.TyperException as error:
-        return f"{error.__class__.__name__}: {getattr(error, 'option_name', '')} {error}"
-    return None
-
-
 LINES = [
     pytest.param(line, id=f"{page.relative_to(ROOT)}:{number}")
     for page in PAGES
@@ -105,7 +84,67 @@ def test_there_are_many() -> None:
 
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_is_understood(line: str) -> None:
-    assert wrong(line) is None
+    assert wrong(words_of(line)) is None
+
+
+def launches_of(file: Path) -> Iterator[tuple[int, str]]:
+    """The launch lines of a file: in code blocks, in code within a sentence, and as words."""
+    spans = [
+        (number, found)
+        for number, line in enumerate(file.read_text().splitlines(), 1)
+        for found in (*SPAN.findall(line), *(list_of(words) for words in WORDS.findall(line)))
+    ]
+    blocks = code_of(file, ("sh", "plain", "text")) if file.suffix == ".md" else []
+    for number, line in (*spans, *blocks):
+        if (typed := launch_in(line)) is not None:
+            yield number, typed
+
+
+def list_of(words: str) -> str:
+    return shlex.join(re.findall(r'"([^"]*)"', words))
+
+
+def launch_in(line: str) -> str | None:
+    """The line as it is typed, if it is a launch line; a command of autotune may stand before."""
+    typed = re.sub(r"\s#\s.*", "", line).strip().removeprefix("$ ")
+    try:
+        found = launcher_in(typed)
+        words = shlex.split(typed)
+    except ValueError:
+        return None
+    if found is None and NAME in words and "--" in words:
+        behind = words[words.index("--") + 1 :]
+        found = behind if behind and is_launcher(behind[0]) else None
+    return typed if found and found[1:2] and found[1].startswith("-") else None
+
+
+LAUNCHES = [
+    pytest.param(line, id=f"{file.relative_to(ROOT)}:{number}")
+    for file in FILES
+    for number, line in launches_of(file)
+]
+
+
+def test_there_are_many_launch_lines() -> None:
+    assert len(LAUNCHES) > 60
+
+
+@pytest.mark.parametrize("line", LAUNCHES)
+def test_a_launch_line_is_taken_or_answered(line: str) -> None:
+    """As it stands there, or the line that is given in its place."""
+    assert refused(line) is None
+
+
+def test_commands_in_sentences_have_their_options() -> None:
+    problems = []
+    for file in FILES:
+        for number, line in enumerate(file.read_text().splitlines(), 1):
+            for span in SPAN.findall(line):
+                found = COMMAND.match(span)
+                words = found[1].split() if found else []
+                if words and words[0] in whole().commands and (why := unknown_option(words)):
+                    problems.append(f"{file.relative_to(ROOT)}:{number}: {why}")
+    assert not problems, "\n".join(problems)
 
 
 @pytest.mark.parametrize(
@@ -119,7 +158,7 @@ def test_a_line_is_understood(line: str) -> None:
     ],
 )
 def test_a_wrong_line_is_seen(line: str, part: str) -> None:
-    assert part in (wrong(line) or "")
+    assert part in (wrong(words_of(line)) or "")
 
 
 def test_the_tutorial_knows_the_answers() -> None:

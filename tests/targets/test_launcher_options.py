@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -17,9 +19,15 @@ from autotune.targets.request import TargetRequest
 from autotune.targets.target import Surroundings
 from runner.mpi.discover import find_library, identify_environment
 from runner.mpi.library import Library
+from tests.lines import answer, refused
 from tests.mpis import library_named
 
 HYDRA = re.compile(r"^ {4}(-[a-z][\w-]*)(?:/(-[\w-]+))?((?: \{[^}]*\})*)", re.M)
+INTEL = re.compile(r"^ {2,4}(-[a-zA-Z][\w/-]*)(?: (\{[^}]*\}(?: \{[^}]*\})*|<[^>]*>))?", re.M)
+NOT_TAKEN = {"-disable-hostname-propagation"}
+"""Options that the help of Intel's launcher names, and that it does not take (2021.18.1)."""
+SRUN = re.compile(r"^ {2,6}(?:(-\w)(?:, | +))?(--[\w-]+)(\[=[^ ]*|=[^ ]*|)", re.M)
+DATA = Path(__file__).parent / "data"
 OPEN_MPI_4 = re.compile(r"^ *(-[-\w|]+)((?: <arg\d>)*)", re.M)
 
 
@@ -78,6 +86,103 @@ def test_all_options_of_open_mpi_5(open_mpi: Library) -> None:
                 assert len(match.option.values) == len([w for w in words if w[0] == "<"]), usage
 
 
+def test_all_options_of_intel() -> None:
+    """Each that its help names; the launcher itself says which others it takes."""
+    library = library_named("impi")
+    listed = INTEL.findall(helped(library, "-help"))
+    assert len(listed) >= 40
+    for names, value in listed:
+        for name in names.split("/"):
+            one = f"-{name.lstrip('-')}"
+            match = match_of([one, *["v"] * 9], library)
+            assert match, one
+            if value.startswith("{"):
+                assert len(match.option.values) == len(value.split("}")) - 1, one
+    (table,) = options_for(library.launcher, library)
+    for option in table.file.options():
+        said = helped(library, option.name, "-help")
+        assert ("unrecognized argument" in said) == (option.name in NOT_TAKEN), option.name
+
+
+def options_of_srun(text: str) -> list[tuple[str, str]]:
+    """Names and values of the options of srun's help."""
+    rows = SRUN.findall(text)
+    return [(name, value) for short, long, value in rows for name in (short, long) if name]
+
+
+def test_all_options_of_srun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the srun that is here; else those that the help of 22.05.8 lists."""
+    text = (DATA / "srun-22.05.8.txt").read_text()
+    place = shutil.which("srun")
+    if place is not None:
+        conf = tmp_path / "slurm.conf"
+        conf.write_text("ClusterName=x\nSlurmctldHost=localhost\n")
+        monkeypatch.setenv("SLURM_CONF", os.environ.get("SLURM_CONF", str(conf)))
+        done = subprocess.run([place, "--help"], capture_output=True, text=True, check=True)
+        text = done.stdout
+    options = options_of_srun(text)
+    assert len(options) > 120
+    (table,) = options_for("srun", None)
+    for name, value in options:
+        match = table.match([name, *["v"] * 9])
+        assert match, name
+        wanted = 1 if value.startswith("=") or name == "--container" else 0
+        wanted -= name == "--bcast"  # Its manual has a value in brackets.
+        assert len(match.option.values) == wanted, name
+        if value.startswith("["):
+            held = table.match([f"{name}=v" if name.startswith("--") else f"{name}v"])
+            assert held is not None
+            assert held.values == ("v",), name
+
+
+@pytest.mark.parametrize(
+    ("words", "dropped"),
+    [
+        ("srun -vvv -n2 --nice ./a", ["-v"]),
+        ("srun --nice=5 -K0 -I60 -n2 ./a", ["--nice 5", "-K 0", "-I 60"]),
+        ("srun --exclusive=user --immediate -n 2 ./a", ["--exclusive user", "--immediate"]),
+    ],
+)
+def test_a_value_that_may_be_left_out(words: str, dropped: list[str]) -> None:
+    line = parse_launcher_line(tuple(words.split()))
+    assert (line.ranks, line.program) == (2, ("./a",))
+    assert list(line.dropped)[: len(dropped)] == dropped
+
+
+@pytest.mark.parametrize("values", [[], ["1"], ["1", "2"]])
+def test_every_option_is_taken_or_answered(values: list[str]) -> None:
+    """Alone, with values, and between others: what is refused is so with a line that is taken."""
+    for table in launcher_options():
+        for option in table.file.options():
+            launcher = table.file.launchers[0] if table.file.launchers else "mpirun"
+            for words in ([option.name, *values], [f"{option.name}=1"], [option.name[:2] + "1"]):
+                for own in (words, ["-n", "2", *words, "./a", ":", "./b"]):
+                    assert refused(shlex.join([launcher, *own])) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "proposed"),
+    [
+        ("mpirun -np N ./a", "ranks.range", "-- mpirun -np "),
+        ("srun -n 2 -c X ./a", "layout.range", "-- srun -n 2 -c 1 ./a"),
+        ("mpirun -np 2", "program.missing", "-- mpirun -np 2 PROGRAM ARGS"),
+        ("mpirun -np", "launcher.value_missing", "-- mpirun PROGRAM ARGS"),
+        ("mpirun -np 2 ./a : ./b", "launcher.several_programs", "-- mpirun -np 2 ./a"),
+        ("mpirun --app F -np 2 ./a : ./b", "launcher.option_unknown", "-- mpirun -np 2 ./a"),
+        ("mpirun -np 2 --app F", "launcher.option_unknown", "-- mpirun -np 2 PROGRAM ARGS"),
+        ("mpirun --app F srun -n 2 ./a", "launcher.option_unknown", "-- srun -n 2 ./a"),
+        ("time mpirun --app F -np 2 ./a", "launcher.inside", "-- mpirun -np 2 ./a"),
+        ("mpirun --app F time srun -n 2 ./a", "launcher.option_unknown", "-- srun -n 2 ./a"),
+    ],
+)
+def test_the_line_to_give_has_no_fault_left(line: str, code: str, proposed: str) -> None:
+    said = answer(line)
+    assert said.code == code
+    (row,) = said.proposed
+    assert proposed in row
+    assert refused(line) is None
+
+
 @pytest.mark.parametrize(
     ("line", "fixed"),
     [
@@ -122,7 +227,7 @@ def test_all_faults_of_a_line_and_a_line_without_them(
     (work / "a").touch()
     with pytest.raises(UsageError) as refusal:
         parse_launcher_line(tuple(line.split()), "run", None, find_library())
-    assert f"autotune run -- {corrected}" in str(refusal.value)
+    assert f"autotune run -- {corrected}\n" in f"{refusal.value}\n"
     assert parse_launcher_line(tuple(shlex.split(corrected)), "run", None, find_library())
 
 
