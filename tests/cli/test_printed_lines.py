@@ -48,6 +48,8 @@ COMPOSERS = {
     "autotune/targets/jobs.py:_line": LAUNCHES,
     "autotune/study/evaluator.py:_default_fails": LAUNCHES,
     "runner/outcome.py:inside_words": LAUNCHES,
+    "autotune/targets/figures.py:words": "tests/cli/test_proposed_metric.py",
+    "autotune/study/figure_notes.py:proposal_note": "tests/cli/test_proposed_metric.py",
 }
 """The functions that compose lines to copy, each with the tests that type such lines.
 
@@ -71,6 +73,10 @@ SHOWN = {
     "autotune/study/first_run.py:remedy",
     "autotune/targets/target.py:preparation",
     "runner/launch.py:_execute_before",
+    # Options to add to the command.
+    "autotune/api/figures.py:with_figure",
+    "autotune/study/figure_notes.py:wrong_note",
+    "autotune/targets/file_in_way.py:in_way_lines",
     # What was run, as a fact.
     "autotune/report/study.py:provenance",
     "autotune/ui/study.py:_facts",

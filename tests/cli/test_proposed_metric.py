@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def test_the_wall_time_counts_and_the_figure_is_proposed(cli: Cli, prints: Any) 
     proposed = document["proposed_metric"]
     assert proposed["program"] == "LAMMPS"
     assert proposed["value"] == pytest.approx(10.4091)
-    code, document = run(cli, *proposed["options"], "--", *prints("lammps-melt"))
+    words = shlex.split(shlex.join(proposed["options"]))
+    code, document = run(cli, *words, "--", *prints("lammps-melt"))
     assert document["run"]["metric_s"] == pytest.approx(10.4091)
     assert document["proposed_metric"] is None
 
@@ -67,6 +69,16 @@ def test_auto_without_a_certain_figure_is_refused(
 ) -> None:
     code, document = run(cli, "--metric", "auto", "--", *prints(name, stream))
     assert (code, document["code"]) == (2, "metric.auto_none")
+
+
+def test_the_command_for_standard_error_puts_the_figure_where_it_is_read(
+    cli: Cli, prints: Any
+) -> None:
+    printed = record("gromacs", "stderr_tail")
+    (note,) = output_notes(printed, proposal_of(printed), tuple(prints("gromacs", "2")))
+    command = shlex.split(note.words.rpartition("\n")[2])
+    document = run(cli, "--metric", "auto", *command)[1]
+    assert document["run"]["metric_s"] == pytest.approx(1 / 45.227)
 
 
 def record(name: str, stream: str = "stdout_tail") -> RunRecord:
