@@ -47,4 +47,4 @@ def python_ranks(
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [*launch, *more, "-n", str(ranks), sys.executable, *words]
-    return started(command, env=environment, cwd=ROOT, timeout=60)
+    return started(command, env=environment, cwd=ROOT, timeout=180)
