@@ -14,6 +14,8 @@ from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
 
 ROOT = Path(__file__).parents[1]
+RANKS_PATH = os.pathsep.join([str(ROOT), str(ROOT / "tests/ranks")])
+"""PYTHONPATH of ranks in Python, with the sitecustomize of ``tests/ranks``."""
 
 
 def started(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -43,7 +45,7 @@ def python_ranks(
         **variables,
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": RANKS_PATH,
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [*launch, *more, "-n", str(ranks), sys.executable, *words]

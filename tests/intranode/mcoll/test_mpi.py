@@ -31,7 +31,10 @@ TOGETHER = {
 }
 
 
-@pytest.mark.parametrize(("ranks", "nodes"), [(1, "1"), (4, "1,2,4"), (6, "turns:3")])
+@pytest.mark.parametrize(
+    ("ranks", "nodes"),
+    [pytest.param(1, "1", marks=pytest.mark.slow), (4, "1,2,4"), (6, "turns:3")],
+)
 def test_all_algorithms_agree_with_plain_mpi(shared: Start, ranks: int, nodes: str) -> None:
     check(shared(ranks, CHECKS, nodes, str(ranks)))
 
