@@ -18,6 +18,11 @@ RANKS_PATH = os.pathsep.join([str(ROOT), str(ROOT / "tests/ranks")])
 """PYTHONPATH of ranks in Python, with the sitecustomize of ``tests/ranks``."""
 
 
+def rank_environment() -> dict[str, str]:
+    """The environment with :data:`RANKS_PATH`, for any short process of Python."""
+    return {**os.environ, "PYTHONPATH": RANKS_PATH}
+
+
 def started(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
     """The finished command; started again where the launcher failed before any rank ran.
 

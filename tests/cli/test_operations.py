@@ -81,7 +81,7 @@ def test_a_comparison(
 ) -> None:
     setting = "coll_tuned_allreduce_algorithm=ring"
     words = ("compare", "default", setting, *FIGURE, "--space", "only.toml")
-    few = ("--pairs", "6", "--runs", "6")  # The budget ends it: operations are seen before.
+    few = ("--pairs", "6", "--runs", "14")
     found = cli(*words, *few, "--json", "c.json", "--", *line, word)
     assert found.code in (0, 1), found.err
     result = json.loads((work / "c.json").read_text())
