@@ -20,10 +20,13 @@ from runner.lock import MachineLock
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.supervise import ExecRequest, ExecResult, Supervisor
+from tests import spare_supervisor
 from tests.groups import pytest_xdist_make_scheduler
 from tests.skips import pytest_sessionfinish
 
 __all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
+
+TESTS = Path(__file__).parent
 
 # Ten thousand tests are collected in each process, and all of them stay: nothing to look for.
 gc.disable()
@@ -72,6 +75,25 @@ def own_home(homes: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> Path:
         if name.startswith(("OMPI_MCA_", "PRTE_MCA_", "PMIX_MCA_", "MPIR_CVAR_")):
             monkeypatch.delenv(name)
     return home
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _idle_supervisor() -> Iterator[None]:
+    yield
+    spare_supervisor.end()
+
+
+SHARING = {
+    *("anova", "api", "calibration", "cases", "cli", "collectives", "datasets", "examples"),
+    *("micro", "prediction", "publish", "space", "study", "targets", "trace"),
+}
+"""Folders of tests whose commands share a supervision process."""
+
+
+@pytest.fixture(autouse=True)
+def _one_supervisor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.path.relative_to(TESTS).parts[0] in SHARING:
+        spare_supervisor.use(monkeypatch)
 
 
 def _library() -> Library | None:
