@@ -15,7 +15,7 @@ from autotune.cli.commands import build
 from autotune.schemas import OUTPUTS, load_schema, schema_names
 from runner.cpus import available_cpus
 from tests.cli.conftest import Cli
-from tests.documents import check_document, written, wrong
+from tests.documents import check_document, wrong
 
 ROOT = Path(__file__).parents[2]
 
@@ -102,7 +102,7 @@ def test_a_command_that_reads(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))  # no testbed of the machine is seen
     asked = cli(*line.split(), "--json", "-")
     assert asked.code == 0, asked.err
-    assert written([*line.split(), "--json", "-"], asked.out) is not None
+    check_document(line.split(), json.loads(asked.out))
 
 
 def test_dividing_the_cores(cli: Cli) -> None:
