@@ -20,6 +20,8 @@ import math
 import re
 from dataclasses import dataclass
 
+from runner.lazy_pattern import lazy_pattern
+
 AROUND = 64
 """Characters on each side of a match that may belong to its number."""
 
@@ -38,9 +40,9 @@ class CutNumber(ValueError):
     """A match is part of a number whose value is not certain; the message is its text."""
 
 
-_FIRST, _WORD, _DIGIT = re.compile(r"\.?\d"), re.compile(r"\w"), re.compile(r"\d")
-_NEGATIVE = re.compile(r"(?:^|[^\w)])-$")
-_TOKEN = re.compile(
+_FIRST, _WORD, _DIGIT = lazy_pattern(r"\.?\d"), lazy_pattern(r"\w"), lazy_pattern(r"\d")
+_NEGATIVE = lazy_pattern(r"(?:^|[^\w)])-$")
+_TOKEN = lazy_pattern(
     r"""
       \d+-\d{1,2}:\d{2}:\d{2}(?:\.\d+)?            # days-hours:minutes:seconds
     | \d*\.\d+[+-]\d{3}(?![\d.:])                  # Fortran: an exponent without its letter
@@ -55,7 +57,7 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _BETWEEN = r"[ \t]*,?[ \t]*(?:and[ \t]+)?"
-_PARTS = re.compile(
+_PARTS = lazy_pattern(
     r"(?<![\w.,:])"
     rf"(?:(\d+)[ \t]*d(?:ays?)?{_BETWEEN})?"
     rf"(?:(\d+)[ \t]*h(?:(?:ou)?rs?)?{_BETWEEN})?"
@@ -63,34 +65,34 @@ _PARTS = re.compile(
     r"(?:(\d+(?:\.\d*)?)[ \t]*s(?:ec(?:ond)?s?)?)?"
     r"(?<=[a-z])(?![\w/])"
 )
-_LARGE_PART = re.compile(r"\d[ \t]*[dhm]")
+_LARGE_PART = lazy_pattern(r"\d[ \t]*[dhm]")
 """Without such a part there are no two: it is looked for first, because it is found quickly."""
 _PART_S = (86_400, 3_600, 60, 1)
-_STATISTICS = re.compile(r"\b(max|avg|mean|average)\b", re.IGNORECASE)
+_STATISTICS = lazy_pattern(r"\b(max|avg|mean|average)\b", re.IGNORECASE)
 """Words beside which "min" is the smallest figure and no minute."""
-_POWER = re.compile(r"[ \t]*[x*×·][ \t]*10[ \t]*(\^|\*\*)")
-_PLAIN = re.compile(r"(\d+\.?\d*|\.\d+)(?:[eEdD]([+-]?\d{1,4}))?")
-_NO_LETTER = re.compile(r"(\d*\.\d+)([+-]\d{3})")
-_THOUSANDS = re.compile(
+_POWER = lazy_pattern(r"[ \t]*[x*×·][ \t]*10[ \t]*(\^|\*\*)")
+_PLAIN = lazy_pattern(r"(\d+\.?\d*|\.\d+)(?:[eEdD]([+-]?\d{1,4}))?")
+_NO_LETTER = lazy_pattern(r"(\d*\.\d+)([+-]\d{3})")
+_THOUSANDS = lazy_pattern(
     r"\d{1,3}(?:(?:,\d{3}){2,}|(?:,\d{3})+\.\d*|(?:'\d{3})+(?:\.\d*)?|(?:_\d{3})+)"
 )
-_DAYS = re.compile(r"(\d+)[-:](\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d*)?)")
-_HOURS = re.compile(r"(\d+):([0-5]?\d):([0-5]\d(?:\.\d*)?)")
-_MINUTES = re.compile(r"(\d+):([0-5]\d\.\d+)")
-_TWO = re.compile(r"(\d+):([0-5]\d)")
-_SAID_MINUTES = re.compile(r"(?<![hH:])[mM]{1,2}:[sS]{2}")
-_SAID_HOURS = re.compile(r"[hH]{1,2}:[mM]{2}(?!:)")
-_DECIMAL_COMMA = re.compile(r"\d+,\d+|(?!0)\d{1,3}(\.\d{3})+,\d+")
-_IDENTIFIER = re.compile(
+_DAYS = lazy_pattern(r"(\d+)[-:](\d{1,2}):([0-5]\d):([0-5]\d(?:\.\d*)?)")
+_HOURS = lazy_pattern(r"(\d+):([0-5]?\d):([0-5]\d(?:\.\d*)?)")
+_MINUTES = lazy_pattern(r"(\d+):([0-5]\d\.\d+)")
+_TWO = lazy_pattern(r"(\d+):([0-5]\d)")
+_SAID_MINUTES = lazy_pattern(r"(?<![hH:])[mM]{1,2}:[sS]{2}")
+_SAID_HOURS = lazy_pattern(r"[hH]{1,2}:[mM]{2}(?!:)")
+_DECIMAL_COMMA = lazy_pattern(r"\d+,\d+|(?!0)\d{1,3}(\.\d{3})+,\d+")
+_IDENTIFIER = lazy_pattern(
     r"(?:[A-Za-z_]|\b(?:rank|proc|process|pe|node|task|thread|step|iter|iteration|id)"
     r"[ \t]*[#=]?[ \t]*)$",
     re.IGNORECASE,
 )
-_DATE_BEFORE = re.compile(
+_DATE_BEFORE = lazy_pattern(
     r"(?:\d{4}[-/.]\d\d?[-/.]\d\d?[ T]|\d\d?[-/.]\d\d?[-/.]\d{4}[ T]"
     r"|\b(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\.?[ \t]+\d{1,2},?[ \t]+)$"
 )
-_DATE_BEHIND = re.compile(r"[ \t]*(?:[AaPp][Mm]\b|(?:[A-Z]{3,4}[ \t]+)?(?:19|20)\d\d\b)")
+_DATE_BEHIND = lazy_pattern(r"[ \t]*(?:[AaPp][Mm]\b|(?:[A-Z]{3,4}[ \t]+)?(?:19|20)\d\d\b)")
 
 
 def number_at(line: str, start: int, end: int, separator: str = "") -> WholeNumber | None:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from runner.lazy_pattern import lazy_pattern
+
 Kind = Literal["time", "rate", ""]
 
 
@@ -56,29 +58,29 @@ _CLOCK = {name for name, scale in _TIMES.items() if scale >= 1} | {"d"}
 """Units of the time that passes: behind a slash they make a rate, before it a time."""
 _PREFIX = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6, "z": 7}
 _COUNTED = r"(?:bytes?|b|bits?|flops?|ops?|iops?|lups?|cups?|ups|teps|dofs?|atom-steps?|particles?)"
-_SCALED = re.compile(rf"([kmgtpez])(i?)({_COUNTED})(?:/.*)?|([kmgtp])(bps)", re.IGNORECASE)
-_BARE_RATE = re.compile(
+_SCALED = lazy_pattern(rf"([kmgtpez])(i?)({_COUNTED})(?:/.*)?|([kmgtp])(bps)", re.IGNORECASE)
+_BARE_RATE = lazy_pattern(
     r"(?:[kmgtpez]?flops|[kmgt]?flop/s|[kmgt]?iops|[kmgt]?bps|[kmgt]?lups|[kmgt]?cups|[kmgt]ups"
     r"|[kmgt]?teps|mops|fps|qps|tps|sypd)",
     re.IGNORECASE,
 )
-_OTHER = re.compile(
+_OTHER = lazy_pattern(
     r"(?:%|(?:[kmgt]i?)?b|bytes|[kmgt]?flop|k?j|k?w|cycles|iterations|steps)", re.IGNORECASE
 )
 _WORD = r"[A-Za-z%µμ][A-Za-z0-9_%µμ^*-]*"
 _UNIT = rf"{_WORD}(?:[ \t]?/[ \t]?{_WORD}|[ \t]+per[ \t]+{_WORD})*"
-_BEHIND = re.compile(rf"(?P<gap>[ \t]*)[\[(]?[ \t]*(?P<unit>{_UNIT})(?P<rest>.*)")
-_NEXT_LABEL = re.compile(r"[\])]?[ \t]*[:=]+[ \t]*[+-]?\.?\d")
-_NEXT_NUMBER = re.compile(r"[ \t]+[+-]?\.?\d")
-_BEFORE = re.compile(
+_BEHIND = lazy_pattern(rf"(?P<gap>[ \t]*)[\[(]?[ \t]*(?P<unit>{_UNIT})(?P<rest>.*)")
+_NEXT_LABEL = lazy_pattern(r"[\])]?[ \t]*[:=]+[ \t]*[+-]?\.?\d")
+_NEXT_NUMBER = lazy_pattern(r"[ \t]+[+-]?\.?\d")
+_BEFORE = lazy_pattern(
     rf"(?:[\[(][ \t]*(?P<bracket>{_UNIT})[ \t]*[\])]|\bin[ \t]+(?P<named>{_UNIT}))"
     r"(?:[ \t]+(?:is|was|of))?[ \t]*[:=|>-]*[ \t]*$"
 )
-_SUFFIX = re.compile(
+_SUFFIX = lazy_pattern(
     r"(?:^|[_ \t,])(?P<unit>s|sec|ms|msec|us|usec|µs|μs|ns|nsec)[ \t]*[:=]+[ \t]*$", re.IGNORECASE
 )
-_FIELD = re.compile(r"[;|]|,[ \t]|(?<![\w.])[+-]?\d[\d.]*(?:[eEdD][+-]?\d+)?(?![\w.])")
-_RATES = re.compile(
+_FIELD = lazy_pattern(r"[;|]|,[ \t]|(?<![\w.])[+-]?\d[\d.]*(?:[eEdD][+-]?\d+)?(?![\w.])")
+_RATES = lazy_pattern(
     r"\b[kmgtpez]?flops?[ \t]*/[ \t]*s(?:ec(?:onds?)?)?\b|\b[kmgtpez]?flops\b"
     r"|[\w*-]+/[ \t]?s(?:ec(?:onds?)?)?\b|\bper[ \t]+(?:second|sec|minute|hour|day)\b"
     r"|\bbandwidth\b|\bthroughput\b|\b[kmgt]?teps\b|\b[kmgt]?lups\b|\b[kmg]ups\b|\bmops\b|\bsypd\b"
@@ -91,7 +93,7 @@ _RATES = re.compile(
     r"\brate\b(?![ \t]+of[ \t]+(?:convergence|error|change|decay|growth|loss|failure))",
     re.IGNORECASE,
 )
-_TIME_WORDS = re.compile(
+_TIME_WORDS = lazy_pattern(
     r"\b(?:time|timing|elapsed|wall|wtime|runtime|duration|took|latency|seconds?|secs?|zeit|dauer"
     r"|laufzeit)\b|time\b",
     re.IGNORECASE,
@@ -157,7 +159,7 @@ def _unit(text: str, around: str) -> Unit | None:
     return None
 
 
-_EXTREMES = re.compile(r"\b(?:max|avg|mean|average)", re.IGNORECASE)
+_EXTREMES = lazy_pattern(r"\b(?:max|avg|mean|average)", re.IGNORECASE)
 """Words beside which "min" is the smallest figure and no minute."""
 
 
@@ -183,7 +185,7 @@ def _words(before: str) -> Unit:
     return _unit(rates[0], "") or Unit("rate", rates[0])
 
 
-_COLUMNS = re.compile(r"[ \t]*\|[ \t]*|[ \t]{2,}|\t")
+_COLUMNS = lazy_pattern(r"[ \t]*\|[ \t]*|[ \t]{2,}|\t")
 HEADER_LINES = 40
 """A table has its header within this many lines above a row."""
 

@@ -21,11 +21,14 @@ from runner.lock import MachineLock
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 from runner.supervise import ExecRequest, ExecResult, Supervisor
+from tests import spare_supervisor
 from tests.groups import pytest_xdist_make_scheduler
 from tests.lines import check_lines
 from tests.skips import pytest_sessionfinish
 
 __all__ = ["pytest_sessionfinish", "pytest_xdist_make_scheduler"]
+
+TESTS = Path(__file__).parent
 
 # Ten thousand tests are collected in each process, and all of them stay: nothing to look for.
 gc.disable()
@@ -88,6 +91,25 @@ def taken_lines(monkeypatch: pytest.MonkeyPatch) -> None:
         return captured
 
     monkeypatch.setattr(pytest.CaptureFixture, "readouterr", checked)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _idle_supervisor() -> Iterator[None]:
+    yield
+    spare_supervisor.end()
+
+
+SHARING = {
+    *("anova", "api", "calibration", "cases", "cli", "collectives", "datasets", "examples"),
+    *("micro", "prediction", "publish", "space", "study", "targets", "trace"),
+}
+"""Folders of tests whose commands share a supervision process."""
+
+
+@pytest.fixture(autouse=True)
+def _one_supervisor(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.path.relative_to(TESTS).parts[0] in SHARING:
+        spare_supervisor.use(monkeypatch)
 
 
 def _library() -> Library | None:

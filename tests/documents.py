@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,14 +21,23 @@ def command_of(words: Sequence[str]) -> str:
 
 def wrong(data: Any, schema: str) -> list[str]:
     """What does not agree with the schema; empty if the document does."""
-    found = jsonschema.Draft202012Validator(load_schema(schema)).iter_errors(data)
+    found = _validator(schema).iter_errors(data)
     return [f"{schema}: {error.json_path}: {error.message:.300}" for error in found]
+
+
+@functools.cache
+def _validator(schema: str) -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(load_schema(schema))
 
 
 def check_document(words: Sequence[str], data: Any) -> None:
     """Raise AssertionError unless one of the schemas of the command describes the document."""
-    problems = [wrong(data, schema) for schema in (*OUTPUTS[command_of(words)], ERROR)]
-    assert not all(problems), (words, problems)
+    problems = []
+    for schema in (*OUTPUTS[command_of(words)], ERROR):
+        problems.append(wrong(data, schema))
+        if not problems[-1]:
+            return
+    raise AssertionError(words, problems)
 
 
 def written(words: Sequence[str], out: str) -> Any | None:

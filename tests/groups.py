@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-SHARING = 'scope="module"'
+SHARING = ('scope="module"', 'scope="class"', "TOGETHER = {")
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """All tests of a file run in one process if the file has a fixture of the module.
+    """All tests of a file run in one process if the file has a fixture of the module or a class.
 
     Such a fixture, for example an MPI job whose output many tests read, is otherwise made in each
     process. Every other test goes to the process that is free.
@@ -36,4 +36,5 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @functools.cache
 def _shares(file: Path) -> bool:
-    return SHARING in file.read_text(encoding="utf-8")
+    text = file.read_text(encoding="utf-8")
+    return any(words in text for words in SHARING)

@@ -14,6 +14,13 @@ from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
 
 ROOT = Path(__file__).parents[1]
+RANKS_PATH = os.pathsep.join([str(ROOT), str(ROOT / "tests/ranks")])
+"""PYTHONPATH of ranks in Python, with the sitecustomize of ``tests/ranks``."""
+
+
+def rank_environment() -> dict[str, str]:
+    """The environment with :data:`RANKS_PATH`, for any short process of Python."""
+    return {**os.environ, "PYTHONPATH": RANKS_PATH}
 
 
 def started(command: Sequence[str], **options: Any) -> subprocess.CompletedProcess[str]:
@@ -43,8 +50,8 @@ def python_ranks(
         **variables,
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": RANKS_PATH,
         "OPENBLAS_NUM_THREADS": "1",
     }
     command = [*launch, *more, "-n", str(ranks), sys.executable, *words]
-    return started(command, env=environment, cwd=ROOT, timeout=60)
+    return started(command, env=environment, cwd=ROOT, timeout=180)

@@ -48,6 +48,8 @@ class InactiveParameters:
             self._deciding |= space.derived[name].names if name in space.derived else {name}
         self._everywhere: set[str] = set()
         self._under: dict[str, set[Setting]] = {}
+        self._beside: dict[Setting, set[str]] = {}
+        """The same the other way round, of parameters that decide nothing."""
         self.learn_everywhere(everywhere)
 
     def learn(self, names: Iterable[str], setting: Setting) -> frozenset[str]:
@@ -57,6 +59,8 @@ class InactiveParameters:
         fresh = {n for n in idle - self._everywhere if under not in self._under.get(n, ())}
         for name in fresh:
             self._under.setdefault(name, set()).add(under)
+            if name not in self._deciding:
+                self._beside.setdefault(under, set()).add(name)
         return frozenset(fresh)
 
     def learn_everywhere(self, names: Iterable[str]) -> frozenset[str]:
@@ -87,12 +91,15 @@ class InactiveParameters:
 
     def doing_nothing(self, setting: Setting) -> set[str]:
         """All parameters that are known to be inactive beside the other values of ``setting``."""
-        conditions = self._conditions(setting) if self._under else setting
-        return self._everywhere | {
+        if not self._under:
+            return set(self._everywhere)
+        conditions = self._conditions(setting)
+        deciding = {
             name
-            for name, known in self._under.items()
-            if (conditions.without(name) if name in self._deciding else conditions) in known
+            for name in self._deciding.intersection(self._under)
+            if conditions.without(name) in self._under[name]
         }
+        return self._everywhere | self._beside.get(conditions, set()) | deciding
 
     @property
     def everywhere(self) -> frozenset[str]:

@@ -145,6 +145,10 @@ class Setting(Mapping[str, Value]):
         """The same setting with these parameters unset."""
         return Setting.of_sorted({n: v for n, v in self._items.items() if n not in names})
 
+    def kept(self, values: dict[str, Value]) -> Setting:
+        """The setting of these values for some of its names, which are in its order."""
+        return self if values == self._items else Setting.of_sorted(values)
+
     def updated(self, values: Mapping[str, Value]) -> Setting:
         """The same setting with these values added or replaced."""
         return Setting({**self._items, **values})

@@ -233,7 +233,7 @@ class Space:
         while idle := list(self.idle(values)):
             for name in idle:
                 del values[name]
-        return Setting(values)
+        return setting.kept(values) if isinstance(setting, Setting) else Setting(values)
 
     def idle(self, setting: Mapping[str, Value]) -> Iterator[str]:
         """Names in a setting whose condition is false under it, one by one."""

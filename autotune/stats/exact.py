@@ -1,4 +1,4 @@
-"""Exact null distributions: binomial, signed rank sum, and a sign walk with repeated looks.
+"""Exact distributions: binomial, hypergeometric, signed rank sum, a sign walk with repeated looks.
 
 A *rank* ``k`` means: the k-th smallest value (of the blocks, or of their Walsh averages) is the
 lower end of an interval, and the k-th largest is the upper end. ``k = 0`` means that no value is
@@ -7,12 +7,15 @@ far enough out, so the end is infinite. ``tail`` is always the probability of ON
 Sources: the order-statistic interval of the median and the Walsh-average interval are in Hollander,
 Wolfe and Chicken, *Nonparametric Statistical Methods*, 3.2 and 3.6; alpha spending over looks is in
 Lan and DeMets, *Biometrika* 70 (1983).
+
+Of scipy only ``special`` is used: ``stats`` and ``optimize`` take half a second to import, and each
+command that measures would wait for them.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Literal
 
@@ -75,7 +78,7 @@ def wilcoxon_tail(n: int, k: int) -> float:
 
 def spent(function: Spending, share: float, tail: float) -> float:
     """How much of ``tail`` may be spent after a ``share`` (0..1) of the planned blocks."""
-    from scipy import stats
+    from scipy import special
 
     if share >= 1:
         return tail
@@ -83,7 +86,48 @@ def spent(function: Spending, share: float, tail: float) -> float:
         return tail * share
     if function == "pocock":
         return tail * math.log1p((math.e - 1) * share)
-    return float(2 * stats.norm.sf(stats.norm.isf(tail / 2) / math.sqrt(share)))
+    return float(2 * special.ndtr(special.ndtri(tail / 2) / math.sqrt(share)))
+
+
+@lru_cache(maxsize=256)
+def _log_factorials(n: int) -> Floats:
+    """log(k!) for k = 0 .. n."""
+    logs = np.zeros(n + 1)
+    np.cumsum(np.log(np.arange(1, n + 1)), out=logs[1:])
+    return logs
+
+
+def binomial(n: int, chance: float) -> Floats:
+    """P(k of n) for k = 0 .. n."""
+    from scipy import special
+
+    counts, logs = np.arange(n + 1), _log_factorials(n)
+    powers = special.xlogy(counts, chance) + special.xlog1py(n - counts, -chance)
+    return np.asarray(np.exp(logs[n] - logs - logs[::-1] + powers), dtype=np.float64)
+
+
+def hypergeometric(total: int, marked: int, drawn: int) -> Floats:
+    """P(k of the ``drawn`` are marked) for k = 0 .. drawn; ``marked`` of the ``total`` are."""
+    logs = _log_factorials(total)
+    first, last = max(0, drawn + marked - total), min(marked, drawn)
+    k = np.arange(first, last + 1)
+    ways = logs[marked] - logs[k] - logs[marked - k] + logs[total - marked]
+    ways -= logs[drawn - k] + logs[total - marked - drawn + k]
+    chances = np.zeros(drawn + 1)
+    chances[k] = np.exp(ways - (logs[total] - logs[drawn] - logs[total - drawn]))
+    return chances
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """Where a function that only rises, or only falls, is 0 between two places, to 1e-12."""
+    rises = function(high) > 0
+    while high - low > 1e-12:
+        half = (low + high) / 2
+        if (function(half) > 0) == rises:
+            high = half
+        else:
+            low = half
+    return (low + high) / 2
 
 
 def crossing(looks: Sequence[int], ranks: Sequence[int], chance: float = 0.5) -> Floats:
@@ -93,13 +137,11 @@ def crossing(looks: Sequence[int], ranks: Sequence[int], chance: float = 0.5) ->
     value. Each block lies below with probability ``chance``, independently. Exact, by dynamic
     programming over the counts of the walks that have not crossed yet.
     """
-    from scipy import stats
-
     alive = np.ones(1)
     done = 0
     first = np.zeros(len(looks))
     for j, (look, rank) in enumerate(zip(looks, ranks, strict=True)):
-        alive = np.convolve(alive, stats.binom.pmf(np.arange(look - done + 1), look - done, chance))
+        alive = np.convolve(alive, binomial(look - done, chance))
         done = look
         first[j] = alive[:rank].sum()
         alive[:rank] = 0.0

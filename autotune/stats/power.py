@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autotune.stats.exact import Values, crossing, sign_walk_ranks
+from autotune.stats.exact import Values, crossing, root, sign_walk_ranks
 from autotune.stats.sequential import LookPlan
 from autotune.stats.warnings import mad_spread
 
@@ -47,7 +47,7 @@ def resolution_table(
     of a block. The computation assumes that the setting does not change the noise. Raises
     ``ValueError`` for fewer than 3 ratios.
     """
-    from scipy import stats
+    from scipy import special
 
     if len(ratios) < 3:
         raise ValueError("the noise of the default needs at least 3 of its runs")
@@ -64,7 +64,7 @@ def resolution_table(
         # A few runs say little about the tails, so the wider of the empirical and normal quantile
         # counts.
         empirical = float(np.quantile(noise, chance))
-        normal = float(stats.norm.ppf(chance)) * mad_spread(noise)
+        normal = float(special.ndtri(chance)) * mad_spread(noise)
         gain = float(np.expm1(max(empirical, normal) + np.log1p(coarseness)))
         runs = blocks * (1 + plan.finalists)
         rows.append(Resolvable(blocks, runs, runs * run_seconds, max(gain, plan.min_gain)))
@@ -73,8 +73,6 @@ def resolution_table(
 
 def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
     """Chance per block with which the looks up to ``upto`` find a gain; None if they never do."""
-    from scipy import optimize
-
     looks = plan.looks[: upto + 1]
     used = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
     if used[-1] == 0:
@@ -83,7 +81,7 @@ def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: flo
     def excess(chance: float) -> float:
         return float(crossing(looks, used, 1 - chance).sum()) - power
 
-    return float(optimize.brentq(excess, 0.5, 1.0))
+    return root(excess, 0.5, 1.0)
 
 
 POWER = 0.8

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from autotune.stats.exact import Floats
+
 DEFAULTS = 5
 """Runs of the default with which a setting is compared."""
 CHANCE = 1 / math.comb(DEFAULTS + 2, 2)
@@ -48,9 +50,9 @@ def clear_step(variance: float, freedom: int) -> float:
     ``variance`` is that of one log time of the default, with its degrees of freedom. The default's
     level is that of two runs.
     """
-    from scipy import stats
+    from scipy import special
 
-    return float(stats.t.ppf(0.999, freedom)) * math.sqrt(1.5 * variance)
+    return float(special.stdtrit(freedom, 0.999)) * math.sqrt(1.5 * variance)
 
 
 @dataclass(frozen=True)
@@ -99,9 +101,14 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
 
     0 if either has only one rank, since then nothing is known.
     """
-    from scipy import stats
-
-    ranks = [stats.rankdata(figures) for figures in (one, other)]
+    ranks = [_ranks(figures) for figures in (one, other)]
     if any(np.ptp(found) == 0 for found in ranks if len(found)) or len(one) < 2:
         return 0.0
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
+
+
+def _ranks(figures: Sequence[float]) -> Floats:
+    """The rank of each figure from 1 on; equal ones get the mean of their ranks."""
+    _, places, counts = np.unique(figures, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[places], dtype=np.float64)

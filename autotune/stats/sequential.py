@@ -30,6 +30,7 @@ from autotune.stats.exact import (
     Spending,
     Values,
     crossing,
+    root,
     sign_rank,
     sign_walk_ranks,
     wilcoxon_tail,
@@ -304,7 +305,7 @@ def _level(looks: tuple[int, ...], ranks: tuple[int, ...], method: Method) -> fl
 @lru_cache(maxsize=256)
 def _design_chance(last: int, allowed: int) -> float:
     """Chance of a block at or below 0 under the gain that the last look finds with 80 % chance."""
-    from scipy import optimize, special
+    from scipy import special
 
     if allowed == 0:
         return 0.0
@@ -312,7 +313,7 @@ def _design_chance(last: int, allowed: int) -> float:
     def excess(chance: float) -> float:
         return float(special.bdtr(allowed - 1, last, chance)) - _DESIGN_POWER
 
-    return float(optimize.brentq(excess, 0.0, 1.0))
+    return root(excess, 0.0, 1.0)
 
 
 PROOF_SHARE = 0.9

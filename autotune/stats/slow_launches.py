@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from autotune.stats.exact import hypergeometric, root
+
 SLOW_LEAST, SLOW_MOST = 1.5, 2.0
 """Multiples of the default's time from which a launch is slow, on a quiet and a noisy machine."""
 _SIGMAS = 6.0
@@ -98,19 +100,20 @@ def _critical(
     launches: int, default_slow: int, default_launches: int, tail: float
 ) -> tuple[int | None, int | None]:
     """The largest number of slow launches that is "rarer", the smallest that is "more frequent"."""
-    import numpy as np
-    from scipy import stats
-
-    counts = np.arange(launches + 1)
-    law = (launches + default_launches, counts + default_slow, launches)
-    few = counts[stats.hypergeom.cdf(counts, *law) <= tail]
-    many = counts[stats.hypergeom.sf(counts - 1, *law) <= tail]
-    return int(few[-1]) if len(few) else None, int(many[0]) if len(many) else None
+    total = launches + default_launches
+    few = many = None
+    for count in range(launches + 1):
+        chances = hypergeometric(total, count + default_slow, launches)
+        if chances[: count + 1].sum() <= tail:
+            few = count
+        if many is None and chances[count:].sum() <= tail:
+            many = count
+    return few, many
 
 
 def _rate_at_most(count: int, launches: int) -> float:
     """The rate at which ``count`` or fewer of ``launches`` are slow with 80 % probability."""
-    from scipy import optimize, special
+    from scipy import special
 
     if count >= launches:
         return 1.0
@@ -118,4 +121,4 @@ def _rate_at_most(count: int, launches: int) -> float:
     def excess(rate: float) -> float:
         return float(special.bdtr(count, launches, rate)) - _POWER
 
-    return float(optimize.brentq(excess, 0.0, 1.0))
+    return root(excess, 0.0, 1.0)

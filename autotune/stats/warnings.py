@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from autotune.notes import Note
-from autotune.stats.exact import Floats, middle
+from autotune.stats.exact import Floats, hypergeometric, middle
 from autotune.stats.log_ratios import LogRatios
 
 SPREAD = 0.10  # robust cv from which a median of runs is called unstable
@@ -173,10 +173,8 @@ def depends_on_setting(
     The attempts of both must be interleaved in time. ``alpha``: chance of True although the
     setting makes no difference. Raises ``ValueError`` for more rejections than runs.
     """
-    from scipy import stats
-
     if not (0 <= rejected <= runs and 0 <= default_rejected <= default_runs):
         raise ValueError("rejections must lie between 0 and the number of runs")
     total = runs + default_runs
-    chance = stats.hypergeom.sf(rejected - 1, total, rejected + default_rejected, runs)
+    chance = hypergeometric(total, rejected + default_rejected, runs)[rejected:].sum()
     return bool(rejected > 0 and chance <= alpha)

@@ -114,7 +114,7 @@ CHOICE = LibraryChoice.of(
 )
 """Two MPI libraries that differ in parameters, levels and defaults; 36 settings."""
 
-WIDE = Space("wide", tuple(Parameter(f"w{i:02}", (1, 2, 3)) for i in range(36)))
+WIDE = Space("wide", tuple(Parameter(f"w{i:02}", (1, 2, 3)) for i in range(12)))
 """More combinations than anybody can walk through."""
 
 MANY = Space(

@@ -1,6 +1,9 @@
 """Runs programs and ends all processes that they started; see :class:`Supervisor`."""
 
-from runner.supervise.client import DeferredInterrupts, Supervisor
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from runner.supervise.messages import (
     ExecRequest,
     ExecResult,
@@ -12,6 +15,9 @@ from runner.supervise.messages import (
     SupervisorLost,
     UnkillableError,
 )
+
+if TYPE_CHECKING:
+    from runner.supervise.client import DeferredInterrupts, Supervisor
 
 __all__ = [
     "DeferredInterrupts",
@@ -26,3 +32,12 @@ __all__ = [
     "SupervisorLost",
     "UnkillableError",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What the supervision process itself does not need, so that it starts fast."""
+    if name not in ("DeferredInterrupts", "Supervisor"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from runner.supervise import client
+
+    return getattr(client, name)

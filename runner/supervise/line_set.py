@@ -10,7 +10,6 @@ Everything here is a function of the bytes: it is the same in every process.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -40,6 +39,8 @@ def shape_name(line: str) -> str:
 
 def _name(shape: bytes) -> str:
     # As text, since lines are kept as text: a byte that is none has become a replacement character.
+    import hashlib  # Only here: most supervisors need none of it.
+
     return hashlib.sha256(shape.decode("utf-8", "replace").encode()).hexdigest()[:16]
 
 

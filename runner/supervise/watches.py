@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import platform
 from contextlib import suppress
 from pathlib import Path
 
@@ -168,7 +167,7 @@ class ReadyFile:
 INPUT_FIRST_LOOK_S = 0.5
 """Looks are at 1, 2, 4, 8, ... times this many seconds after the start; two in a row must agree."""
 _READ = {"x86_64": 0, "aarch64": 63, "ppc64le": 3, "riscv64": 63, "s390x": 3}.get(
-    platform.machine(), -1
+    os.uname().machine, -1
 )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from runner.mpi.library import Library
 from tests.apps.commands import BROKEN, ended
-from tests.started import started
+from tests.started import RANKS_PATH, started
 
 ROOT = Path(__file__).parents[2]
 # Without these, Open MPI 5 spends a second in btl/ofi at every start.
@@ -133,7 +133,7 @@ def launch(library: Library) -> Launch:
     ) -> Finished:
         command = [library.launcher, "-n", str(ranks), *options, program, *arguments]
         root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        everything = {**os.environ, **root, **(env or {})}
+        everything = {**os.environ, **root, "PYTHONPATH": RANKS_PATH, **(env or {})}
         return Finished(started(command, cwd=ROOT, env=everything, timeout=180))
 
     return run

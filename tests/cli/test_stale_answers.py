@@ -72,7 +72,10 @@ def here(work: Path, open_mpi: Library) -> Path:
     return work
 
 
-@pytest.mark.parametrize("wrapper", [("sh", "runv.sh"), ("bash", "-c", "bin/v; true")])
+@pytest.mark.parametrize(
+    "wrapper",
+    [("sh", "runv.sh"), pytest.param(("bash", "-c", "bin/v; true"), marks=pytest.mark.slow)],
+)
 def test_a_rebuilt_program_is_measured_anew(
     cli: Cli, here: Path, open_mpi: Library, wrapper: tuple[str, ...]
 ) -> None:

@@ -19,10 +19,12 @@ pytestmark = pytest.mark.mpi
 READS = r"""
 #include <mpi.h>
 #include <stdio.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
     int rank, n = 0;
     long bytes = 0;
+    MPI_Request all;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if (rank == 0 && scanf("%d", &n) != 1) {
@@ -31,7 +33,9 @@ int main(int argc, char **argv)
     }
     while (rank == 0 && getchar() != EOF)
         bytes++;
-    MPI_Bcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    MPI_Ibcast(&n, 1, MPI_INT, 0, MPI_COMM_WORLD, &all);
+    for (int over = 0; !over; usleep(1000))
+        MPI_Test(&all, &over, MPI_STATUS_IGNORE);
     if (rank == 1 && getchar() != EOF)
         MPI_Abort(MPI_COMM_WORLD, 4);
     if (rank == 0)
@@ -39,7 +43,7 @@ int main(int argc, char **argv)
     return MPI_Finalize();
 }
 """
-"""Rank 0 reads a number and then to the end; another rank has nothing to read."""
+"""Rank 0 reads a number and then to the end; another rank has nothing to read, and sleeps."""
 
 
 @pytest.fixture(params=NAMES)

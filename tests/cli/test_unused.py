@@ -47,7 +47,7 @@ CALL = {
 }
 
 
-@pytest.mark.parametrize("call", list(CALL))
+@pytest.mark.parametrize("call", ["none", "barrier", pytest.param("bcast", marks=pytest.mark.slow)])
 def test_a_search_leaves_out_collectives_that_are_not_called(
     cli: Cli, open_mpi: Library, work: Path, call: str
 ) -> None:

@@ -174,7 +174,7 @@ class LeaseContract:
         store.release(study.id)
         move(store, "trial")
         program = (
-            "import sys; from autotune.store import Store\n"
+            "import gc, sys; gc.disable(); from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s:\n"
             "    print(len(s.recover(int(sys.argv[2]), restarted=False)), flush=True)\n"
             "    sys.stdin.read()"  # Alive until all have looked: a dead one's is free again.
@@ -248,7 +248,7 @@ class LeaseContract:
         [here] = store.workers(study.id)
         assert (here.owner, here.lost) == (OwnerProcess.here(), False)
         program = (
-            "import sys; from autotune.store import Store\n"
+            "import gc, sys; gc.disable(); from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s: s.enroll(int(sys.argv[2]))"
         )
         subprocess.run([sys.executable, "-c", program, place, str(study.id)], check=True)
@@ -282,7 +282,7 @@ class LeaseContract:
     def test_a_role_of_a_dead_process_is_free(self, store: Store, place: str) -> None:
         study = store.study(key())
         program = (
-            "import sys; from autotune.store import Store\n"
+            "import gc, sys; gc.disable(); from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s: assert s.take_role(int(sys.argv[2]), 'finish')"
         )
         subprocess.run([sys.executable, "-c", program, place, str(study.id)], check=True)

@@ -24,6 +24,7 @@ from autotune.store import RUNNING, OwnerProcess, Store
 from autotune.store.runs import WIDE, storable
 from runner.types import PrintedLines, ReadBack, RunRecord, to_json
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
+from tests.started import rank_environment
 
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "database.md"
 WRITER = Path(__file__).resolve().parents[1] / "store" / "writer.py"
@@ -132,7 +133,7 @@ def plain(record: RunRecord) -> str:
 def writer(place: str, *words: object) -> subprocess.Popen[str]:
     """Another process that works on the same database; see writer.py."""
     command = [sys.executable, str(WRITER), place, *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=rank_environment())
 
 
 class StoreContract:

@@ -3,22 +3,52 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
 from autotune.testing import MpiLibraryContract
-from autotune.testing.mpi_library import ParameterFile
+from autotune.testing.mpi_library import PROGRAM, ParameterFile
 from runner.launch import Runner
-from runner.mpi.base import Probe
+from runner.mpi.base import Adapter, Probe
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.mpi.openmpi import OpenMPI
 from runner.types import LaunchSpec, ReadBack
-from tests.mpis import library_named, on_path
+from tests.mpis import built, library_named, on_path
 
 pytestmark = pytest.mark.mpi
+
+RANK = r"""
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(int argc, char **argv)
+{
+    int rank, size;
+    char input[64] = "", said[256], all[256 * 8];
+    const char *value = getenv("AUTOTUNE_CONTRACT");
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (argc > 2 && !strcmp(argv[2], "input"))
+        input[fread(input, 1, sizeof input - 1, stdin)] = 0;
+    snprintf(said, sizeof said, "rank %d of %d %s '%s'", rank, size, value ? value : "-", input);
+    MPI_Gather(said, 256, MPI_CHAR, all, 256, MPI_CHAR, 0, MPI_COMM_WORLD);
+    for (int i = 0; rank == 0 && i < size; i++)
+        puts(all + 256 * i);
+    MPI_Finalize();
+    return atoi(argv[1]);
+}
+"""
+"""PROGRAM of the contract in C, which starts faster; its first word is the exit code.
+
+Ranks in Python are those of the time limit, and those that are one world.
+"""
 
 
 class OfTests(MpiLibraryContract):
@@ -27,14 +57,40 @@ class OfTests(MpiLibraryContract):
     name: ClassVar[str]
     distribution: ClassVar[bool] = False
     """On PATH only: a distribution's, for which no package stands in."""
+    rank: ClassVar[str] = ""
+    """Where :data:`RANK` is, compiled for the library."""
 
     @classmethod
     def find(cls) -> Library:
         return on_path(cls.name) if cls.distribution else library_named(cls.name)
 
-    @pytest.fixture
+    @pytest.fixture(scope="class")
     def library(self) -> Library:
         return self.find()
+
+    @pytest.fixture(scope="class")
+    def launcher(self, library: Library) -> Adapter:
+        return adapter(library)
+
+    @pytest.fixture(scope="class")
+    def runner(self, launcher: Adapter) -> Iterator[Runner]:
+        with Runner(launcher, guard=False) as started:
+            yield started
+
+    @pytest.fixture(scope="class", autouse=True)
+    def in_c(
+        self, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    ) -> None:
+        with suppress(pytest.skip.Exception):  # No compiler: then all ranks are in Python.
+            request.cls.rank = str(built(self.find(), tmp_path_factory.mktemp("rank"), RANK))
+
+    def spec(self, launcher: Adapter, ranks: int = 2, *words: str, **more: Any) -> LaunchSpec:
+        program = more.get("program", PROGRAM)
+        spec = super().spec(launcher, ranks, *words, **more)
+        if not self.rank or ranks != 2 or not program.startswith(PROGRAM):
+            return spec
+        code = "3" if "exit(3)" in program else "0"
+        return dataclasses.replace(spec, program=(self.rank, code, *words))
 
 
 class OfOpenMpi(OfTests):

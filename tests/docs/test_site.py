@@ -14,6 +14,7 @@ from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
 from tests.docs import site
+from tests.started import rank_environment
 
 ROOT = Path(__file__).parents[2]
 FOREIGN = re.compile(
@@ -25,8 +26,9 @@ FOREIGN = re.compile(
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("site")
     done = subprocess.run(
-        [".ci/docs", str(folder)], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+        [".ci/docs", str(folder)],
+        cwd=ROOT, env=rank_environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return folder
 

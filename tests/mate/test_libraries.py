@@ -16,7 +16,7 @@ import pytest
 from runner.native.words import KINDS
 from tests.mpi_environments import environment
 from tests.mpis import library_named
-from tests.started import started
+from tests.started import RANKS_PATH, started
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.mpi
@@ -133,7 +133,7 @@ def test_every_element_type_arrives(
     program = tmp_path / "program.py"
     program.write_text(f"{HEAD}{sends}{PIECES}KINDS = {KINDS!r}\n{TAIL}")
     words = ["-n", "2", sys.executable, str(program), in_process, level]
-    environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, **variables, "PYTHONPATH": RANKS_PATH}
     done = started([*launcher, *words], env=environment, cwd=ROOT, timeout=100)
     assert done.returncode == 0, done.stdout + done.stderr
     version, told = done.stdout.splitlines()

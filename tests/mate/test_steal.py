@@ -16,7 +16,7 @@ import pytest
 from runner import mate
 from runner.mpi.library import Library
 from tests.mate.stealing import CHECKS
-from tests.started import started
+from tests.started import RANKS_PATH, started
 
 ROOT = Path(__file__).parents[2]
 
@@ -47,7 +47,7 @@ ENVIRONMENT = {
     **os.environ,
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PYTHONPATH": str(ROOT),
+    "PYTHONPATH": RANKS_PATH,
     "OPENBLAS_NUM_THREADS": "1",
 }
 

@@ -205,8 +205,13 @@ def test_foreign_load_is_seen_and_named(supervisor: Supervisor) -> None:
             if burner.pid in named:  # Others of this machine may use more for a while.
                 break
         assert "hashlib" in named[burner.pid]
-        declared = supervisor.run(request("sleep", "0.3", own_pids=(burner.pid,)))
-        assert declared.declared_cpu_s > 0.05
+        declared_s = 0.0  # On a busy machine it gets little of a short time.
+        for _ in range(8):
+            declared = supervisor.run(request("sleep", "0.3", own_pids=(burner.pid,)))
+            declared_s += declared.declared_cpu_s
+            if declared_s > 0.05:
+                break
+        assert declared_s > 0.05
     finally:
         burner.kill()
         burner.wait()

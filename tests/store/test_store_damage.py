@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,12 @@ def fill(path: Path) -> None:
                 store.add_run(study.id, None, "default", 0, 0, default)
                 store.finish_trial(trial.id, "ok", 1.0 - number / 20)
             store.store_document(study.id, "executables:1", {"files": []})
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The forest of ``importance`` grows in a moment."""
+    monkeypatch.setattr(import_module("autotune.anova.importance"), "TREES", 3)
 
 
 @pytest.fixture(scope="session")

@@ -14,6 +14,7 @@ import pytest
 
 from autotune.store import RUNNING, Store
 from tests.contract.store_samples import key
+from tests.started import rank_environment
 
 WRITER = Path(__file__).with_name("writer.py")
 
@@ -47,7 +48,8 @@ def test_every_acknowledged_run_survives(tmp_path: Path, seed: int) -> None:
 def _killed_writer(place: Path, study_id: int, chance: random.Random) -> list[int]:
     """Run ids that a writer acknowledged before it was killed somewhere in the middle."""
     command = [sys.executable, str(WRITER), str(place), "runs", str(study_id), "100000"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    env = rank_environment()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(chance.randrange(1, 60))]
         time.sleep(chance.uniform(0, 0.02))

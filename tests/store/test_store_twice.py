@@ -20,6 +20,7 @@ from autotune.errors import UsageError
 from autotune.store import Store
 from autotune.store.location import prepare_file, snapshot
 from tests.contract.store_samples import key, ok
+from tests.started import rank_environment
 
 WRITER = Path(__file__).with_name("writer.py")
 
@@ -73,7 +74,9 @@ def _link(place: Path) -> Path:
 
 def _in_another_process(place: Path, *words: str) -> list[str]:
     command = [sys.executable, str(WRITER), str(place), *words]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    env = rank_environment()
+    done = subprocess.run(command, check=True, capture_output=True, text=True, env=env)
+    return done.stdout.split()
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -36,13 +36,16 @@ RUNS = {
         *("mpi", f"tarragon --aggregation {THREADS}", f"tarragon --aggregation {POOL}"),
         f"tarragon --task-queue stealing {THREADS}",
     ],
-    ("sparse_lu", 3): [f"tarragon --task-queue stealing {POOL}"],
+    ("sparse_lu", 3): [
+        *(f"tarragon --task-queue stealing {POOL}", "tarragon --tagging --aggregation"),
+    ],
     ("sparse_lu", 4): ["tarragon --tagging --aggregation"],
 }
 """Variants with their options.  One job runs all of a number of processes."""
+LAYOUTS = [2, 3, *(pytest.param(processes, marks=pytest.mark.slow) for processes in (1, 4))]
 
 
-@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2, 3, 4])
+@pytest.mark.parametrize("processes", LAYOUTS)
 def test_the_results_are_right(launch: Launch, processes: int) -> None:
     lines = [
         [f"runner.apps.{app}", *PROBLEMS[app], "--variant", *variant.split()]

@@ -12,6 +12,29 @@ from tests.started import python_ranks
 
 pytestmark = pytest.mark.mpi
 APP = "runner.apps.daps"
+SCHEDULES, SLEEPER = "tests.intranode.daps.schedules", "tests.intranode.daps.sleeper"
+MODES = "none,thread,ghosts:1,dynamic"
+DEALT = "product, dealt and slept"
+PROGRAMS = {
+    "capability": "--size 800000 --strided-size 3000 --sleep-ms 5",
+    "product": "--width 24 --edge 7 --dgemms 9,5 --messages 33,200",
+    DEALT: "--width 24 --edge 7 --dgemms 9,5 --messages 3,40 --tasks dealt --compute sleep",
+    "stencil": "--cells 301 --steps 9",
+}
+
+
+def words(name: str, nodes: int) -> tuple[str, ...]:
+    program = ["--program", name.partition(",")[0], *PROGRAMS[name].split()]
+    rounds = str(3 - nodes)
+    return (APP, *program, "--modes", MODES, "--rounds", rounds, "--nodes", str(nodes))
+
+
+CASES = [(name, nodes) for name in PROGRAMS for nodes in (1, 2)]
+FEW = [case for case in CASES if case not in (("product", 1), (DEALT, 2), ("stencil", 1))]
+TOGETHER = {
+    3: [(SCHEDULES, "1", "5", "3"), (SCHEDULES, "3", "8", "2"), (SLEEPER, "1")],
+    4: [(SCHEDULES, "2", "0", "3"), (SLEEPER, "2"), *(words(*case) for case in FEW)],
+}
 
 
 @pytest.mark.parametrize(
@@ -29,25 +52,23 @@ APP = "runner.apps.daps"
     ],
 )
 def test_data_are_right_under_any_schedule(
-    start: Start, ranks: int, nodes: int, first: int, seeds: int
+    shared: Start, ranks: int, nodes: int, first: int, seeds: int
 ) -> None:
-    numbers = [str(number) for number in (nodes, first, seeds)]
-    done = start(ranks, "-m", "tests.intranode.daps.schedules", *numbers)
+    done = shared(ranks, SCHEDULES, *(str(number) for number in (nodes, first, seeds)))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
 def test_data_are_right_under_mpich() -> None:
-    words = ("-m", "tests.intranode.daps.schedules", "2", "0", "4")
-    done = python_ranks(library_named("mpich"), 2, words)
+    done = python_ranks(library_named("mpich"), 2, ("-m", SCHEDULES, "2", "0", "4"))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(("nodes", "ranks"), [(1, 3), (2, 4)])
 def test_a_rank_that_computes_gets_progress_from_whom_the_mode_says(
-    start: Start, nodes: int, ranks: int
+    shared: Start, nodes: int, ranks: int
 ) -> None:
-    done = start(ranks, "-m", "tests.intranode.daps.sleeper", str(nodes))
+    done = shared(ranks, SLEEPER, str(nodes))
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -65,31 +86,12 @@ def test_a_killed_rank_is_noticed_on_all_nodes(start: Start, how: str, tmp_path:
     assert all("(its connection is closed)" in said[rank] for rank in "23")
 
 
-MODES = "none,thread,ghosts:1,dynamic"
-DEALT = "product, dealt and slept"
-PROGRAMS = {
-    "capability": "--size 800000 --strided-size 3000 --sleep-ms 5",
-    "product": "--width 24 --edge 7 --dgemms 9,5 --messages 33,200",
-    DEALT: "--width 24 --edge 7 --dgemms 9,5 --messages 3,40 --tasks dealt --compute sleep",
-    "stencil": "--cells 301 --steps 9",
-}
-
-
-CASES = [(name, nodes) for name in PROGRAMS for nodes in (1, 2)]
-FEW = [case for case in CASES if case not in (("product", 1), (DEALT, 2), ("stencil", 1))]
-
-
 @pytest.mark.parametrize("cases", [FEW, pytest.param(CASES, marks=pytest.mark.slow)])
 def test_programs_verify_their_data_in_all_modes(
-    lines: Commands, cases: list[tuple[str, int]]
+    shared: Start, cases: list[tuple[str, int]]
 ) -> None:
-    words = []
-    for name, nodes in cases:
-        program = ["--program", name.partition(",")[0], *PROGRAMS[name].split()]
-        rounds = str(3 - nodes)
-        words.append([APP, *program, "--modes", MODES, "--rounds", rounds, "--nodes", str(nodes)])
-    for case, done in zip(cases, lines(4, words), strict=True):
-        check_program(*case, done)
+    for case in cases:
+        check_program(*case, shared(4, *words(*case)))
 
 
 def check_program(name: str, nodes: int, done: Finished) -> None:

@@ -12,11 +12,31 @@ from tests.started import python_ranks
 
 pytestmark = pytest.mark.mpi
 APP = "runner.apps.mcoll"
+CHECKS = "tests.intranode.mcoll.checks"
+LOOPS = (
+    ("allgather", "--sizes 8,3000 --forms auto,bruck,ring,rd,library", 10),
+    ("allgather", "--sizes 1 --forms bruck --compare-objects 1,2,0 --compare-radix 2,0", 6),
+    ("allreduce", "--sizes 0,8,4000 --forms bruck,ring,library --same-bits off", 9),
+    ("scatter", "--sizes 5 --forms tree,library --compare-objects 1,2 --copy publish", 3),
+)
 
 
-@pytest.mark.parametrize(("ranks", "nodes"), [(1, "1"), (4, "1,2,4"), (6, "turns:3")])
-def test_all_algorithms_agree_with_plain_mpi(start: Start, ranks: int, nodes: str) -> None:
-    check(start(ranks, "-m", "tests.intranode.mcoll.checks", nodes, str(ranks)))
+def loop(operation: str, more: str) -> tuple[str, ...]:
+    common = "--nodes 2 --rounds 2 --times 6 --operation"
+    return (APP, *common.split(), operation, *more.split())
+
+
+TOGETHER = {
+    4: [(CHECKS, "1,2,4", "4"), *(loop(operation, more) for operation, more, _ in LOOPS)],
+}
+
+
+@pytest.mark.parametrize(
+    ("ranks", "nodes"),
+    [pytest.param(1, "1", marks=pytest.mark.slow), (4, "1,2,4"), (6, "turns:3")],
+)
+def test_all_algorithms_agree_with_plain_mpi(shared: Start, ranks: int, nodes: str) -> None:
+    check(shared(ranks, CHECKS, nodes, str(ranks)))
 
 
 @pytest.mark.slow
@@ -30,7 +50,7 @@ def test_all_algorithms_agree_with_plain_mpi(start: Start, ranks: int, nodes: st
 def test_all_algorithms_agree_with_any_radix(start: Start, ranks: int, nodes: str) -> None:
     # Of more ranks than that share two cores a job takes its whole time limit.
     every = ["all"] if ranks < 10 else []
-    check(start(ranks, "-m", "tests.intranode.mcoll.checks", nodes, str(ranks), *every))
+    check(start(ranks, "-m", CHECKS, nodes, str(ranks), *every))
 
 
 def check(done: Finished) -> None:
@@ -41,8 +61,7 @@ def check(done: Finished) -> None:
 @pytest.mark.slow
 def test_all_algorithms_agree_under_mpich() -> None:
     """Handles and statuses have other sizes there."""
-    words = ("-m", "tests.intranode.mcoll.checks", "1,2", "7")
-    check(python_ranks(library_named("mpich"), 2, words))
+    check(python_ranks(library_named("mpich"), 2, ("-m", CHECKS, "1,2", "7")))
 
 
 def test_a_killed_rank_is_noticed(start: Start, tmp_path: Path) -> None:
@@ -55,19 +74,9 @@ def test_a_killed_rank_is_noticed(start: Start, tmp_path: Path) -> None:
     assert all("local rank 1 (process " in s for s in said.values())
 
 
-LOOPS = (
-    ("allgather", "--sizes 8,3000 --forms auto,bruck,ring,rd,library", 10),
-    ("allgather", "--sizes 1 --forms bruck --compare-objects 1,2,0 --compare-radix 2,0", 6),
-    ("allreduce", "--sizes 0,8,4000 --forms bruck,ring,library --same-bits off", 9),
-    ("scatter", "--sizes 5 --forms tree,library --compare-objects 1,2 --copy publish", 3),
-)
-
-
-def test_a_loop_verifies_its_data_and_counts(lines: Commands) -> None:
-    common = "--nodes 2 --rounds 2 --times 6 --operation"
-    words = [[APP, *common.split(), operation, *more.split()] for operation, more, _ in LOOPS]
-    for (operation, _, cells), done in zip(LOOPS, lines(4, words), strict=True):
-        result = verified(done)
+def test_a_loop_verifies_its_data_and_counts(shared: Start) -> None:
+    for operation, more, cells in LOOPS:
+        result = verified(shared(4, *loop(operation, more)))
         assert (result["app"], result["operation"], result["nodes"]) == ("mcoll", operation, 2)
         assert len(result["cells"]) == cells
         for cell in result["cells"]:

@@ -1,0 +1,21 @@
+"""Regular expressions that are compiled at their first use: most processes need few of them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, cast
+
+
+class _Lazy:
+    def __init__(self, text: str, flags: int) -> None:
+        self._given = (text, flags)
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(re.compile(*self._given), name)
+        setattr(self, name, found)  # An ordinary attribute from then on.
+        return found
+
+
+def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """What ``re.compile`` gives; only its methods and attributes can be used."""
+    return cast("re.Pattern[str]", _Lazy(text, flags))
