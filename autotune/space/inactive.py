@@ -41,14 +41,13 @@ class InactiveParameters:
     Only parameters that may be left out can be inactive.
     """
 
-    def __init__(self, space: Space, everywhere: Iterable[str] = ()) -> None:
+    def __init__(self, space: Space) -> None:
         self.space = space
         self._deciding = {p.name for p in space if decides(p)}
         for name in space.resources:
             self._deciding |= space.derived[name].names if name in space.derived else {name}
         self._everywhere: set[str] = set()
         self._under: dict[str, set[Setting]] = {}
-        self.learn_everywhere(everywhere)
 
     def learn(self, names: Iterable[str], setting: Setting) -> frozenset[str]:
         """Record that ``names`` did nothing in a valid run of ``setting``; returns the new ones."""
