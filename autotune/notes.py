@@ -29,7 +29,7 @@ class Note:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Note:
         """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for damage."""
-        code, words, figures = data["code"], data["words"], dict(data.get("data", {}))
+        code, words, figures = data["code"], data["words"], dict(data["data"])
         if not (isinstance(code, str) and isinstance(words, str)):
             raise TypeError("a note's code and words are text")
         return cls(code, words, figures)

@@ -96,9 +96,9 @@ class Metric:
         return {"kind": self.kind, "unit": self.unit}
 
     @classmethod
-    def from_json(cls, data: Mapping[str, str] | None) -> Metric:
-        """Inverse of :meth:`to_json`; None, where nothing was stored, is wall time."""
-        return cls() if data is None else cls(str(data["kind"]), str(data["unit"]))
+    def from_json(cls, data: Mapping[str, str]) -> Metric:
+        """Inverse of :meth:`to_json`."""
+        return cls(str(data["kind"]), str(data["unit"]))
 
 
 def remaining(value: float) -> str:

@@ -113,7 +113,7 @@ def proof(finalists: int) -> Procedure:
         strategy = create("random", where, seed=seed)
         search = SearchPhase(evaluator, trials, strategy, where, plan)
         search.defaults.start()
-        Rounds(trials, evaluator.history, where, plan.alpha).preregister(
+        Rounds(trials, where, plan.alpha).preregister(
             settings, min_gain=plan.min_gain, limit_s=search.proof_limit_s, slim=settings
         )
         return outcome_of(run_procedure(evaluator, trials, strategy, where, plan, seed, warm=True))

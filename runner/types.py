@@ -1,8 +1,7 @@
 """The plain types that pass between the runner and its callers: LaunchSpec and RunRecord.
 
-Both become JSON by :func:`to_json` and are read by :func:`spec_from_json` and
-:func:`record_from_json`. The module imports neither MPI nor numpy nor autotune, so that the
-processes beside a measured program stay light.
+Both become JSON by :func:`to_json`. The module imports neither MPI nor numpy nor autotune, so that
+the processes beside a measured program stay light.
 
 The last part makes figures fit for JSON, which has neither NaN nor infinities.
 """
@@ -51,8 +50,6 @@ LIBRARY = "mca"
 """The kind of the library's own parameters: MCA parameters of Open MPI, variables of other
 libraries.
 """
-_FORMER_KINDS = ("mca", "prte", "pmix")
-"""Kinds that had a field of their own in the specifications of version 0.2."""
 
 COMPILING = "note: compiling "
 """Begins the line on standard error of a program of ours that compiles code, which it then stores.
@@ -249,35 +246,6 @@ class RunRecord:
 def to_json(item: LaunchSpec | RunRecord) -> dict[str, Any]:
     """A dictionary of JSON types only."""
     return dataclasses.asdict(item)
-
-
-def spec_from_json(data: dict[str, Any]) -> LaunchSpec:
-    """Inverse of :func:`to_json`; raises ``TypeError`` on unknown keys.
-
-    Specifications of version 0.2, in which each kind of parameters had a field of its own, are read
-    too.
-    """
-    data = dict(data)
-    former = {kind: data.pop(kind) for kind in _FORMER_KINDS if kind in data}
-    if former:
-        data["parameters"] = {k: v for k, v in former.items() if v} | data.get("parameters", {})
-    for key in ("program", "launch_options", "before"):
-        if key in data:
-            data[key] = tuple(data[key])
-    return LaunchSpec(**data)
-
-
-def record_from_json(data: dict[str, Any]) -> RunRecord:
-    """Inverse of :func:`to_json`; raises ``TypeError`` on unknown keys."""
-    data = dict(data)
-    data["read_back"] = {k: ReadBack(**v) for k, v in data.get("read_back", {}).items()}
-    data["executables"] = [
-        Executable(**one | {"argv": tuple(one.get("argv", ()))})
-        for one in data.get("executables", [])
-    ]
-    if data.get("printed") is not None:
-        data["printed"] = printed_from_json(data["printed"])
-    return RunRecord(**data)
 
 
 def printed_from_json(data: dict[str, Any]) -> PrintedLines:

@@ -31,7 +31,7 @@ without the guard, so nothing is shown."""
 HeldOut = Literal["gain", "no loss", "loss", "open"]
 """What the programs held out show: a gain, no loss above the margin, a loss, or nothing yet."""
 STATUSES: tuple[Status, ...] = ("recommended", "keep_default", "unproven", "unguarded")
-_LATER = (
+_OF_A_PROOF = (
     "margin", "held_out_lo", "held_out_hi", "held_out_shows", "pruned_unclear", "not_pruned",
     "next_step",
 )  # fmt: skip
@@ -43,9 +43,8 @@ class ProgramEvidence:
     """The setting against the default on one program, from interleaved pairs.
 
     ``gain`` = T_default / T - 1 with the ends of its 95 % interval, which holds at all looks
-    together; None while open.  ``verdict`` is a :data:`Verdict`; results of earlier versions have
-    the outcomes of :class:`autotune.stats.Decision`.  ``held_out``: the program had no part in
-    choosing the setting.  ``study``: ID of the study with the raw runs.
+    together; None while open.  ``verdict`` is a :data:`Verdict`.  ``held_out``: the program had no
+    part in choosing the setting.  ``study``: ID of the study with the raw runs.
     """
 
     app: str
@@ -87,8 +86,8 @@ class ClasswideResult:
     ``machine`` is a fingerprint, as :attr:`runner.machine.Machine.fingerprint`.  ``method`` is
     "anova", "direct" or "default".  ``gain`` is the mean over the programs of the class with the
     ends of its 95 % interval, ``held_out_gain`` the mean over those held out; None without proof.
-    ``margin``: each program was shown not to be slower by more than this share (0.02: 2 %); None in
-    results of earlier versions, which did not show it and are therefore not proven.
+    ``margin``: each program was tested not to be slower by more than this share (0.02: 2 %); None
+    without a proof.
     ``held_out_shows`` is a :data:`HeldOut`.
 
     ``pruned``: parameters that were removed.  Those also in ``pruned_unclear`` were not shown to
@@ -131,13 +130,12 @@ class ClasswideResult:
     @property
     def proven(self) -> bool:
         """Whether every program was shown not to be slower by more than the margin."""
-        return self.status == "recommended" and self.margin is not None
+        return self.status == "recommended"
 
     def _content(self) -> dict[str, Any]:
         plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         if self.margin is None:
-            # Results without a proof, and those of earlier versions, keep their ids.
-            plain = {name: value for name, value in plain.items() if name not in _LATER}
+            plain = {name: value for name, value in plain.items() if name not in _OF_A_PROOF}
         plain["setting"] = self.setting.to_json()
         plain["evidence"] = [dataclasses.asdict(row) for row in self.evidence]
         plain["warnings"] = [note.to_json() for note in self.warnings]
@@ -160,6 +158,8 @@ def _parse(data: dict[str, Any]) -> ClasswideResult:
     for key in ("space", "cluster"):
         if names_path(data[key]):
             raise ValueError(f"{key} is {data[key]!r:.80}: a path, not a name")
+    if data["status"] == "recommended" and data.get("margin") is None:
+        raise ValueError("it is recommended, and no margin was shown")
     evidence = tuple(ProgramEvidence(**row) for row in data["evidence"])
     if data.get("held_out_shows") not in (None, *typing.get_args(HeldOut)):
         raise ValueError(f"held_out_shows is {data['held_out_shows']!r}")

@@ -85,7 +85,7 @@ def _active(state: dict[str, Any], session: dict[str, Any], history: RunHistory)
         if owner.host == OwnerProcess.here().host:
             return not owner.surely_dead()
     except (KeyError, TypeError):
-        pass  # Begun by an earlier version, which stored no session.
+        pass  # Not a search, or none that has begun to measure.
     if not history.entries:
         return False
     last = history.entries[-1].record

@@ -10,10 +10,10 @@ from autotune.notes import Say
 from autotune.space import Setting, Space
 from autotune.store import Store, StudyRecord
 from autotune.study.events import notes_to
-from autotune.study.executables import store_executables
+from autotune.study.executables import current_key, store_executables
 from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
-from autotune.study.study_key import begun_key, study_key
+from autotune.study.study_key import study_key
 from autotune.targets.executables import executables_of
 from autotune.targets.target import Target
 from runner.mpi.discover import adapter as adapter_for
@@ -80,7 +80,7 @@ def one_run(
     adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
-    study = store.study(begun_key(store, key, target, notes_to(tell)))
+    study = store.study(current_key(store, key, notes_to(tell)))
     return RunRequest(chosen, known, target, store, study, guard)
 
 

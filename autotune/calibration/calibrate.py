@@ -13,7 +13,6 @@ from autotune.calibration.candidates import algorithm_settings, level_settings
 from autotune.calibration.points import (
     COLLECTIVES,
     MESSAGES,
-    PROBE,
     Point,
     PointMeasurement,
     by_point,
@@ -101,7 +100,6 @@ def calibrate(targets: Sequence[Target], terms: CalibrationTerms) -> Calibration
         points=points,
         grid=grid,
         guarded=terms.guard,
-        probe=PROBE,
     )
 
 

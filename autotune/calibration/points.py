@@ -11,13 +11,9 @@ from autotune.config.app import load_app
 from autotune.space import Parameter, Setting, Space
 from autotune.study.budget import SearchPlan
 from autotune.targets.target import Target
-from runner.micro.operations import OPERATIONS
 from runner.micro.probe import points_text
 from runner.types import RunRecord
 
-PROBE = 3
-"""Version of the probe: 2 lets each rank be the root in turn, 3 sends from the first to the last
-rank."""
 POINTS = "points"
 """The parameter with the points that a launch times; an option of the probe."""
 _PROBE = "runner.micro.probe"
@@ -28,10 +24,6 @@ COLLECTIVES = (
     *("barrier", "bcast", "reduce", "allreduce", "allgather"),
     *("alltoall", "gather", "scatter", "reduce_scatter"),
 )
-PAIRS = tuple(name for name in MESSAGES if OPERATIONS[name].pair)
-"""Those of the messages in which two ranks alone take part: the first and the last one."""
-ROOTED = tuple(name for name in COLLECTIVES if OPERATIONS[name].rooted)
-"""Those with a root: some ranks can begin the next call before others have ended this one."""
 SIZES = (8, 128, 1024, 4096, 16384, 65536, 262144, 1048576)
 """Message sizes in bytes, as the micro-benchmarks count them."""
 _LARGEST = {"bw": 65536, "allgather": 262144, "alltoall": 262144, "reduce_scatter": 262144}

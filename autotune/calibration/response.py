@@ -15,13 +15,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from autotune.artifacts import ArtifactStore, content_id
-from autotune.calibration.points import PAIRS, ROOTED, Point
+from autotune.calibration.points import Point
 from autotune.space import Setting
 
-_T = TypeVar("_T")
 SCHEMA = "autotune-calibration-1"
 LEAST_NOISE = 0.01
 """Smallest standard deviation of a log ratio, because a few runs can agree by chance."""
@@ -94,17 +93,6 @@ class ResponseTable:
         sd = math.hypot(max(first.sd, last.sd), (first.log - last.log) / 2 * min(share, 1 - share))
         return Response(log, sd, min(first.runs, last.runs))
 
-    def without(self, operations: Sequence[str]) -> ResponseTable:
-        """The table without some operations."""
-        if not any(point.operation in operations for point in self.default):
-            return self
-
-        def kept(points: Mapping[Point, _T]) -> dict[Point, _T]:
-            return {p: found for p, found in points.items() if p.operation not in operations}
-
-        responses = {setting: kept(points) for setting, points in self.responses.items()}
-        return replace(self, default=kept(self.default), responses=responses)
-
     def _around(self, operation: str, size: float) -> tuple[Point, Point, float] | None:
         sizes = self._sizes.get(operation)
         if not sizes:
@@ -130,29 +118,13 @@ def _between(sizes: list[int], size: float) -> tuple[int, int, float] | None:
     return low, high, math.log(size / max(low, 1)) / math.log(high / max(low, 1))
 
 
-def _between_nodes(table: ResponseTable, tables: Sequence[ResponseTable]) -> ResponseTable:
-    """The table with the messages between two ranks of the table with one rank on each node."""
-    if not table.ranks > table.nodes > 1:
-        return table
-    found = table.without(PAIRS)
-    apart = next((t for t in tables if t.ranks == t.nodes == table.nodes), None)
-    if apart is None:
-        return found
-    others = [p.operation for p in apart.default if p.operation not in PAIRS]
-    pairs = apart.without(others)
-    responses = {s: dict(points) for s, points in found.responses.items()}
-    for setting, points in pairs.responses.items():
-        responses.setdefault(setting, {}).update(points)
-    return replace(found, default={**found.default, **pairs.default}, responses=responses)
-
-
 @dataclass(frozen=True)
 class Calibration:
     """The response tables of a cluster under one MPI library.
 
     ``launches`` and ``seconds`` are what it took.  ``points`` counts measurements of a setting at a
     point, ``grid`` those of a full grid: every setting of every table at all points that it can act
-    on, three times each.  ``probe``: how the points were timed; see :meth:`usable`.
+    on, three times each.
     """
 
     cluster: str
@@ -165,7 +137,6 @@ class Calibration:
     points: int
     grid: int
     guarded: bool = True
-    probe: int = 1
 
     @property
     def id(self) -> str:
@@ -177,22 +148,6 @@ class Calibration:
         nearest number of ranks; None if there is none of its kind."""
         own = [t for t in self.tables if (t.nodes > 1) == (nodes > 1)]
         return min(own, key=lambda t: (abs(math.log(t.ranks / ranks)), t.ranks), default=None)
-
-    @cached_property
-    def usable(self) -> Calibration:
-        """What holds of it.
-
-        Before probe 2 all calls of a broadcast, reduction, gather or scatter had one root, and
-        overlapped.  Before probe 3 ranks 0 and 1 exchanged messages, which are on one node where
-        there are more ranks than nodes: there the rows of one rank on each node hold.
-        """
-        tables = self.tables
-        if self.probe < 2:
-            tables = tuple(table.without(ROOTED) for table in tables)
-        if self.probe < 3:
-            tables = tuple(_between_nodes(table, tables) for table in tables)
-        same = all(a is b for a, b in zip(tables, self.tables, strict=True))
-        return self if same else replace(self, tables=tables)
 
     @cached_property
     def settings(self) -> tuple[Setting, ...]:
@@ -211,7 +166,6 @@ class Calibration:
             "seconds": self.seconds,
             "points": self.points,
             "grid": self.grid,
-            **({"probe": self.probe} if self.probe > 1 else {}),
             "tables": [_table_json(table) for table in self.tables],
         }
 
@@ -300,12 +254,10 @@ def merged(known: Sequence[Calibration]) -> Calibration:
     responses of all.
 
     What the times differ counts in full, as in :func:`pooled`: a program meets one time.  What was
-    measured at one time only counts as one run.  Only what is usable of them counts.  Raises
-    ValueError for none.
+    measured at one time only counts as one run.  Raises ValueError for none.
     """
     if not known:
         raise ValueError("expected one calibration or more")
-    known = [one.usable for one in known]
     if len(known) == 1:
         return known[0]
     tables = []

@@ -139,7 +139,8 @@ def show(
         print_result(replace(Result.from_json(found.result), unchecked=reasons))
     out = console()
     out.print()
-    metric = Metric.from_json((found.result or {}).get("metric"))
+    stored = (found.result or {}).get("metric")
+    metric = Metric() if stored is None else Metric.from_json(stored)
     reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)
     rows = [
         [

@@ -107,7 +107,7 @@ class CollectiveResult:
 
     def _content(self) -> dict[str, Any]:
         plain = dataclasses.asdict(self)
-        # Results of earlier versions keep their ids.
+        # What says nothing is left out.
         if not self.left_out:
             del plain["left_out"]
         if self.guarded:
@@ -145,7 +145,7 @@ def _rivalry(data: dict[str, Any] | None) -> Rivalry | None:
     if data is None:
         return None
     rows = tuple(RivalSize(**row) for row in data["rows"])
-    return Rivalry(data["blocks"], rows, data.get("switches", {}))
+    return Rivalry(data["blocks"], rows, data["switches"])
 
 
 TABLES = ArtifactStore("collectives", "table of collectives", SCHEMA, _parse)

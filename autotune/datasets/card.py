@@ -140,10 +140,10 @@ class Cell(CardModel):
     ``args`` replace the arguments of the input unless None.  ``facts`` are the values that rules of
     the space use (ranks, cores, nodes, ...).  ``inactive_under`` maps conditions, written as a
     setting, to the parameters that were inactive under them: settings that differ only in those are
-    one setting.  ``inactive``: parameters that earlier versions took as inactive in the whole cell.
-    ``blocks``: number of blocks of the complete cell (0: not known).  ``rejected``: number of runs
-    rejected for foreign load.  ``unguarded``: the blocks that were measured without the guard.
-    ``programs``: SHA-256 of the executables that the ranks ran, in order (empty: none was seen).
+    one setting.  ``blocks``: number of blocks of the complete cell (0: not known).  ``rejected``:
+    number of runs rejected for foreign load.  ``unguarded``: the blocks that were measured without
+    the guard.  ``programs``: SHA-256 of the executables that the ranks ran, in order (empty: none
+    was seen).
     """
 
     key: CellKey
@@ -155,7 +155,6 @@ class Cell(CardModel):
     split: Split = "design"
     note: str = ""
     facts: dict[str, int | float | str] = Field(default_factory=dict)
-    inactive: tuple[str, ...] = ()
     inactive_under: dict[Conditions, tuple[str, ...]] | None = None
     blocks: int = Field(default=0, ge=0)
     rejected: int = Field(default=0, ge=0)
@@ -164,7 +163,7 @@ class Cell(CardModel):
 
     def idle(self, space: Space) -> InactiveParameters:
         """The parameters known to be inactive in this cell, for that space."""
-        known = InactiveParameters(space, self.inactive)
+        known = InactiveParameters(space)
         for conditions, names in (self.inactive_under or {}).items():
             known.learn(names, Setting.parse(conditions))
         return known
@@ -203,7 +202,6 @@ class Card(CardModel):
         """The card as TOML."""
         data = self.model_dump(by_alias=True, exclude_none=True)
         for cell in data["cells"]:
-            # Versions that do not know the key can then read datasets that do not need it.
             if not cell["unguarded"]:
                 del cell["unguarded"]
         return to_toml(data)

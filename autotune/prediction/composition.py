@@ -88,12 +88,13 @@ class Composition:
     ) -> Composition | None:
         """``waiting``: the part of the waiting for messages that responds, 0 to 1.
 
-        None if the calibration has no table for the program's nodes.
+        None if the calibration has no table for the program's nodes, or if the features have no
+        profile.
         """
         table = calibration.table(features.ranks, features.nodes)
-        if table is None:
+        if table is None or features.profile is None:
             return None
-        work = tuple(workload(features, table.us))
+        work = tuple(workload(features.profile, features.values["p2p_neighbours"], table.us))
         whole = timed_s(features)
         blind = tuple(w.far is not None and w.far != (table.nodes > 1) for w in work)
         known = [near if hidden and table.nodes > 1 else table.us for hidden in blind]

@@ -261,10 +261,10 @@ def _example(
 
 
 def stored_calibration(dataset: Dataset) -> Calibration | None:
-    """What is usable of the calibration of the dataset's machine and cluster; None if it has none.
-    Raises UsageError if the file is wrong."""
+    """The calibration of the dataset's machine and cluster; None if it has none.  Raises UsageError
+    if the file is wrong."""
     path = dataset.folder / CALIBRATION
-    return CALIBRATIONS.read(path).usable if is_file(path) else None
+    return CALIBRATIONS.read(path) if is_file(path) else None
 
 
 def stored_features(dataset: Dataset, cell: Cell) -> Features | None:

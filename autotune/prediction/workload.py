@@ -1,8 +1,8 @@
 """The communication of a traced program as work: which operations it does, how often, at what size,
 and how much of its time that took.
 
-A profile in the features says it directly.  Features without one (of earlier versions) have totals
-only; they are divided among sizes and operations.
+The profile in the features says it.  The time of messages is known only for all of them together:
+it is divided in proportion to what their calls cost under the default.
 """
 
 from __future__ import annotations
@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from autotune.prediction.exposure import PATTERN_SHARES
 from runner.trace import Features, Profile
 from runner.trace.profile import ProfileRow
-from runner.trace.schema import COLLECTIVES, SIZE_BINS
+from runner.trace.schema import COLLECTIVES
 
 Cost = Callable[[str, float], float | None]
 """Microseconds of a calibrated operation at a message size; None if it was not calibrated."""
@@ -41,8 +40,8 @@ class Work:
     ``operation`` is one of a calibration and ``size`` its message size in bytes.  ``calls`` is the
     number of its calls by a rank, a mean over the ranks; it need not be whole.  ``seconds`` is the
     time that went into them, waiting included, and ``least`` what is left of it without the time by
-    which other ranks were quicker: both means over the ranks.  Without a profile ``least`` is 0:
-    nothing is known of it.  ``far``: between nodes; None if the trace does not say it.
+    which other ranks were quicker: both means over the ranks.  ``far``: between nodes; None if the
+    trace does not say it.
 
     Not all ranks may do it, as where a pipeline crosses from one node to another: ``ranks_share``
     is the share of those that do, and ``sending`` the seconds in blocking sends of such a rank.
@@ -58,14 +57,6 @@ class Work:
     sending: float = 0.0
 
 
-def workload(features: Features, cost: Cost) -> list[Work]:
-    """The work of a program.  ``cost`` divides a time that is known only for several operations
-    together, in proportion to what their calls cost under the default."""
-    if features.profile is not None:
-        return _profiled(features.profile, features.values["p2p_neighbours"], cost)
-    return _of_totals(features, cost)
-
-
 def timed_s(features: Features) -> float:
     """The seconds of which the work is a part: the program's figure, if its communication can have
     happened within it, else the time from Init to Finalize."""
@@ -76,9 +67,12 @@ def timed_s(features: Features) -> float:
     return figure if spent <= figure else max(features.wall_s, spent)
 
 
-def _profiled(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
-    """Every collective's row has its own time; the time of messages is that of all sends, receives
-    and waits."""
+def workload(profile: Profile, neighbours: float, cost: Cost) -> list[Work]:
+    """The work of a program in which a rank has so many ``neighbours``.
+
+    Every collective's row has its own time; the time of messages is that of all sends, receives and
+    waits.
+    """
     found: list[Work] = []
     for row in profile.rows:
         if row.operation in _CALIBRATED and row.calls and not row.nonblocking:
@@ -125,52 +119,6 @@ def _own_size(row: ProfileRow) -> float:
         return 0.0
     handed = row.bytes / row.calls
     return handed / max(row.comm_size, 1) if row.operation in _PER_RANK else handed
-
-
-def _of_totals(features: Features, cost: Cost) -> list[Work]:
-    values = features.values
-    communicating_s = values["comm_fraction"] * features.wall_s
-    messages_s = (values["p2p_share"] + values["wait_share"]) * communicating_s
-    found = _divided(_messages(features), messages_s, cost)
-    barriers: list[tuple[str, float, float, bool | None]] = [
-        ("barrier", 0.0, values["barriers"], None)
-    ]
-    found += _divided(barriers, values["sync_share"] * communicating_s, cost)
-    for share in dict.fromkeys((*PATTERN_SHARES.values(), "n_to_n_share")):
-        own = [
-            name for name in _CALIBRATED[1:] if PATTERN_SHARES.get(name, "n_to_n_share") == share
-        ]
-        calls = [(n, _size(n, features), values[f"{n}_calls"], None) for n in own]
-        found += _divided(calls, values[share] * communicating_s, cost)
-    return found
-
-
-def _messages(features: Features) -> list[tuple[str, float, float, bool | None]]:
-    """Operation, size and calls of the messages between two ranks.
-
-    A call of the exchange sends one message to each neighbour, and one of the ping-pong two, one
-    after the other.
-    """
-    values = features.values
-    sent = values["p2p_messages"]
-    at_once = values["nonblocking_p2p"]
-    around = max(1.0, min(values["p2p_neighbours"], 2.0))
-    bins = [k for k in range(SIZE_BINS - 1) if values[f"p2p_size_2e{k:02d}"]]
-    found: list[tuple[str, float, float, bool | None]] = []
-    for k in bins:
-        share = values[f"p2p_size_2e{k:02d}"]
-        # The middle of the bin on the logarithmic scale, if the mean of all is not that of the bin.
-        size = values["p2p_bytes"] if len(bins) == 1 else 1.4 * 2.0**k
-        found.append((_AROUND, size, share * sent * at_once / around, None))
-        found.append((_SINGLE, size, share * sent * (1 - at_once) / 2, None))
-    if zero := values["p2p_size_zero"]:
-        found.append((_SINGLE, 0.0, zero * sent / 2, None))
-    return found
-
-
-def _size(operation: str, features: Features) -> float:
-    handed = features.values[f"{operation}_bytes"]
-    return handed / features.ranks if operation in _PER_RANK else handed
 
 
 def _divided(

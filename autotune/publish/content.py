@@ -153,10 +153,11 @@ class Evidence:
 
     def to_json(self) -> dict[str, Any]:
         plain = vars(self) | {"check": [dict(c) for c in self.check]}
+        # What says nothing is left out of the header.
         if self.guarded:
-            del plain["guarded"]  # Earlier versions write and read no such key.
+            del plain["guarded"]
         if not self.renewed:
-            del plain["renewed"]  # The same holds here.
+            del plain["renewed"]
         if not self.commutative_only:
             del plain["commutative_only"]
         if not self.over:

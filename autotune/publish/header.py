@@ -67,7 +67,6 @@ class Header:
             "backup": self.backup,
             "content": self.content.to_json(),
             "evidence": self.evidence.to_json(),
-            # Earlier versions write and read no such key.
             **({"guards": True} if self.guards else {}),
         }
 
@@ -262,12 +261,11 @@ def seal(text: str) -> str:
 def untouched(text: str) -> bool:
     """Whether the published part of ``text`` has the checksum that it states.
 
-    Lines around a block may change.  Earlier versions wrote a checksum of the whole file, which is
-    accepted, too.
+    Lines around a block may change.
     """
     part = _sealed_part(text)
     found = _CHECKSUM.search(part)
-    return found is not None and found[1] in (_sum(unsealed(part)), _sum(unsealed(text)))
+    return found is not None and found[1] == _sum(unsealed(part))
 
 
 def unsealed(text: str) -> str:

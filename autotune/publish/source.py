@@ -174,7 +174,6 @@ def _from_study(
     )
     doubts = (
         _contradicted(result, values)
-        + _loaded(store, study)
         + _study_doubts(study, cluster)
         + _program_doubts(store, study)
         + _common_doubts(evidence, cluster, library)
@@ -226,20 +225,6 @@ def _other_library(
             code="publish.other_library",
         )
     return library
-
-
-def _loaded(store: Store, study: StudyRecord) -> list[Note]:
-    """A doubt if some of the counted runs are above the guard's limit: earlier versions did not
-    store that the guard was off."""
-    if not study.key.guarded:
-        return []
-    counted = [r.record for r in store.runs(study.id, brief=True) if r.record.valid]
-    loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
-    if not loaded:
-        return []
-    words = f"other programs used the machine in {loaded} of the {len(counted)} runs that count"
-    data = {"runs": len(counted), "loaded": loaded}
-    return [Note("guard.off", f"it was {UNGUARDED}: {words}", data)]
 
 
 def _check_of(study: StudyRecord) -> dict[str, Any]:
@@ -383,7 +368,7 @@ def _from_classwide(
         gain=result.gain if proven else None,
         gain_ci=(result.lo, result.hi) if proven and result.gain is not None else None,
         date=result.date[:10],
-        mpi_family=result.mpi.get("name", result.mpi.get("family", "")),
+        mpi_family=result.mpi.get("name", ""),
         mpi_version=result.mpi.get("version", ""),
         machine=result.machine,
         cluster=result.cluster,

@@ -178,11 +178,6 @@ def classwide_section(result: ClasswideResult) -> Section:
     words = [result.why] if result.why else []
     if result.margin is not None:
         words.append(f"passed: shown to be at most {100 * result.margin:g} % slower.")
-    elif result.status == "recommended":
-        words.append(
-            "Made by an earlier version, which did not show for every program that it is "
-            "not slower: not proven; make it again with autotune classwide."
-        )
     pruning = []
     if result.not_pruned:
         pruning = [f"not pruned: {', '.join(result.not_pruned)} (no effect shown)"]

@@ -41,7 +41,7 @@ class InactiveParameters:
     Only parameters that may be left out can be inactive.
     """
 
-    def __init__(self, space: Space, everywhere: Iterable[str] = ()) -> None:
+    def __init__(self, space: Space) -> None:
         self.space = space
         self._deciding = {p.name for p in space if decides(p)}
         for name in space.resources:
@@ -50,7 +50,6 @@ class InactiveParameters:
         self._under: dict[str, set[Setting]] = {}
         self._beside: dict[Setting, set[str]] = {}
         """The same the other way round, of parameters that decide nothing."""
-        self.learn_everywhere(everywhere)
 
     def learn(self, names: Iterable[str], setting: Setting) -> frozenset[str]:
         """Record that ``names`` did nothing in a valid run of ``setting``; returns the new ones."""

@@ -13,32 +13,13 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from itertools import groupby
-from operator import itemgetter
 from pathlib import Path
 
-from sqlalchemy import Connection, Double, bindparam, inspect, select, update
+from sqlalchemy import Connection, inspect, select
 
 from autotune.errors import UsageError
 from autotune.store.database import Database, Dialect
-from autotune.store.runs import keep_read_back
-from autotune.store.schema import (
-    PRODUCT,
-    READABLE,
-    SCHEMA_VERSION,
-    VIEWS,
-    create_views,
-    frozen_plan,
-    meta,
-    metadata,
-    printed,
-    read_back,
-    read_back_value,
-    role,
-    run,
-    traced,
-)
-from runner.types import ReadBack
+from autotune.store.schema import PRODUCT, SCHEMA_VERSION, VIEWS, create_views, meta, metadata
 
 Step = Callable[[Connection, Dialect], None]
 
@@ -46,73 +27,6 @@ Step = Callable[[Connection, Dialect], None]
 def _create_current(connection: Connection, dialect: Dialect) -> None:
     metadata.create_all(connection, checkfirst=False)
     create_views(connection, dialect)
-
-
-def _to_2(connection: Connection, dialect: Dialect) -> None:
-    """Add leases of workers, the place of a run, and the JSON with which a worker begins."""
-    double = Double().compile(dialect=connection.dialect)
-    connection.exec_driver_sql(f"ALTER TABLE trial ADD COLUMN heartbeat_at {double}")
-    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT ''")
-    connection.exec_driver_sql("ALTER TABLE study ADD COLUMN request TEXT")
-    role.create(connection)
-
-
-def _to_3(connection: Connection, dialect: Dialect) -> None:
-    """Store equal read-back outcomes once: ``run_read_back`` becomes a view."""
-    for view in READABLE:
-        connection.exec_driver_sql(f"DROP VIEW {view}")
-    for table in (read_back, read_back_value):
-        table.create(connection)
-    connection.exec_driver_sql(
-        "ALTER TABLE run ADD COLUMN read_back_id INTEGER REFERENCES read_back (id)"
-    )
-    rows = connection.exec_driver_sql(
-        "SELECT run_id, name, state, requested, effective, source FROM run_read_back"
-        " ORDER BY run_id, position"
-    ).all()
-    pointers = [
-        {
-            "run": run_id,
-            "outcome": keep_read_back(connection, {name: ReadBack(*b) for _, name, *b in some}),
-        }
-        for run_id, some in groupby(rows, key=itemgetter(0))
-    ]
-    if pointers:
-        point = update(run).where(run.c.id == bindparam("run"))
-        connection.execute(point.values(read_back_id=bindparam("outcome")), pointers)
-    connection.exec_driver_sql("DROP TABLE run_read_back")
-    create_views(connection, dialect)
-
-
-def _to_4(connection: Connection, dialect: Dialect) -> None:
-    """Add the plans of proofs, which are stored before their first block."""
-    frozen_plan.create(connection)
-
-
-def _to_5(connection: Connection, dialect: Dialect) -> None:
-    """Add how often a program printed its figure in one run."""
-    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN metric_count INTEGER")
-
-
-def _to_6(connection: Connection, dialect: Dialect) -> None:
-    """Add the features of traced programs."""
-    traced.create(connection)
-
-
-def _to_7(connection: Connection, dialect: Dialect) -> None:
-    """Add the code of a run's reason, kind and unit of its figure, its start, and its lines."""
-    for name in ("code", "metric_unit"):
-        connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
-    connection.exec_driver_sql(
-        "ALTER TABLE run ADD COLUMN metric_rate BOOLEAN NOT NULL DEFAULT FALSE"
-    )
-    double = Double().compile(dialect=connection.dialect)
-    connection.exec_driver_sql(f"ALTER TABLE run ADD COLUMN init_s {double}")
-    printed.create(connection)
-    connection.exec_driver_sql(
-        "ALTER TABLE run ADD COLUMN printed_id INTEGER REFERENCES printed (id)"
-    )
-    connection.exec_driver_sql("ALTER TABLE run ADD COLUMN printed_change TEXT")
 
 
 @dataclass(frozen=True)
@@ -124,11 +38,7 @@ class Schema:
     steps: Mapping[int, Step] = field(default_factory=dict)
 
 
-CURRENT = Schema(
-    SCHEMA_VERSION,
-    _create_current,
-    {2: _to_2, 3: _to_3, 4: _to_4, 5: _to_5, 6: _to_6, 7: _to_7},
-)
+CURRENT = Schema(SCHEMA_VERSION, _create_current)
 
 
 def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:

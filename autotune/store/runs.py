@@ -239,7 +239,7 @@ def one(connection: Connection, study_id: int, order: int) -> StoredRun:
 
 
 def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
-    """The condition for these phases; "confirm" includes rounds such as "confirm:60"."""
+    """The condition for these phases; "confirm" includes rounds such as "confirm:r1"."""
     column = s.run.c.phase
     rounds = [column.startswith(f"{phase}:", autoescape=True) for phase in phases]
     return or_(column.in_(phases), *rounds)

@@ -30,7 +30,7 @@ from sqlalchemy import (
 
 from autotune.store.database import Dialect
 
-SCHEMA_VERSION = 7
+SCHEMA_VERSION = 1
 PRODUCT = "mpi-autotune"
 
 metadata = MetaData()

@@ -383,7 +383,7 @@ class Store(WorkerClaims):
         brief: bool = False,
         lines: bool | None = None,
     ) -> list[StoredRun]:
-        """Runs in the order in which they were made; phase "confirm" selects "confirm:60" too.
+        """Runs in the order in which they were made; phase "confirm" selects "confirm:r1" too.
 
         ``after``: only runs with a larger ``order``. ``brief``: the figures without output,
         command, bindings, read-back and inherited values, which are empty; this reads a large study

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
         find,
         names,
         resolve_options,
-        stored_options,
     )
 
 __all__ = [
@@ -48,7 +47,6 @@ __all__ = [
     "find",
     "names",
     "resolve_options",
-    "stored_options",
 ]
 
 __getattr__ = lazy_names(
@@ -71,6 +69,5 @@ __getattr__ = lazy_names(
         "find": "autotune.strategies.registry",
         "names": "autotune.strategies.registry",
         "resolve_options": "autotune.strategies.registry",
-        "stored_options": "autotune.strategies.registry",
     },
 )

@@ -111,7 +111,6 @@ OPTIONS = table(
         "with a surrogate: further generations for each child that is run, which only the "
         "surrogate judges",
         (0, 100),
-        later=True,
     ),
     Option(
         "replace",
@@ -142,7 +141,6 @@ OPTIONS = table(
         "with a surrogate: expected improvement (of the log ratio) below which a run is not worth "
         "its cost",
         (0, 1),
-        later=True,
     ),
     Option(
         "ei_patience",
@@ -151,7 +149,6 @@ OPTIONS = table(
         "with a surrogate: generations without a new best until the search stops if no candidate "
         "is worth its cost",
         (1, 100_000),
-        later=True,
     ),
     Option(
         "min_trials",
@@ -159,7 +156,6 @@ OPTIONS = table(
         10,
         "with a surrogate: settings tried before it may stop",
         (0, 100_000),
-        later=True,
     ),
     Option(
         "loss_clip",
@@ -167,7 +163,6 @@ OPTIONS = table(
         0.3,
         "with a surrogate: log ratio that stands for everything slower, failures included",
         (0.05, 10),
-        later=True,
     ),
     Option(
         "rules",
@@ -176,7 +171,6 @@ OPTIONS = table(
         "thesis: each individual is run once, only a new best of the population counts as "
         "progress, and the first population is filled up to its size",
         ("own", "thesis"),
-        later=True,
     ),
 )
 

@@ -36,7 +36,6 @@ class Auto(Strategy):
             0.002,
             "expected improvement (of the log ratio) below which a run is not worth its cost",
             (0, 1),
-            stored="worth",
         ),
         Option(
             "patience",
@@ -51,7 +50,6 @@ class Auto(Strategy):
             10,
             "settings tried before it may stop",
             (0, 100_000),
-            stored="least",
         ),
         Option(
             "loss_clip",
@@ -59,7 +57,6 @@ class Auto(Strategy):
             0.3,
             "log ratio above which a run counts like a failure",
             (0.05, 10),
-            stored="cliff",
         ),
     )
 

@@ -19,20 +19,13 @@ OptionValue = int | float | str
 
 @dataclass(frozen=True)
 class Option:
-    """One option; ``bounds`` are the smallest and largest number, or the words to choose from.
-
-    ``later``: the option was added when studies were stored already. At its default it is no part
-    of their identity, so that they can be continued. ``stored`` is its name in that identity if the
-    option was renamed; the old name is still read.
-    """
+    """One option; ``bounds`` are the smallest and largest number, or the words to choose from."""
 
     name: str
     type: Literal["int", "float", "choice"]
     default: OptionValue
     doc: str
     bounds: tuple[OptionValue, ...] = ()
-    later: bool = False
-    stored: str = ""
 
     @property
     def range(self) -> str:
@@ -80,10 +73,8 @@ def complete(
     Raises :class:`UsageError` for an unknown name or a value out of range.
     """
     values = {name: option.default for name, option in options.items()}
-    renamed = {option.stored: name for name, option in options.items() if option.stored}
     for layer in layers:
-        for said, given in layer.items():
-            name = renamed.get(said, said)
+        for name, given in layer.items():
             if name not in options:
                 raise UsageError(
                     _unknown_option(owner, name, options), code="strategy.option_unknown"

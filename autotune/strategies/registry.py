@@ -106,9 +106,8 @@ def resolve_options(
 ) -> dict[str, OptionValue]:
     """All options with their values: the defaults, then the preset's, then the given ones.
 
-    ``given`` may have texts as a user writes them. The result belongs to the identity of a study;
-    options that were added later are left out at their defaults. Raises :class:`UsageError` for a
-    wrong name, value or preset.
+    ``given`` may have texts as a user writes them. The result belongs to the identity of a study.
+    Raises :class:`UsageError` for a wrong name, value or preset.
     """
     found = find(strategy) if isinstance(strategy, str) else strategy
     if preset is not None and preset not in found.presets:
@@ -119,15 +118,7 @@ def resolve_options(
     base = found.presets[preset] if preset is not None else {}
     values = complete(found.name, found.options, base, given)
     found.check_options(values)
-    options = found.options
-    return {n: v for n, v in values.items() if not options[n].later or v != options[n].default}
-
-
-def stored_options(
-    strategy: type[Strategy], values: Mapping[str, OptionValue]
-) -> dict[str, OptionValue]:
-    """Resolved options under the names that they have in a study's identity."""
-    return {strategy.options[name].stored or name: value for name, value in values.items()}
+    return values
 
 
 def describe() -> str:

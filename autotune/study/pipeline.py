@@ -388,9 +388,7 @@ class _Proofs:
         self.search = search
         self.plan = search.plan
         self.seed = seed
-        self.rounds = Rounds(
-            search.trial_store, search.evaluator.history, search.space, search.plan.alpha
-        )
+        self.rounds = Rounds(search.trial_store, search.space, search.plan.alpha)
         self.recommender = Recommender(search, search.trial_store, seed)
 
     def carry_out(self) -> StudyOutcome:

@@ -9,7 +9,7 @@ is data until its author is known (``autotune.study.worker_trust``).
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
@@ -21,7 +21,6 @@ from autotune.errors import UsageError
 from autotune.store.text import canonical
 from autotune.study.budget import SearchPlan
 from autotune.targets.request import TargetRequest
-from autotune.wording import parse_duration
 
 SCHEMA = "autotune-search-1"
 DEFAULT_TRIALS = 100
@@ -160,13 +159,11 @@ def _said(target: TargetRequest) -> dict[str, Any]:
     return plain
 
 
-REQUESTS_SCHEMA = "autotune-requests-3"
-_READ = (REQUESTS_SCHEMA, "autotune-requests-2")
+REQUESTS_SCHEMA = "autotune-requests-1"
 MOST_REQUESTS = 32
 """Largest number of requests that a study stores; of each key the newest is stored."""
 MOST_CHARACTERS = 1 << 20
-_PURPOSE = "autotune worker request 2"
-_PURPOSE_OF_WORDS = "autotune worker request 1"
+_PURPOSE = "autotune worker request 1"
 WHERE = "a worker's request"
 
 
@@ -174,16 +171,14 @@ WHERE = "a worker's request"
 class WorkerRequest:
     """A search and its working directory.
 
-    ``key`` names the key with which the request was signed; it is empty for a request of a version
-    without keys. ``argv`` are the words of a request of a version without documents; they are then
-    what was signed. Raises UsageError for a relative directory, too much text, or a NUL.
+    ``key`` names the key with which the request was signed; it is empty if nobody signed it.
+    Raises UsageError for a relative directory, too much text, or a NUL.
     """
 
     search: SearchRequest
     cwd: str
     key: str = ""
     signature: str = ""
-    argv: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not PurePosixPath(self.cwd).is_absolute():
@@ -191,7 +186,7 @@ class WorkerRequest:
                 f"{WHERE} has the directory {self.cwd[:200]!r}; expected an absolute path",
                 code="request.refused",
             )
-        content = canonical([self.search.to_json(), list(self.argv or ()), self.cwd])
+        content = canonical([self.search.to_json(), self.cwd])
         if len(content) > MOST_CHARACTERS:
             raise UsageError(
                 f"{WHERE} has {len(content)} characters; expected {MOST_CHARACTERS} at most",
@@ -200,37 +195,28 @@ class WorkerRequest:
         if "\\u0000" in content:
             raise UsageError(f"{WHERE} has a NUL in a word", code="request.refused")
 
-    @classmethod
-    def of_words(
-        cls, argv: tuple[str, ...], cwd: str, key: str = "", signature: str = ""
-    ) -> WorkerRequest:
-        """A request of a version without documents: the words of ``search``.
-
-        Raises UsageError for words that no request has.
-        """
-        return cls(search_of_words(argv), cwd, key, signature, argv)
-
     def signed_text(self, study: str) -> bytes:
         """The signed bytes: everything that is carried out, and the hash of its study."""
-        content: dict[str, Any] = {"cwd": self.cwd, "study": study}
-        if self.argv is None:
-            content |= {"search": self.search.to_json(), "for": _PURPOSE}
-        else:
-            content |= {"argv": list(self.argv), "for": _PURPOSE_OF_WORDS}
+        search = self.search.to_json()
+        content = {"cwd": self.cwd, "study": study, "search": search, "for": _PURPOSE}
         return canonical(content).encode("ascii")
 
     def to_json(self) -> dict[str, Any]:
-        asked: dict[str, Any] = {"search": self.search.to_json()}
-        if self.argv is not None:
-            asked = {"argv": list(self.argv)}
-        return {**asked, "cwd": self.cwd, "key": self.key, "signature": self.signature}
+        search = self.search.to_json()
+        return {"search": search, "cwd": self.cwd, "key": self.key, "signature": self.signature}
 
 
 def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
     """The requests that a study holds, the newest last; raises UsageError for damaged ones."""
     if data is None:
         return []
-    listed = data.get("requests") if data.get("schema") in _READ else [data]
+    if data.get("schema") != REQUESTS_SCHEMA:
+        raise UsageError(
+            f"{WHERE}: the schema is {str(data.get('schema'))[:80]!r}; expected "
+            f"{REQUESTS_SCHEMA!r}: it was written by another version of autotune, or is damaged",
+            code="request.version",
+        )
+    listed = data.get("requests")
     if not isinstance(listed, list) or len(listed) > MOST_REQUESTS:
         raise UsageError(
             "the study's requests are not a list: the results database is damaged",
@@ -244,15 +230,15 @@ def _request(data: Any) -> WorkerRequest:
         raise UsageError(
             f"{WHERE} is not an object: the results database is damaged", code="request.damaged"
         )
-    texts = [data.get("cwd"), data.get("key", ""), data.get("signature", "")]
-    search, argv = data.get("search"), data.get("argv")
-    words = isinstance(argv, list) and all(isinstance(word, str) for word in argv)
-    if not all(isinstance(t, str) for t in texts) or not (words or isinstance(search, dict)):
-        raise UsageError(f"{WHERE} is damaged: its words are not texts", code="request.damaged")
-    cwd, key, signature = map(str, texts)
-    if isinstance(search, dict):
-        return WorkerRequest(SearchRequest.from_json(search, WHERE), cwd, key, signature)
-    return WorkerRequest.of_words(tuple(argv or ()), cwd, key, signature)
+    search = data.get("search")
+    texts = [data.get(name) for name in ("cwd", "key", "signature")]
+    if not isinstance(search, dict) or not all(isinstance(text, str) for text in texts):
+        raise UsageError(
+            f"{WHERE} is damaged: expected a search, and a directory, key and signature that are "
+            "texts",
+            code="request.damaged",
+        )
+    return WorkerRequest(SearchRequest.from_json(search, WHERE), *map(str, texts))
 
 
 def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, Any]:
@@ -263,73 +249,3 @@ def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, A
         before = []  # The stored requests cannot be used.
     others = [one for one in before if one.key != request.key][1 - MOST_REQUESTS :]
     return {"schema": REQUESTS_SCHEMA, "requests": [one.to_json() for one in (*others, request)]}
-
-
-_OF_TARGET = frozenset(
-    {
-        *("--app", "--input", "--ranks", "--cluster", "--mpi", "--metric", "--verify"),
-        *("--metric-rate", "--metric-choice", "--stdin", "--timeout"),
-    }
-)
-_OF_SEARCH = {
-    "--space": "space",
-    "--strategy": "strategy",
-    "--preset": "preset",
-    "--seed": "seed",
-    "--trials": "trials",
-    "--runs": "max_runs",
-    "--features": "features",
-    "--params-file": "params_file",
-}
-_FLAGS = {"--remeasure": {"remeasure": True}, "--no-guard": {"guard": False}}
-
-
-def search_of_words(argv: tuple[str, ...]) -> SearchRequest:
-    """The search of a command line that a version without documents stored.
-
-    Raises UsageError for words that no request has.
-    """
-    end = argv.index("--") if "--" in argv else len(argv)
-    target: dict[str, Any] = {"program": list(argv[end + 1 :])} if argv[end + 1 :] else {}
-    data: dict[str, Any] = {}
-    options: dict[str, str] = {}
-    given = iter(argv[:end])
-    for word in given:
-        if word == "--clean-env":
-            target["clean_env"] = True
-        elif word in _FLAGS:
-            data |= _FLAGS[word]
-        elif word in _OF_TARGET:
-            target[word[2:].replace("-", "_")] = _value(word, given)
-        elif word in _OF_SEARCH:
-            data[_OF_SEARCH[word]] = _value(word, given)
-        elif word == "--budget":
-            data["budget_s"] = parse_duration(_value(word, given))
-        elif word == "--min-gain":
-            data["min_gain"] = _percent(_value(word, given))
-        elif word == "-O":
-            name, _, value = _value(word, given).partition("=")
-            options[name] = value
-        else:
-            raise UsageError(
-                f"{WHERE} has {word[:80]!r}, which is not allowed in a request; autotune "
-                "search --join writes one that can be used",
-                code="request.refused",
-            )
-    return SearchRequest.of(WHERE, **data, target=target, options=options)
-
-
-def _value(word: str, given: Iterator[str]) -> str:
-    value = next(given, None)
-    if value is None:
-        raise UsageError(f"{WHERE} ends with {word}; its value is missing", code="request.refused")
-    return value
-
-
-def _percent(text: str) -> float:
-    try:
-        return float(text) / 100
-    except ValueError:
-        raise UsageError(
-            f"{WHERE} holds --min-gain {text[:40]!r}; expected a number", code="request.refused"
-        ) from None

@@ -281,11 +281,11 @@ class Result:
         names = {f.name for f in dataclasses.fields(cls)}
         plain = {k: v for k, v in data.items() if k in names}
         plain["recommended"] = Setting(data["recommended"]["setting"])
-        plain["contradictions"] = [Note.from_json(row) for row in data.get("contradictions", ())]
-        plain["unchecked"] = [Note.from_json(row) for row in data.get("unchecked", [])]
+        plain["contradictions"] = [Note.from_json(row) for row in data["contradictions"]]
+        plain["unchecked"] = [Note.from_json(row) for row in data["unchecked"]]
         plain["warnings"] = [Note.from_json(row) for row in data["warnings"]]
-        plain["metric"] = Metric.from_json(data.get("metric"))
-        plain["gain_ci"] = _ends(data.get("gain_ci95"))
+        plain["metric"] = Metric.from_json(data["metric"])
+        plain["gain_ci"] = _ends(data["gain_ci95"])
         plain["finalists"] = [
             Finalist(
                 Setting(row["setting"]),
@@ -294,8 +294,8 @@ class Result:
                 row["gain_ci"][0],
                 row["gain_ci"][1],
                 row["blocks"],
-                row.get("words", ""),
-                _ends(row.get("gain_range")),
+                row["words"],
+                _ends(row["gain_range"]),
             )
             for row in data["finalists"]
         ]

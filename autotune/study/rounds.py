@@ -15,7 +15,7 @@ from autotune.errors import AutotuneError, WorkError
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import LOOKS, ErrorBudget, LookPlan
-from autotune.study.run_history import CONFIRM, RunHistory
+from autotune.study.run_history import CONFIRM
 
 _PREFIX = "r"
 LOOKS_OF_TWO = (9, 13, 19, 28, 40)
@@ -31,9 +31,6 @@ def look_plan(finalists: int, alpha: float, min_gain: float) -> LookPlan:
         looks=looks, alpha=alpha, finalists=finalists, min_gain=min_gain, futility=FUTILITY
     )
     return replace(plan, win_from=plan.first_interval)
-
-
-_FORMER = LookPlan()
 
 
 class DocumentStore(Protocol):
@@ -115,9 +112,8 @@ class Round:
                     alpha=float(data["alpha"]),
                     finalists=len(settings),
                     min_gain=float(data["min_gain"]),
-                    # Rounds of earlier versions do not name these two.
-                    win_from=int(data.get("win_from", _FORMER.win_from)),
-                    futility=float(data.get("futility", _FORMER.futility)),
+                    win_from=int(data["win_from"]),
+                    futility=float(data["futility"]),
                 ),
                 slow_alpha=float(data["slow_alpha"]),
                 limit_s=None if data["limit_s"] is None else float(data["limit_s"]),
@@ -159,22 +155,15 @@ def stored_setting(values: Mapping[str, object], space: Space) -> Setting:
 class Rounds:
     """All rounds of a study, in order."""
 
-    def __init__(
-        self, documents: DocumentStore, history: RunHistory, space: Space, alpha: float
-    ) -> None:
+    def __init__(self, documents: DocumentStore, space: Space, alpha: float) -> None:
         self._documents = documents
         self._space = space
-        # Proofs of versions that did not store rounds have spent their share of the error budget
-        # too.
-        self._first = 1 + len(_unkept(history))
         self._budget = ErrorBudget(alpha)
 
     def all(self) -> list[Round]:
         """The stored rounds, oldest first."""
         found: list[Round] = []
-        while (
-            kept := self._documents.stored_document(_name(self._first + len(found)))
-        ) is not None:
+        while (kept := self._documents.stored_document(_name(1 + len(found)))) is not None:
             found.append(Round.from_json(kept, self._space))
         return found
 
@@ -211,7 +200,7 @@ class Rounds:
     @property
     def next_number(self) -> int:
         """Number of the next round."""
-        return self._first + len(self.all())
+        return 1 + len(self.all())
 
     @property
     def next_name(self) -> str:
@@ -221,9 +210,3 @@ class Rounds:
 
 def _name(number: int) -> str:
     return f"round:{number}"
-
-
-def _unkept(history: RunHistory) -> set[str]:
-    """Names of proofs that an earlier version made; their phases are named after trials."""
-    names = {e.phase.split(":")[1] for e in history.entries if e.phase.startswith(f"{CONFIRM}:")}
-    return {name for name in names if not name.startswith(_PREFIX)}

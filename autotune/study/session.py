@@ -16,9 +16,9 @@ from autotune.store import Store, StudyKey, StudyRecord
 from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import MachineEvaluator, Side
 from autotune.study.events import Waiting, Watcher, silent
+from autotune.study.executables import current_key
 from autotune.study.other_library import OtherLibrary, sides_of
 from autotune.study.search import Heartbeat
-from autotune.study.study_key import begun_key
 from autotune.study.trial_store import history_of
 from autotune.targets.layout import replaced_note
 from autotune.targets.target import Target, limit_note
@@ -58,7 +58,7 @@ class Session:
         self.budget_s = budget_s
         self.store = store
         target.require_apart(store.url.database)
-        self.study = store.study(begun_key(store, key, target, watch))
+        self.study = store.study(current_key(store, key, watch))
         self.target = target
         self.space = space
         self.watch = watch

@@ -1,46 +1,24 @@
-"""The study's key, made of target, space and strategy; and keys of studies that began otherwise.
-
-The first part makes the key.
+"""The study's key: what makes two searches one study, made of target, space and strategy.
 
 The second part is for a study that was begun on another kind of machine than it is measured on,
 such as a login node. A study's key holds the machine. So the first worker on a compute node begins
 a study of that node's own, and the study that was begun before, without a trial, refers to it.
-
-The third part is for studies of versions that identified programs in another way. Their keys hold
-:func:`~autotune.study.program_identity.former_hash`, which does not cover imports from elsewhere.
-Such a study is continued if that hash is the same and the sources that it does not cover are as
-they were when the way changed (``former_sources.json``, which never changes).
-
-The last part says which of several figures of one run counts, and warns of a figure that is no time
-in seconds.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
-import json
-from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from autotune.errors import UsageError
-from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import GUARD, AppInfo, MachineInfo, MpiInfo, Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, EXECUTABLES, FRESH_DIR
 from autotune.store.model import MOVED
-from autotune.study.events import Watcher, silent
-from autotune.study.executables import current_key
 from autotune.study.result import follow_moved_study
-from autotune.study.unchecked import WHOLE
 from autotune.targets.metric import objective_name
-from autotune.targets.program_identity import (
-    file_hash,
-    former_hash,
-    program_hash,
-    uncovered,
-)
+from autotune.targets.program_identity import file_hash, program_hash
 from autotune.targets.target import Target
 from runner.machine import describe_machine
 from runner.mpi.base import Adapter
@@ -63,8 +41,6 @@ def study_key(
     machine = describe_machine()
     inherited = target.inherited(adapter)
     program = target.program
-    # Fields at their defaults are left out, so that a field of a later version does not change the
-    # keys of old studies.
     return StudyKey(
         app=AppInfo(
             name=target.app.name,
@@ -118,11 +94,8 @@ def _added_conditions(target: Target) -> dict[str, Any]:
     """Conditions that a key holds only where they say something."""
     added: dict[str, Any] = {}
     figure = target.app.figure
-    if figure is not None:
-        # Another reading of numbers makes another study, so that no figures of two readings mix.
-        added["numbers"] = WHOLE
-        if not figure.startswith("json:"):
-            added["metric_choice"] = target.metric_choice
+    if figure is not None and not figure.startswith("json:"):
+        added["metric_choice"] = target.metric_choice
     if target.app.metric_rate is not None:
         added["metric_rate"] = True
     if target.app.verify_absent is not None:
@@ -195,66 +168,3 @@ def _parts(key: StudyKey) -> dict[str, object]:
         for part in (getattr(key, f.name),)
         if f.name != "space_name"
     }
-
-
-_FILE = "former_sources.json"
-_LISTED = 3
-DIGITS = 16
-"""Number of digits of each source's hash in the file."""
-CONTINUED = (
-    "this study was begun by an older version, which identified programs in "
-    "another way; its program has not changed"
-)
-
-
-def begun_key(store: Store, key: StudyKey, target: Target, watch: Watcher = silent) -> StudyKey:
-    """The key under which the study is in the store: ``key``, a former one, or that of a later
-    state of its executables (:func:`autotune.study.executables.current_key`).
-
-    ``watch`` is told of a former study and, if it is not continued, of the reason.
-    """
-    return current_key(store, _stored_key(store, key, target, watch), watch)
-
-
-def _stored_key(store: Store, key: StudyKey, target: Target, watch: Watcher) -> StudyKey:
-    """``key``, or the former one under which the study was begun."""
-    if store.has_study(key):
-        return key
-    former = _with_program(key, former_hash(target.program))
-    if former == key or not store.has_study(former):
-        return key
-    changed = _changed(target)
-    if not changed:
-        watch(Note("study.former_continued", CONTINUED, {"study": former.hash}))
-        return former
-    names = ", ".join(changed[:_LISTED])
-    more = f" and {len(changed) - _LISTED} more" if len(changed) > _LISTED else ""
-    watch(
-        Note(
-            "study.former_changed",
-            f"study {former.hash[:12]} of the same command is not continued: it does not "
-            f"identify {names}{more}, which may have changed since",
-            {"study": former.hash, "changed": changed},
-        )
-    )
-    return key
-
-
-def _with_program(key: StudyKey, program_hash: str) -> StudyKey:
-    return dataclasses.replace(key, app=dataclasses.replace(key.app, program_hash=program_hash))
-
-
-def _changed(target: Target) -> list[str]:
-    """Sources that the former hash did not cover and that may have changed since."""
-    known = _sources()
-    return [
-        name
-        for name, code in uncovered(target.program, target.cwd).items()
-        if known.get(name) != code[:DIGITS]
-    ]
-
-
-@lru_cache(maxsize=1)
-def _sources() -> dict[str, str]:
-    text = (resources.files("autotune.study") / _FILE).read_text(encoding="utf-8")
-    return dict(json.loads(text))

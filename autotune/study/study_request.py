@@ -15,7 +15,7 @@ from autotune.space.commutativity import commutative_levels
 from autotune.space.library_choice import MPI
 from autotune.store import StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS
-from autotune.strategies import Strategy, code_of, stored_options
+from autotune.strategies import Strategy, code_of
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Watcher, silent
 from autotune.study.launched_libraries import library_rows, switch_to
@@ -80,8 +80,7 @@ class StudyRequest:
         several = {OTHERS: added} if added else {}
         # Answers of studies that did not look at the operations are not answers of these.
         seen = {OPERATIONS: "seen"} if commutative_levels(self.space) else {}
-        own_options = stored_options(self.strategy, self.options)
-        return own_options | first | code | cheap | several | seen
+        return dict(self.options) | first | code | cheap | several | seen
 
     def launch_line(self, setting: Setting, params_file: str | None = None) -> str:
         """The launch of a setting under its library, as a user would type it."""

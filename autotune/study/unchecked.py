@@ -16,8 +16,6 @@ from autotune.store import StudyKey, StudyRecord, StudySummary
 from autotune.store.keys import NOISE, OPERATIONS
 
 UNCHECKED = "result.unchecked"
-WHOLE = "whole"
-"""The condition ``numbers`` of studies whose numbers were read whole."""
 MARK = "unchecked"
 """The word that marks such an answer in lists."""
 
@@ -79,21 +77,6 @@ def not_verified(answer: StoredAnswer) -> Note | None:
     )
 
 
-def not_whole(answer: StoredAnswer) -> Note | None:
-    """Its metric is a pattern, and numbers were not read whole when it was measured."""
-    pattern, terms = answer.metric, answer.terms
-    if pattern is None or terms is None or terms.get("numbers") == WHOLE:
-        return None
-    if pattern.startswith(("json:", "python:")):
-        return None
-    return Note(
-        "metric.not_whole",
-        f"the metric {pattern!r} was read before numbers were read whole: it may have cut them, "
-        "or minimised a rate; search again",
-        {"pattern": pattern},
-    )
-
-
 def unknown_operations(answer: StoredAnswer) -> Note | None:
     """Its setting is wrong for operations that do not commute, and nobody looked for one."""
     terms = answer.terms
@@ -109,7 +92,7 @@ def unknown_operations(answer: StoredAnswer) -> Note | None:
     )
 
 
-REASONS: tuple[Reason, ...] = (not_verified, not_whole, unknown_operations)
+REASONS: tuple[Reason, ...] = (not_verified, unknown_operations)
 """The reasons, in the order in which they are shown."""
 
 

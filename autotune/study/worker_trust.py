@@ -110,7 +110,7 @@ def judge_request(store: Store, study: StudyRecord) -> TrustVerdict | None:
     if trusted:
         return TrustVerdict(newest, True, roles)
     if not newest.signature:
-        why = "it is not signed (written by an older version of autotune, or by somebody else)"
+        why = "it is not signed"
     elif key is None:
         why = "it is signed, but you have no key"
     elif newest.key == key.id:
@@ -291,6 +291,6 @@ def _unusable(place: Path, why: str) -> UsageError:
         f"the key file {place}, with which requests to workers are signed, cannot be "
         f"used: {why}; expected a file of your own with mode 0600. If others may have "
         "read it, remove it: the next autotune search --join makes a new key, and "
-        "workers of older studies need --trust",
+        "workers of studies that were begun before need --trust",
         code="trust.key_file",
     )

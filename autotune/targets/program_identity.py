@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.util
 import os
 import re
 import shutil
@@ -55,33 +54,6 @@ def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
         digest.update(name.encode())
         digest.update(hashed.encode())
     return digest.hexdigest()
-
-
-def former_hash(argv: tuple[str, ...]) -> str:
-    """The first hash: sources as bytes, and a ``-m`` module with all files in its directory.
-
-    It equals :func:`program_hash` if no Python source is started.
-    """
-    digest = hashlib.sha256()
-    for word in (_executable(argv), *argv[1:]):
-        _add(digest, Path(word))
-    for module in _modules(argv):
-        for path in _beside(module):
-            digest.update(path.name.encode())
-            digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
-
-
-def uncovered(argv: tuple[str, ...], cwd: str | Path = ".") -> dict[str, str]:
-    """Sources in :func:`program_hash` that :func:`former_hash` did not cover: name -> code hash."""
-    words = (_executable(argv), *argv[1:])
-    known = {resolved(path) for module in _modules(argv) for path in _beside(module)}
-    known |= {resolved(word) for word in words}
-    found: dict[str, str] = {}
-    for entry in entries(words, cwd):
-        paths = sources(entry)
-        found |= {n: code_hash(path) for n, path in paths.items() if resolved(path) not in known}
-    return dict(sorted(found.items()))
 
 
 def file_hash(path: str) -> str:
@@ -158,23 +130,6 @@ def _add(digest: hashlib._Hash, path: Path) -> None:
     except OSError:
         # An argument that cannot be read concerns the program, which reports it when it runs.
         return
-
-
-def _modules(argv: tuple[str, ...]) -> list[str]:
-    return [argv[i + 1] for i, word in enumerate(argv[:-1]) if word == "-m" and i > 0]
-
-
-def _beside(module: str) -> list[Path]:
-    try:
-        spec = importlib.util.find_spec(module)
-    except (ImportError, ValueError):
-        return []
-    if spec is None or not spec.origin:
-        return []
-    origin = Path(spec.origin)
-    if spec.submodule_search_locations:
-        return sorted(origin.parent.glob("*.py"))
-    return [origin]
 
 
 RUNNER = resolved(runner.__file__).parent.parent

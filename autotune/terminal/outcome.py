@@ -107,9 +107,9 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     out.print()
     words = f"B against A: {names.within(data['words'])}" if libraries is None else data["words"]
     out.print(words, style="bold", markup=False)
-    guarded = data.get("guard", True)
+    guarded = data["guard"]
     if data["outcome"] != "failed":
-        said = verdict_words(data.get("seen", data["outcome"]), data["why"], guarded)
+        said = verdict_words(data["seen"], data["why"], guarded)
         if libraries is not None and said in ("better", "worse"):
             said = f"B is {said}"
         # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
@@ -117,7 +117,7 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
         out.print(f"{said}{why}", markup=False)
     if not guarded:
         out.print(WHY_UNGUARDED, markup=False)
-    metric = Metric.from_json(data.get("metric"))
+    metric = Metric.from_json(data["metric"])
     title = {} if libraries is None else _titles(libraries)
     rows = [
         [
@@ -130,14 +130,14 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     ]
     columns = ["", *(["library"] if title else []), "setting", ">median"]
     out.print(table("", columns, rows))
-    gain, first, second = (data.get(name) for name in ("gain", "a_median_s", "b_median_s"))
+    gain, first, second = (data[name] for name in ("gain", "a_median_s", "b_median_s"))
     if gain and first and second and gain * (first - second) < 0:
         out.print(
             "the medians point the other way: the gain is that of the pairs, whose two "
             "runs follow each other directly; the machine's speed changed between the pairs",
             markup=False,
         )
-    fresh = data.get("fresh")
+    fresh = data["fresh"]
     if fresh is not None:
         ends = f" ({interval(tuple(fresh['ci95']))})" if fresh["ci95"] else ""
         out.print(
@@ -148,26 +148,26 @@ def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = Fa
     out.print(
         f"{data['runs']} runs, {data['runs_rejected']} rejected for foreign load", markup=False
     )
-    if data.get("round", 1) > 1:
+    if data["round"] > 1:
         out.print(
             f"comparison number {data['round']} of these "
             f"{'settings' if libraries is None else 'libraries'}: each has an error "
             "probability of 5 % of its own",
             markup=False,
         )
-    if data.get("comparisons", 1) > 1:
+    if data["comparisons"] > 1:
         out.print(comparisons_words(data["comparisons"]), markup=False)
     if data["budget_ended_it"]:
         out.print(
             "the budget was spent first; the same command with a larger --budget continues",
             markup=False,
         )
-    if data.get("next_step") is not None:
+    if data["next_step"] is not None:
         _print_step(data["next_step"], command)
     _print_rejections(data["rejections"], names)
     if data["outcome"] != "failed":
-        _print_checks(data.get("checks"), list(map(Note.from_json, data.get("unchecked", ()))))
-    _print_contradictions(list(map(Note.from_json, data.get("contradictions", ()))), names)
+        _print_checks(data["checks"], list(map(Note.from_json, data["unchecked"])))
+    _print_contradictions(list(map(Note.from_json, data["contradictions"])), names)
     for note in map(Note.from_json, data["warnings"] if data["outcome"] != "failed" else ()):
         out.print(note_line(note.code, names.within(note.words)), markup=False)
 

@@ -25,7 +25,7 @@ from runner.mpi.library import ParamInfo
 from runner.private_files import read_private, write_private
 
 TIMEOUT_S = 30
-_FORMAT = 5
+_FORMAT = 1
 """Changes with the meaning of the stored lists."""
 _MOST_BYTES = 8 << 20
 _BASIC = 221

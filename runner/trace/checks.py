@@ -18,8 +18,8 @@ class FeaturesError(RunnerError):
 class EntryChecks:
     """Checks of single entries; each failure raises FeaturesError with file and key."""
 
-    def __init__(self, place: str, schema: str) -> None:
-        self._place, self._schema = place, schema
+    def __init__(self, place: str) -> None:
+        self._place = place
 
     def fail(self, key: str, value: Any, expected: str) -> NoReturn:
         shown = repr(value)[:60]
@@ -28,25 +28,18 @@ class EntryChecks:
             code="features.damaged",
         )
 
-    def keys(
-        self,
-        key: str,
-        data: dict[str, Any],
-        expected: Iterable[str],
-        optional: Iterable[str] = (),
-    ) -> None:
-        wanted, known = tuple(expected), set(optional)
+    def keys(self, key: str, data: dict[str, Any], expected: Iterable[str]) -> None:
+        wanted = tuple(expected)
         dot = f"{key}." if key else ""
         missing = [f"{dot}{name}" for name in wanted if name not in data]
-        unknown = [f"{dot}{name}" for name in data if name not in wanted and name not in known]
+        unknown = [f"{dot}{name}" for name in data if name not in wanted]
         if missing:
             raise FeaturesError(
                 f"{self._place}: missing {_few(missing)}.\n{AGAIN}", code="features.damaged"
             )
         if unknown:
             raise FeaturesError(
-                f"{self._place}: unknown {_few(unknown)}; schema {self._schema} has no "
-                f"such key.\n{AGAIN}",
+                f"{self._place}: unknown {_few(unknown)}; the schema has no such key.\n{AGAIN}",
                 code="features.damaged",
             )
 

@@ -11,7 +11,7 @@ from runner.files import MIB, read_bytes
 from runner.paths import entries
 from runner.trace.schema import SIZE_BINS
 
-FORMAT = "autotune-trace 2"
+FORMAT = "autotune-trace 1"
 _MOST_BYTES = 256 * MIB
 """Of the counts of one rank."""
 OPERATIONS = (

@@ -16,7 +16,7 @@ from runner.json_text import parse_json
 from runner.trace.checks import AGAIN, EntryChecks, FeaturesError
 from runner.trace.partners import Partners, partners_from_json
 from runner.trace.profile import Profile, profile_from_json
-from runner.trace.schema import FEATURE_NAMES, SCHEMA, SCHEMA_WITHOUT_PROFILE, SPECS
+from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
 
 _SLACK = 1e-9
 _LARGEST_MIB = 4
@@ -30,9 +30,9 @@ class Features:
     (the profiling library) or ``mpi4py`` (the substitute without a compiler). ``machine`` holds
     ``fingerprint``, ``cpu_model`` and ``hostname`` as texts. ``app``, ``input`` and ``cluster`` are
     None if unknown. ``wall_s`` is the longest time of a rank from Init to Finalize, in seconds.
-    ``profile`` is None if the file was written before there were profiles; ``figure_s`` is then
-    None, too: the seconds that a search compares, the program's own figure or the launch's time.
-    ``partners`` is None if the file was written before there were any, or if there are too many.
+    ``figure_s``: the seconds that a search compares, the program's own figure or the launch's time.
+    ``profile`` and ``figure_s`` are None if they were not recorded; ``partners`` is None if they
+    were not, or if there are too many.
     """
 
     values: dict[str, float]
@@ -75,9 +75,9 @@ class Features:
         return dataclasses.replace(self, argv=words, cwd=".")
 
     def to_json(self) -> dict[str, Any]:
-        """The content of the file as JSON types; version 1 of the schema without a profile."""
-        data = {
-            "schema": SCHEMA if self.profile else SCHEMA_WITHOUT_PROFILE,
+        """The content of the file as JSON types."""
+        return {
+            "schema": SCHEMA,
             "method": self.method,
             "app": self.app,
             "input": self.input,
@@ -91,11 +91,10 @@ class Features:
             "machine": dict(self.machine),
             "wall_s": self.wall_s,
             "features": {name: self.values[name] for name in FEATURE_NAMES},
+            "figure_s": self.figure_s,
+            "profile": None if self.profile is None else self.profile.to_json(),
+            "partners": None if self.partners is None else self.partners.to_json(),
         }
-        if self.profile is None:
-            return data
-        data |= {"figure_s": self.figure_s, "profile": self.profile.to_json()}
-        return data if self.partners is None else data | {"partners": self.partners.to_json()}
 
 
 def load_features(path: Path | str) -> Features:
@@ -135,26 +134,20 @@ def features_from_json(data: Any, place: str = "features") -> Features:
             code="features.damaged",
         )
     schema = data.get("schema")
-    if schema not in (SCHEMA, SCHEMA_WITHOUT_PROFILE):
+    if schema != SCHEMA:
         raise FeaturesError(
-            f"{place}: schema is {schema!r}, expected {SCHEMA!r} or {SCHEMA_WITHOUT_PROFILE!r}: "
-            f"written by another version, or not a features file.\n{AGAIN}",
+            f"{place}: schema is {schema!r}, expected {SCHEMA!r}: written by another version, or "
+            f"not a features file.\n{AGAIN}",
             code="features.version",
         )
-    check = EntryChecks(place, schema)
-    profiled = schema == SCHEMA
-    check.keys(
-        "",
-        data,
-        (*_KEYS, "figure_s", "profile") if profiled else _KEYS,
-        ("partners",) if profiled else (),
-    )
+    check = EntryChecks(place)
+    check.keys("", data, _KEYS)
     mpi = check.mapping("mpi", data["mpi"])
     check.keys("mpi", mpi, ("name", "version"))
     machine = check.mapping("machine", data["machine"])
     check.keys("machine", machine, MACHINE_KEYS)
     ranks, nodes = check.natural("ranks", data["ranks"]), check.natural("nodes", data["nodes"])
-    partners = data.get("partners")
+    figure_s, profile, partners = data["figure_s"], data["profile"], data["partners"]
     return Features(
         values=_values(check, data["features"], ranks),
         argv=tuple(check.texts("argv", data["argv"])),
@@ -170,8 +163,8 @@ def features_from_json(data: Any, place: str = "features") -> Features:
         app=check.optional("app", data["app"]),
         input=check.optional("input", data["input"]),
         cluster=check.optional("cluster", data["cluster"]),
-        profile=profile_from_json(data["profile"], check) if profiled else None,
-        figure_s=check.number("figure_s", data["figure_s"]) if profiled else None,
+        profile=None if profile is None else profile_from_json(profile, check),
+        figure_s=None if figure_s is None else check.number("figure_s", figure_s),
         partners=None if partners is None else partners_from_json(partners, ranks, nodes, check),
     )
 
@@ -179,7 +172,7 @@ def features_from_json(data: Any, place: str = "features") -> Features:
 MACHINE_KEYS = ("fingerprint", "cpu_model", "hostname")
 _KEYS = (
     *("schema", "method", "app", "input", "argv", "cwd", "cluster", "ranks", "nodes", "cores"),
-    *("mpi", "machine", "wall_s", "features"),
+    *("mpi", "machine", "wall_s", "features", "figure_s", "profile", "partners"),
 )
 
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-SCHEMA = "autotune-features-2"
-SCHEMA_WITHOUT_PROFILE = "autotune-features-1"
-"""The same features; the file has no profile of the run (runner.trace.profile)."""
+SCHEMA = "autotune-features-1"
 
 SIZE_BINS = 26
 """Bins of a message-size histogram: 0 bytes; 2^k to 2^(k+1)-1 bytes for k = 0 to 23; the rest."""

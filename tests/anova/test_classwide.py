@@ -19,7 +19,6 @@ from autotune.anova.result import (
 )
 from autotune.anova.synthetic import Effect, cell_facts, no_effect, random_settings, table_of
 from autotune.anova.table import CellFacts, RunTable
-from autotune.artifacts import content_id
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from tests.anova.conftest import TRUTH, choices
@@ -125,21 +124,11 @@ def test_a_stored_result_comes_back_and_is_found_by_its_id(tmp_path: Path) -> No
     assert RESULTS.read(path).id == one.id
 
 
-def test_a_result_that_showed_no_margin_is_read_and_not_proven(tmp_path: Path) -> None:
-    """As an earlier version wrote it: without the fields that came later, under the same id."""
-    old = {
-        "schema": "autotune-classwide-1", "status": "recommended", "setting": {"eager": 4},
-        "cluster": "local", "machine": "f00d", "mpi": {}, "space": "openmpi",
-        "date": "2026-01-02T00:00:00+00:00", "method": "direct", "source": "dataset three",
-        "gain": 0.1, "lo": 0.05, "hi": 0.2, "held_out_gain": None, "evidence": [], "pruned": [],
-        "why": "", "scores": [], "warnings": [],
-    }  # fmt: skip
-    path = tmp_path / "old.json"
-    path.write_text(json.dumps({**old, "id": content_id(old)}))
-    found = RESULTS.read(path)
-    assert found.status == "recommended"
-    assert not found.proven
-    assert RESULTS.latest("local", tmp_path, lambda one: one.proven) is None
+def test_a_recommendation_that_showed_no_margin_is_refused(tmp_path: Path) -> None:
+    path = RESULTS.save(result(margin=None), tmp_path)
+    with pytest.raises(UsageError) as caught:
+        RESULTS.read(path)
+    assert caught.value.code == "artifact.damaged"
 
 
 def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
@@ -162,7 +151,7 @@ def test_the_latest_proven_result_of_a_cluster(tmp_path: Path) -> None:
         (lambda d: d["setting"].update(eager=8), "edited"),
         (lambda d: d.update(status="great"), "status"),
         (lambda d: d.update(held_out_shows="luck"), "held_out_shows"),
-        (lambda d: d.update(margin=None), "edited"),
+        (lambda d: d.update(margin=None), "damaged"),
     ],
 )
 def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-def]

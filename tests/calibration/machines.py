@@ -98,5 +98,4 @@ def calibration(*tables: ResponseTable) -> Calibration:
         seconds=12.5,
         points=100,
         grid=400,
-        probe=3,
     )

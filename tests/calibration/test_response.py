@@ -132,25 +132,6 @@ def at(date: str, log: float, sd: float = 0.05, runs: int = 8) -> Calibration:
 FAST = Setting({"btl_sm_eager_limit": 65536})
 
 
-def test_calls_with_one_root_do_not_count() -> None:
-    """They overlapped; calibrations of before 2026-11-25 14:00 have them."""
-    old = at("2026-11-25T09:00:00", -1.0)
-    (table,) = old.tables
-    bcast = Point("bcast", 8)
-    both = {**table.responses[FAST], bcast: Response(-3.0, 0.05, 8)}
-    more = dataclasses.replace(
-        table, default={**table.default, bcast: Level(1.0, 0.01)}, responses={FAST: both}
-    )
-    old = dataclasses.replace(old, tables=(more,))
-    (found,) = merged([old]).tables
-    assert found.us("bcast", 8) is None
-    assert found.response(FAST, "bcast", 8) is None
-    assert found.response(FAST, "pingpong", 4096) is not None
-    turned = dataclasses.replace(old, probe=2)
-    assert merged([turned]) is turned
-    assert CALIBRATIONS.from_json(turned.to_json(), "x.json").probe == 2
-
-
 def test_calibrations_of_several_times_count_together() -> None:
     first, second = at("2026-11-25T09:00:00", -1.0), at("2026-11-25T11:00:00", 0.4, runs=3)
     assert hours_between([first, second]) == 2.0

@@ -14,7 +14,7 @@ from autotune.study.result import Finalist, Result
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table
 from autotune.terminal.transports import carried_by, print_carried
-from autotune.wording import beginning
+from autotune.wording import Metric, beginning
 from runner.types import ReadBack
 from tests.cli.conftest import Cli
 
@@ -85,14 +85,25 @@ def test_the_answer_is_not_spelled_out_above_itself(capsys: pytest.CaptureFixtur
 def test_a_gain_that_is_ruled_out_is_said_once(capsys: pytest.CaptureFixture[str]) -> None:
     data = {
         "words": "no gain of 2.0 % or more: gain -0.5 %, 95 % interval -7.4 to +0.7 %, 8 blocks",
+        "guard": True,
         "outcome": "futile",
+        "seen": "futile",
         "why": "a gain of 2 % is ruled out",
+        "gain": None,
+        "fresh": None,
+        "metric": Metric().to_json(),
         "a_median_s": 0.6,
         "b_median_s": 0.6,
         "runs": 16,
         "runs_rejected": 0,
         "rejections": [],
         "budget_ended_it": False,
+        "round": 1,
+        "comparisons": 1,
+        "next_step": None,
+        "checks": None,
+        "unchecked": [],
+        "contradictions": [],
         "warnings": [],
     }
     print_comparison("default", "bind_to=none", data)

@@ -15,7 +15,7 @@ from sqlalchemy import make_url, text
 from autotune.errors import UsageError, WorkError
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store
-from autotune.study.request import SearchRequest, WorkerRequest, requests_of, search_of_words
+from autotune.study.request import SearchRequest, WorkerRequest, requests_of
 from autotune.study.trial_store import StoredTrials
 from autotune.study.worker_trust import (
     judge_request,
@@ -32,7 +32,6 @@ from tests.contract.store_samples import key
 from tests.servers import missing_for_postgres, new_schema, postgres_server
 
 NO_SERVER = missing_for_postgres()
-WORDS = ("--ranks", "1", "--space", "null", "--trials", "1")
 
 
 @pytest.fixture
@@ -45,8 +44,9 @@ def canary(work: Path) -> Path:
 
 
 def asked(canary: Path, **more: Any) -> WorkerRequest:
-    words = more.pop("argv", (*WORDS, "--", f"{canary.parent}/canary.sh"))
-    return WorkerRequest(search_of_words(words), **({"cwd": str(canary.parent)} | more))
+    target = more.pop("target", {"ranks": 1, "program": [f"{canary.parent}/canary.sh"]})
+    search = SearchRequest.of("x", target=target, space="null", trials=1)
+    return WorkerRequest(search, **({"cwd": str(canary.parent)} | more))
 
 
 def begun(request: WorkerRequest, place: str = "r.db") -> str:
@@ -62,7 +62,7 @@ def tamper(change: Any, place: str = "r.db") -> None:
     with sqlite3.connect(place) as raw:
         [(words,)] = raw.execute("SELECT request FROM study").fetchall()
         data = json.loads(words)
-        change(data["requests"][0] if "requests" in data else data)
+        change(data["requests"][0])
         raw.execute("UPDATE study SET request = ?", (json.dumps(data),))
     raw.close()
 
@@ -172,7 +172,8 @@ def test_options_that_no_request_has_are_refused_even_if_trusted(cli: Cli, canar
 
 
 def test_a_terminal_is_not_told_anything(cli: Cli, canary: Path) -> None:
-    study = begun(asked(canary, argv=("--metric", "\x1b]0;owned\x07", "--", "./a\x1b[2J")))
+    target = {"metric": "\x1b]0;owned\x07", "program": ["./a\x1b[2J"]}
+    study = begun(asked(canary, target=target))
     key_path().unlink()
     outcome = cli("worker", study[:12], "--store", "r.db")
     assert outcome.code == 2

@@ -52,7 +52,6 @@ def test_a_comparison_survives_its_file(monkeypatch: pytest.MonkeyPatch, tmp_pat
         for one in (plain, part)
     ]
     assert all(TABLES.read(TABLES.save(one)) == one for one in told)
-    # Results of earlier versions keep their ids.
     assert "multi_object" not in told[0].to_json()["parts"][0]
     assert told[0].id != told[1].id
 

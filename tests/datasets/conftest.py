@@ -92,7 +92,7 @@ def make(
     *,
     kind: str = "grid",
     space: Space = SPACE,
-    inactive: tuple[str, ...] = (),
+    inactive_under: dict[str, tuple[str, ...]] | None = None,
     blocks: int = 3,
     noise: float = 0.03,
     seed: int = 0,
@@ -100,7 +100,14 @@ def make(
     """A dataset with one cell per effect, every setting once in each block."""
     settings = [DEFAULT, *(s for s in space.enumerate() if s != DEFAULT)]
     cells = tuple(
-        Cell(key=key, app="micro", ranks=2, blocks=blocks, inactive=inactive, facts={"cores": 2})
+        Cell(
+            key=key,
+            app="micro",
+            ranks=2,
+            blocks=blocks,
+            inactive_under=inactive_under,
+            facts={"cores": 2},
+        )
         for key in effects
     )
     card = Card(

@@ -76,7 +76,7 @@ def test_matrix_has_a_row_per_setting(grid: Dataset) -> None:
 
 
 def test_inactive_parameters_make_settings_one(tmp_path: Path) -> None:
-    found = make(tmp_path / "d", {"c": planted}, inactive=("high",))
+    found = make(tmp_path / "d", {"c": planted}, inactive_under={"default": ("high",)})
     settings, same = found.settings("c"), found.representatives("c")
     for index, first in enumerate(same):
         assert first <= index

@@ -9,15 +9,22 @@ from pathlib import Path
 import autotune
 
 ROOT = Path(__file__).parents[2]
+CHANGES = (ROOT / "docs" / "project" / "changelog.md").read_text()
 
 
-def test_the_newest_section_is_this_version() -> None:
+def numbers(version: str) -> list[int]:
+    return [int(part) for part in version.split(".")]
+
+
+def test_the_newest_section_is_this_version_or_the_one_that_comes() -> None:
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
-    sections = re.findall(
-        r"^## (\d+\.\d+\.\d+) \(\d{4}-\d\d-\d\d\)$",
-        (ROOT / "docs" / "project" / "changelog.md").read_text(),
-        re.MULTILINE,
+    found = re.findall(
+        r"^## (\d+\.\d+\.\d+) \((unreleased|\d{4}-\d\d-\d\d)\)$", CHANGES, re.MULTILINE
     )
-    assert sections[0] == version
-    assert sections == sorted(sections, key=lambda v: [*map(int, v.split("."))], reverse=True)
+    assert len(found) == CHANGES.count("\n## ")
+    sections = [number for number, _ in found]
+    assert sections == sorted(sections, key=numbers, reverse=True)
+    (newest, when), *others = found
+    assert numbers(newest) > numbers(version) if when == "unreleased" else newest == version
+    assert all(when != "unreleased" for _, when in others)
     assert re.fullmatch(r"\d+\.\d+\.\d+", autotune.__version__)

@@ -11,8 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
-TERMS, FORMER = TEXT.split("## Former names")
-NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TERMS)))
+NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TEXT)))
 EVERY_PROGRAM_HAS_ITS_OWN = (
     *("runner/apps/", "runner/nas/"),
     *("runner/tarragon/", "runner/tpod/", "runner/intranode/"),
@@ -25,19 +24,8 @@ def test_a_term_names_what_is_in_the_code(name: str) -> None:
     assert hasattr(importlib.import_module(module), leaf)
 
 
-def test_present_names_of_former_ones_are_there() -> None:
-    for row in re.findall(r"^\| `.*\| (.*) \|$", FORMER, re.M):
-        module = ""
-        for name in re.findall(r"`([\w.]+)`", row):
-            if "." in name:
-                module = name.rpartition(".")[0]
-            found = importlib.import_module(module)
-            leaf = name.rpartition(".")[2]
-            assert hasattr(found, leaf) or importlib.import_module(name), name
-
-
 def test_terms_are_defined_once() -> None:
-    rows = re.findall(r"^\| ([^|]+?) \| [^|]+ \| [^|]+ \|$", TERMS, re.M)
+    rows = re.findall(r"^\| ([^|]+?) \| [^|]+ \| [^|]+ \|$", TEXT, re.M)
     terms = [term for row in rows for term in row.split(", ") if row not in ("term", "---")]
     assert len(terms) == len(set(terms)) > 70
 

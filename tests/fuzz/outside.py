@@ -29,7 +29,7 @@ from autotune.space import Parameter, Setting, Space
 from autotune.store.location import locate
 from autotune.store.studies import to_study
 from autotune.store.trials import to_trial
-from autotune.study.request import WorkerRequest, added, requests_of, search_of_words
+from autotune.study.request import SearchRequest, WorkerRequest, added, requests_of
 from autotune.study.result import Result
 from autotune.study.setting_syntax import read_setting_file
 from autotune.study.trial_store import StoredTrials, trial_of
@@ -41,10 +41,9 @@ from tests.fuzz.values import damaged_json
 
 STUDY = "5" * 64
 KEY = WorkerKey(bytes(range(32)))
-WORDS = ("--input", "tiny", "--trials", "8", "--", "./a", "-x")
-REQUEST = WorkerRequest(search_of_words(WORDS), "/home/me")
+TARGET = {"input": "tiny", "program": ["./a", "-x"]}
+REQUEST = WorkerRequest(SearchRequest.of("x", target=TARGET, trials=8), "/home/me")
 REQUESTS = json.dumps(added(None, KEY.sign(REQUEST, STUDY)))
-OLD_REQUEST = json.dumps({"argv": ["--app", "jacobi3d"], "cwd": "/home/me"})
 TRUST = '[[database]]\nurl = "postgresql://db:5433/autotune"\nroles = ["alice", "bob"]\n'
 SETTINGS = '[\n{},\n{"eager": 1024, "flag": 1},\n{"eager": 8192}\n]\n'
 BOUNDS = Bounds(entries=40, file_bytes=1 << 20, bytes=4 << 20)

@@ -299,9 +299,7 @@ PARSERS: dict[str, Parser] = {
         ("#pragma mate graph", "# pragma mate region(a) depends(b*, c@)"),
         (ValueError,),
     ),
-    "worker request": Parser(
-        outside.worker_request, (outside.REQUESTS, outside.OLD_REQUEST), damage=damaged_json
-    ),
+    "worker request": Parser(outside.worker_request, (outside.REQUESTS,), damage=damaged_json),
     "key file": Parser(outside.key_file, ("0123456789abcdef" * 4 + "\n",)),
     "trust file": Parser(outside.trust_file, (outside.TRUST,)),
     "study row": Parser(outside.study_row, (outside.STUDY_ROW,), damage=damaged_json, tries=80),

@@ -55,7 +55,6 @@ REFUSED = [
     ("cluster", 'name = "c"\ntestbed = "../x"\n'),
     ("worker request", DEEP),
     ("worker request", outside.REQUESTS.replace('"trials"', '"json"')),
-    ("worker request", outside.OLD_REQUEST.replace("--app", "--json")),
     ("worker request", outside.REQUESTS.replace("/home/me", "../..")),
     ("key file", "0" * 500),
     ("trust file", outside.TRUST.replace("5433", LONG)),

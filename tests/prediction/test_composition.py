@@ -22,7 +22,7 @@ from autotune.prediction.program_effects import (
     SituationEffects,
     effects_from_json,
 )
-from autotune.prediction.workload import timed_s, workload
+from autotune.prediction.workload import timed_s
 from autotune.space import DEFAULT, Setting
 from runner.trace import Features, Profile, ProfileRow
 from runner.trace.partners import Pair, Partners
@@ -150,12 +150,8 @@ def test_the_time_is_the_program_s_own_figure() -> None:
     assert timed_s(program(row("bcast", 8, 10, 0.1), figure_s=0.01)) == 1.0
 
 
-def test_a_features_file_of_an_earlier_version_has_work_too() -> None:
-    base = traced(4096)
-    features = dataclasses.replace(base, values=base.values | {"p2p_size_2e12": 1.0})
-    found = workload(features, lambda operation, size: 10.0)
-    assert {w.operation for w in found} <= {"pingpong", "exchange"}
-    assert sum(w.seconds for w in found) == pytest.approx(features.values["comm_fraction"])
+def test_features_without_a_profile_are_not_composed() -> None:
+    assert Composition.of(traced(4096), calibration(table([LIMIT]))) is None
 
 
 @given(st.floats(0, 20000), st.floats(0.001, 0.9), st.sampled_from((8, 4096, 65536, 1048576)))

@@ -19,7 +19,6 @@ from autotune.store import MachineInfo, Store
 from autotune.study.executables import store_executables
 from autotune.targets.executables import ExecutableFile
 from runner.machine import describe_machine
-from runner.types import RunRecord
 from tests.publish.conftest import MakeStudy
 from tests.space.libraries import NEW, OLD
 
@@ -105,21 +104,6 @@ def test_what_was_measured_without_the_guard_is_a_doubt(store: Path, make_study:
     text = one.text(one.content, NEW, "").main
     assert "MEASURED WITHOUT THE GUARD" in text
     assert "NOT PROVEN TO BE FASTER" in text
-
-
-def test_runs_that_the_guard_rejects_are_a_doubt(store: Path, make_study: MakeStudy) -> None:
-    """An earlier version did not store that the guard was off."""
-    source = make_study()
-    with Store.open(store) as opened:
-        study = opened.find_study(source.partition(":")[2])
-        record = RunRecord("ok", wall_s=1.0, foreign_cpu_s=0.5, foreign_limit_s=0.07)
-        key = opened.runs(study.id)[0].setting_key
-        opened.add_run(
-            study.id, None, "confirm", 1, 0, record, key,
-            launched={"mca": {"btl_sm_eager_limit": "8192"}},
-        )  # fmt: skip
-    (doubt,) = proposal(source, store).doubts
-    assert doubt.data == {"runs": 2, "loaded": 1}
 
 
 def test_a_class_measured_without_the_guard_is_a_doubt(store: Path) -> None:
@@ -234,12 +218,13 @@ def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: Ma
     assert proposal(f"classwide:{result.id[:6]}", store) == found
 
 
-def test_a_class_of_which_no_margin_was_shown_is_a_doubt(store: Path) -> None:
+def test_a_class_of_which_no_margin_was_shown_is_refused(store: Path) -> None:
     result = classwide(margin=None)
     RESULTS.save(result)
-    assert proposal(f"classwide:{result.id}", store).doubts[0].code == "setting.unproven"
-    with pytest.raises(UsageError, match=rf"no proven class-wide .*newest, classwide:{result.id}"):
-        proposal(None, store)
+    for source in (f"classwide:{result.id}", None):
+        with pytest.raises(UsageError) as caught:
+            proposal(source, store)
+        assert caught.value.code == "artifact.damaged"
 
 
 def test_an_unproven_class_or_another_machine_is_a_doubt(store: Path) -> None:

@@ -118,6 +118,6 @@ def test_the_check_is_part_of_what_autotune_would_write(
     assert header.guards
     assert difference(path, installed, header, open_mpi) is None
     found = difference(path, installed, replace(header, guards=False), open_mpi)
-    assert found is not None, "a file of an earlier version has no such lines"
+    assert found is not None, "a file that states no check has no such lines"
     found_values = {n.removeprefix("OMPI_MCA_"): v for n, v in read_setting_file(path).items()}
     assert found_values == {"btl_sm_eager_limit": 8192, "coll": "^han"}

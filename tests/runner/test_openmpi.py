@@ -12,7 +12,7 @@ from runner.mpi.library import Library, ParamInfo
 from runner.mpi.openmpi import OpenMPI
 from runner.mpi.openmpi_shown import SHOW_FILE, SHOW_PARAMETER, parse_shown
 from runner.placement import read_back_cpus, read_back_placement
-from runner.types import LaunchSpec, RunRecord, record_from_json, spec_from_json, to_json
+from runner.types import LaunchSpec
 
 PARAMS = {
     "btl_sm_eager_limit": ParamInfo("btl_sm_eager_limit", "size_t", "4096"),
@@ -281,15 +281,3 @@ def test_binding_is_read_from_the_ranks() -> None:
     assert loose.state == "altered"
     assert read_back_placement({"bind_to": "core"}, [])["bind_to"].state == "not observable"
     assert read_back_placement({"map_by": "node"}, ["0"])["map_by"].state == "not observable"
-
-
-def test_the_plain_types_survive_json() -> None:
-    wanted = spec(parameters={"mca": {"a": "1"}}, launch_options=("--mca", "btl", "^ofi"))
-    assert spec_from_json(to_json(wanted)) == wanted
-    # As it was written when each kind of parameters was a field.
-    former = to_json(wanted) | {"mca": {"a": "1"}, "prte": {"b": "2"}, "pmix": {}}
-    del former["parameters"]
-    read = spec_from_json(former)
-    assert read.parameters == {"mca": {"a": "1"}, "prte": {"b": "2"}}
-    record = RunRecord(state="ok", read_back=read_back_placement({"bind_to": "core"}, ["0"]))
-    assert record_from_json(to_json(record)) == record

@@ -53,7 +53,8 @@ def test_several_at_once_and_what_chooses_components() -> None:
 
 
 def test_what_must_be_given_stays_and_what_is_unused_goes_everywhere() -> None:
-    idle = InactiveParameters(SPACE, [EAGER, "workers", "of another space"])
+    idle = InactiveParameters(SPACE)
+    idle.learn_everywhere([EAGER, "workers", "of another space"])
     assert idle.everywhere == {EAGER}
     assert idle.strip(Setting({"workers": 2, "map_by": "node", EAGER: 1024})) == Setting(
         {"workers": 2, "map_by": "node"}

@@ -3,9 +3,7 @@ lines."""
 
 from __future__ import annotations
 
-import hashlib
 import math
-import random
 from collections import Counter
 
 import numpy as np
@@ -16,14 +14,14 @@ from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import create, resolve_options
 from autotune.strategies._codec import Codec, Codes
 from autotune.strategies._genes import Genes
-from autotune.strategies._genetic_options import THESIS, genetic_options
+from autotune.strategies._genetic_options import genetic_options
 from autotune.strategies._population import Population
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.testing.landscapes import MANY, RULED, SMALL, drive, fine, keys
+from autotune.testing.landscapes import MANY, RULED, SMALL, drive, fine
 from benchmarks.search_synthetic import mpi
 from tests.strategies.test_ga import grow, noise
 
@@ -205,43 +203,12 @@ def test_a_study_repeats_individuals_without_a_surrogate_and_the_thesis_only(
     assert len({e.key for e in entries}) == 40
 
 
-def test_studies_of_the_own_rules_keep_their_identity() -> None:
-    assert "rules" not in resolve_options("ga", {})
-    assert "rules" not in resolve_options("ga", {"rules": "own"})
-    # Options that came later are no part of the identity of studies of the preset.
-    assert resolve_options("ga", {}, "thesis") == THESIS
-
-
 def test_the_thesis_knows_no_surrogate() -> None:
     with pytest.raises(UsageError, match="breed=40: expected 1 with rules=thesis"):
         resolve_options("ga", {"breed": 40}, "thesis")
     strategy = create("ga", SMALL, seed=0, options=resolve_options("ga", {}, "thesis"))
     drive(strategy, 5, fine)
     assert strategy.favourite() is None
-
-
-def lottery(setting: Setting) -> tuple[float | None, str]:
-    """Ratios that are drawn by the setting's key; one setting in twenty fails."""
-    drawn = random.Random(setting.key)
-    return (None, "failed") if drawn.random() < 0.05 else (drawn.uniform(0.7, 1.3), "ok")
-
-
-@pytest.mark.parametrize(
-    ("space", "patience", "idle", "digest"),
-    [
-        (SPACE, 10, None, "7775d733ea9fdd9b"),
-        (SPACE, 0, "p03", "c84d5cbde6b68104"),
-        (MANY, 0, None, "6c792323f5a609cf"),
-        (RULED, 10, None, "2e1e16434fde8992"),
-    ],
-)
-def test_the_proposals_are_those_of_the_first_version_with_these_rules(
-    space: Space, patience: int, idle: str | None, digest: str
-) -> None:
-    # Stored studies of the preset must continue as they began.
-    options = resolve_options("ga", {"patience": patience}, "thesis")
-    told = drive(create("ga", space, seed=7, options=options), 150, lottery, idle=idle)
-    assert hashlib.sha256("\n".join(keys(told)).encode()).hexdigest()[:16] == digest
 
 
 def test_a_parameter_with_one_choice_is_left_alone() -> None:

@@ -11,7 +11,6 @@ from autotune.strategies import (
     find,
     names,
     resolve_options,
-    stored_options,
 )
 from autotune.testing.landscapes import SMALL
 
@@ -72,13 +71,3 @@ def test_the_description_names_every_strategy_option_and_preset() -> None:
             assert f"| {option.name} | {option.default} |" in text
             assert option.doc in text
     assert "| mutation_gene | 0.3 | 0.005 | 0 to 1 |" in text
-
-
-def test_options_are_read_and_stored_by_their_former_names() -> None:
-    """Studies, requests and scripts of before name them so; the study's key stays."""
-    former = {"worth": 0.01, "least": 7, "cliff": 0.5}
-    now = {"ei_threshold": "0.01", "min_trials": "7", "loss_clip": "0.5"}
-    assert resolve_options("auto", former) == resolve_options("auto", now)
-    kept = stored_options(find("auto"), resolve_options("auto", now))
-    assert {name: kept[name] for name in former} == former
-    assert not set(now) & set(kept)

@@ -46,7 +46,7 @@ def recommend(
     strategy: Any = ListStrategy([])
     search = SearchPhase(simulated, trial_store, strategy, space, plan or SearchPlan())
     search.defaults.start()
-    made = Rounds(trial_store, simulated.history, space, 0.05).preregister(
+    made = Rounds(trial_store, space, 0.05).preregister(
         finalists, min_gain=0.02, limit_s=None, **frozen
     )
     blocks = Blocks(simulated, made.phase, made.settings, 1, None)

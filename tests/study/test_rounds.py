@@ -10,15 +10,14 @@ import pytest
 
 from autotune.errors import WorkError
 from autotune.space import Setting, Space
-from autotune.stats import ErrorBudget, LookPlan
+from autotune.stats import ErrorBudget
 from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import round_rows
 from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
 from autotune.study.rounds import Round, Rounds, look_plan
-from autotune.study.run_history import CONFIRM, HistoryEntry, RunHistory
+from autotune.study.run_history import CONFIRM
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from runner.types import RunRecord
 from tests.study.conftest import ListStrategy, evaluator
 
 SETTINGS = [
@@ -161,27 +160,14 @@ def test_a_better_winner_of_a_later_round_is_named_with_its_round(space: Space) 
     assert Setting({"eager": 1}) in answer.proofs[1][0].settings
 
 
-def test_proofs_of_an_earlier_version_have_spent_their_part(space: Space) -> None:
-    history = RunHistory()
-    for order, phase in enumerate(("confirm:60", "confirm:60:again", "confirm:80")):
-        history.add(
-            HistoryEntry(order, "default", phase, RunRecord(state="ok", wall_s=1.0, metric_s=1.0))
-        )
-    made = Rounds(MemoryTrialStore(), history, space, 0.05).preregister(
-        [Setting({"eager": 8})], min_gain=0.02, limit_s=None
-    )
-    assert made.number == 3
-    assert made.plan.alpha == pytest.approx(ErrorBudget(0.05).proof(3))
-
-
 def test_the_first_document_stays_whoever_freezes_later(space: Space) -> None:
     trial_store = MemoryTrialStore()
-    one = Rounds(trial_store, RunHistory(), space, 0.05)
-    other = Rounds(trial_store, RunHistory(), space, 0.05)
+    one = Rounds(trial_store, space, 0.05)
+    other = Rounds(trial_store, space, 0.05)
     name = one.next_name
     first = one.preregister([Setting({"eager": 8})], min_gain=0.02, limit_s=1.0)
     assert other.next_name != name
-    assert Rounds(trial_store, RunHistory(), space, 0.05).all() == [first]
+    assert Rounds(trial_store, space, 0.05).all() == [first]
 
 
 @pytest.mark.parametrize(
@@ -198,7 +184,7 @@ def test_a_frozen_plan_that_was_changed_is_refused_in_words(
     space: Space, damage: dict[str, object]
 ) -> None:
     trial_store = MemoryTrialStore()
-    Rounds(trial_store, RunHistory(), space, 0.05).preregister(
+    Rounds(trial_store, space, 0.05).preregister(
         [Setting({"eager": 8})], min_gain=0.02, limit_s=None
     )
     trial_store.plans["round:1"] = json.dumps(json.loads(trial_store.plans["round:1"]) | damage)
@@ -209,7 +195,7 @@ def test_a_frozen_plan_that_was_changed_is_refused_in_words(
 
 
 def test_a_round_survives_its_json(space: Space) -> None:
-    made = Rounds(MemoryTrialStore(), RunHistory(), space, 0.05).preregister(
+    made = Rounds(MemoryTrialStore(), space, 0.05).preregister(
         [Setting({"eager": 8})],
         min_gain=0.03,
         limit_s=2.5,
@@ -230,14 +216,3 @@ def test_a_proof_can_win_at_its_first_look_with_an_interval(finalists: int) -> N
     small = plan.win_from
     times = np.full(small, 1.0), np.full(small, 0.9)
     assert plan.decide(*times, resolution=0.0).outcome == "better"
-
-
-def test_a_round_of_an_earlier_version_keeps_its_rules(space: Space) -> None:
-    simulated, trial_store = evaluator(hopeful), MemoryTrialStore()
-    made = Rounds(trial_store, simulated.history, space, 0.05).preregister(
-        SETTINGS[:2], min_gain=0.02, limit_s=None
-    )
-    assert Round.from_json(made.to_json(), space) == made
-    former = {k: v for k, v in made.to_json().items() if k not in ("win_from", "futility")}
-    read = Round.from_json(former, space).plan
-    assert (read.win_from, read.futility) == (LookPlan().win_from, LookPlan().futility)

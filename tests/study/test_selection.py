@@ -371,7 +371,7 @@ def test_a_part_of_the_winner_goes_on_until_it_is_decided() -> None:
         simulated = evaluator(
             lambda s, rng: float(rng.lognormal(0, 0.04) / (1.1 if s else 1)), seed
         )
-        made = Rounds(MemoryTrialStore(), simulated.history, space, 0.05).preregister(
+        made = Rounds(MemoryTrialStore(), space, 0.05).preregister(
             [part, whole], min_gain=0.02, limit_s=None
         )
         blocks = Blocks(simulated, made.phase, made.settings, seed, None)

@@ -40,11 +40,11 @@ def test_further_reasons_mark_an_answer_too(monkeypatch: pytest.MonkeyPatch) -> 
     assert [note.code for note in unchecked(answer("ok"))] == ["test.level"]
 
 
-def test_old_answers_are_told_from_the_database(tmp_path: Path) -> None:
+def test_stored_answers_are_told_from_the_database(tmp_path: Path) -> None:
     with Store.open(tmp_path / "results.db") as store:
         plain = APP.__class__("x", "/x", "ab" * 32, (), None, None, None)
         for app in (APP, plain):
-            study = store.study(key(app=app, conditions={"numbers": "whole"}))
+            study = store.study(key(app=app, conditions={"clean_env": False}))
             assert unchecked(StoredAnswer.of_study(study)) == []  # It has no answer yet.
             result = {"recommended": {"setting": {"a": 1}}}
             store.set_result(study.id, "recommended", result)
@@ -53,23 +53,6 @@ def test_old_answers_are_told_from_the_database(tmp_path: Path) -> None:
         rows = [StoredAnswer.of_study(store.get_study(line.id)) for line in store.studies()]
         assert {row.verify for row in rows if row} == {"ok", None}
         assert [StoredAnswer.of_summary(line) for line in store.studies()] == rows
-
-
-@pytest.mark.parametrize(
-    ("metric", "terms", "codes"),
-    [
-        ("time ([0-9.]+)", {}, ["metric.not_whole"]),
-        ("time ([0-9.]+)", {"numbers": "whole"}, []),
-        ("time ([0-9.]+)", None, []),
-        ("json:time", {}, []),
-        (None, {}, []),
-    ],
-)
-def test_an_answer_whose_numbers_may_be_cut_is_marked(
-    metric: str | None, terms: dict[str, object] | None, codes: list[str]
-) -> None:
-    one = StoredAnswer(metric, "ok", "openmpi", "5.0.11", {"a": 1}, terms)
-    assert [note.code for note in unchecked(one)] == codes
 
 
 @pytest.mark.parametrize(

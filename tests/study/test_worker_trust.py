@@ -14,24 +14,31 @@ import pytest
 from autotune.errors import UsageError
 from autotune.study.request import (
     MOST_REQUESTS,
+    REQUESTS_SCHEMA,
     SearchRequest,
     WorkerRequest,
     added,
     requests_of,
-    search_of_words,
 )
 from autotune.study.worker_trust import TrustVerdict, key_path, make_key, read_key
 
 
 def of_document(search: dict[str, object]) -> dict[str, object]:
     """What a study holds whose one request has this document."""
-    return {"schema": "autotune-requests-3", "requests": [{"search": search, "cwd": "/"}]}
+    request = {"search": search, "cwd": "/", "key": "", "signature": ""}
+    return {"schema": REQUESTS_SCHEMA, "requests": [request]}
 
 
 STUDY, OTHER = "a" * 64, "b" * 64
-WORDS = ("--input", "tiny", "--trials", "8", "--", "./a.out", "--scheduler")
-OLD = WorkerRequest.of_words(WORDS, "/home/me")
-REQUEST = WorkerRequest(OLD.search, "/home/me")
+PROGRAM = ["./a.out", "--scheduler"]
+
+
+def search(*program: str, **fields: object) -> SearchRequest:
+    target = {"input": fields.pop("input", "tiny"), "program": list(program or PROGRAM)}
+    return SearchRequest.of("x", target=target, **{"trials": 8} | fields)
+
+
+REQUEST = WorkerRequest(search(), "/home/me")
 
 
 def test_a_key_is_made_once_and_private() -> None:
@@ -95,114 +102,104 @@ def test_a_signature_is_for_all_of_one_request_of_one_study(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = make_key()
-    for request in (REQUEST, OLD):
-        signed = key.sign(request, STUDY)
-        assert key.signed(signed, STUDY)
-        assert not key.signed(signed, OTHER)
-        for words, place in (
-            (("--input", "small", *WORDS[2:]), request.cwd),
-            ((*WORDS, "more"), request.cwd),
-            ((*WORDS[:-2], "./a.out --scheduler"), request.cwd),
-            (WORDS, "/home/me/other"),
-        ):
-            other = WorkerRequest.of_words(words, place, signed.key, signed.signature)
-            other = dataclasses.replace(other, argv=words if request.argv else None)
-            assert not key.signed(other, STUDY)
-        for code in ("", signed.signature[:-1], signed.signature.upper(), "\udcff", "0" * 64):
-            assert not key.signed(dataclasses.replace(signed, signature=code), STUDY)
-    # A document is no signature of the words that say the same, nor they of it.
-    crossed = dataclasses.replace(OLD, key=key.id, signature=key.sign(REQUEST, STUDY).signature)
-    assert not key.signed(crossed, STUDY)
+    signed = key.sign(REQUEST, STUDY)
+    assert key.signed(signed, STUDY)
+    assert not key.signed(signed, OTHER)
+    for other, place in (
+        (search(input="small"), REQUEST.cwd),
+        (search(*PROGRAM, "more"), REQUEST.cwd),
+        (search("./a.out --scheduler"), REQUEST.cwd),
+        (search(trials=9), REQUEST.cwd),
+        (search(), "/home/me/other"),
+    ):
+        assert not key.signed(dataclasses.replace(signed, search=other, cwd=place), STUDY)
+    for code in ("", signed.signature[:-1], signed.signature.upper(), "\udcff", "0" * 64):
+        assert not key.signed(dataclasses.replace(signed, signature=code), STUDY)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "another"))
     assert make_key() != key
     assert not make_key().signed(signed, STUDY)
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    "fields",
     [
-        (("--json", "/etc/passwd"), "has '--json'"),
-        (("--store", "x"), "has '--store'"),
-        (("--scheduler", "slurm"), "has '--scheduler'"),
-        (("--of", "abcd"), "has '--of'"),
-        (("--app=jacobi3d",), "has '--app=jacobi3d'"),
-        (("jacobi3d",), "has 'jacobi3d'"),
-        (("--app",), "its value is missing"),
-        (("--app", "a\0b"), "NUL"),
-        (("--trials", "many"), "trials"),
-        (("--seed", "-1"), "seed"),
-        (("--min-gain", "two"), "expected a number"),
-        (("--app", "x" * (1 << 20)), "characters"),
+        {"json_out": "/etc/passwd"},
+        {"store": "x"},
+        {"target": {"scheduler": "slurm"}},
+        {"target": {"of": "abcd"}},
+        {"target": {"app": 5}},
+        {"trials": "many"},
+        {"seed": -1},
+        {"min_gain": 2},
+        {"target": {"app": "a\0b"}},
+        {"target": {"program": ["x" * (1 << 20)]}},
     ],
 )
-def test_a_request_holds_what_a_search_writes(words: tuple[str, ...], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        WorkerRequest.of_words(words, "/home/me")
+def test_a_request_holds_what_a_search_writes(fields: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        requests_of(of_document({"schema": "autotune-search-1", "target": {}, **fields}))
 
 
 @pytest.mark.parametrize("place", ["", ".", "here", "../x"])
 def test_a_request_is_for_an_absolute_directory(place: str) -> None:
     with pytest.raises(UsageError, match="expected an absolute path"):
-        WorkerRequest.of_words((), place)
+        WorkerRequest(search(), place)
 
 
 def test_the_words_of_the_program_stay_its_own() -> None:
-    search = REQUEST.search
-    assert tuple(search.target.program or ()) == ("./a.out", "--scheduler")
-    assert search.words()[-3:] == ["--", "./a.out", "--scheduler"]
-    assert search_of_words(tuple(search.words()[1:])) == search
-    assert SearchRequest.from_json(json.loads(json.dumps(search.to_json())), "x") == search
+    asked = REQUEST.search
+    assert list(asked.target.program or ()) == PROGRAM
+    assert asked.words()[-3:] == ["--", *PROGRAM]
+    assert SearchRequest.from_json(json.loads(json.dumps(asked.to_json())), "x") == asked
 
 
 def test_the_command_before_each_run_is_signed_and_shown() -> None:
     target = {"program": ["./a.out"], "ranks": 2, "before": ["rm", "-f", "a b"], "fresh_dir": "in"}
-    search = SearchRequest.of("x", target=target)
-    assert SearchRequest.from_json(json.loads(json.dumps(search.to_json())), "x") == search
-    words = search.words()
+    asked = SearchRequest.of("x", target=target)
+    assert SearchRequest.from_json(json.loads(json.dumps(asked.to_json())), "x") == asked
+    words = asked.words()
     assert words[words.index("--before") + 1] == "rm -f 'a b'"
     assert words[words.index("--fresh-dir") + 1] == "in"
-    request = WorkerRequest(search, "/home/me")
+    request = WorkerRequest(asked, "/home/me")
     assert "before:    ['rm', '-f', 'a b']" in TrustVerdict(request, False, "").words
     signed = make_key().sign(request, STUDY)
     assert make_key().signed(signed, STUDY)
     other = SearchRequest.of("x", target={**target, "before": ["rm", "-rf", "/"]})
     assert not make_key().signed(dataclasses.replace(signed, search=other), STUDY)
-    # Words of a version without documents never hold such a command.
-    with pytest.raises(UsageError):
-        WorkerRequest.of_words(("--before", "rm x", "--", "./a.out"), "/home/me")
 
 
 def test_a_study_holds_one_request_of_each_key() -> None:
     data = None
     for number in range(2 * MOST_REQUESTS):
         key = f"{number % (MOST_REQUESTS + 8)}"
-        one = WorkerRequest.of_words(("--seed", str(number)), "/x", key=key)
+        one = WorkerRequest(search(seed=number), "/x", key=key)
         data = json.loads(json.dumps(added(data, one)))
     kept = requests_of(data)
     assert len(kept) == MOST_REQUESTS
     assert len({one.key for one in kept}) == MOST_REQUESTS
-    assert kept[-1].argv == ("--seed", str(2 * MOST_REQUESTS - 1))
+    assert kept[-1].search.seed == 2 * MOST_REQUESTS - 1
 
 
-def test_a_request_of_before_there_were_keys_is_unsigned() -> None:
-    [old] = requests_of({"argv": ["--app", "x"], "cwd": "/x"})
-    assert old == WorkerRequest.of_words(("--app", "x"), "/x")
-    assert not make_key().signed(old, STUDY)
+def test_a_request_that_nobody_signed_is_no_ones() -> None:
+    [unsigned] = requests_of(added(None, REQUEST))
+    assert unsigned == REQUEST
+    assert not make_key().signed(unsigned, STUDY)
 
 
 @pytest.mark.parametrize(
     "data",
     [
         {},
-        {"argv": 5, "cwd": "/"},
-        {"argv": [5], "cwd": "/"},
-        {"argv": [], "cwd": None},
-        {"schema": "autotune-requests-2", "requests": 5},
-        {"schema": "autotune-requests-2", "requests": [5]},
-        {"schema": "autotune-requests-2", "requests": [{}] * (MOST_REQUESTS + 1)},
-        {"schema": "autotune-requests-2", "requests": [{"argv": [], "cwd": "/", "key": 5}]},
-        {"requests": [{"search": {}, "cwd": "/"}], "schema": "autotune-requests-3"},
-        {"requests": [{"search": 5, "cwd": "/"}], "schema": "autotune-requests-3"},
+        {"argv": ["--app", "x"], "cwd": "/"},
+        {"schema": "autotune-requests-9", "requests": []},
+        {"schema": REQUESTS_SCHEMA},
+        {"schema": REQUESTS_SCHEMA, "requests": 5},
+        {"schema": REQUESTS_SCHEMA, "requests": [5]},
+        {"schema": REQUESTS_SCHEMA, "requests": [{}] * (MOST_REQUESTS + 1)},
+        {"schema": REQUESTS_SCHEMA, "requests": [REQUEST.to_json() | {"key": 5}]},
+        {"schema": REQUESTS_SCHEMA, "requests": [REQUEST.to_json() | {"cwd": None}]},
+        {"schema": REQUESTS_SCHEMA, "requests": [REQUEST.to_json() | {"search": 5}]},
+        of_document({}),
         of_document({"schema": "autotune-search-2", "target": {}}),
         of_document({"schema": "autotune-search-1"}),
         of_document({"schema": "autotune-search-1", "target": {}, "json_out": "/etc/passwd"}),

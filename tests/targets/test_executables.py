@@ -23,7 +23,7 @@ from autotune.targets.executables import (
     executables_of,
     is_wrapped,
 )
-from runner.types import Executable, RunRecord, record_from_json, to_json
+from runner.types import Executable, RunRecord
 
 
 def sha256(content: bytes) -> str:
@@ -193,12 +193,6 @@ def test_what_others_wrote_is_not_believed(change: dict[str, Any]) -> None:
     with pytest.raises(WorkError) as problem:
         ExecutableFile.from_json(good | change)
     assert problem.value.code == "study.damaged"
-
-
-def test_a_record_comes_back_with_its_executables() -> None:
-    one = Executable("/bin/v", "ab" * 32, "program", "removed", ("bin/v", "8"), "/tmp")
-    record = RunRecord("ok", executables=[one, Executable("/lib/a.so", "cd" * 32, "library")])
-    assert record_from_json(json.loads(json.dumps(to_json(record)))) == record
 
 
 def test_a_wrapper_is_known_by_its_name_or_first_line(tmp_path: Path) -> None:

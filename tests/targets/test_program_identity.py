@@ -1,9 +1,7 @@
-"""What makes a program another one, and studies that were begun when that was told otherwise."""
+"""What makes a program another one."""
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -11,14 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from autotune.study import study_key
 from autotune.targets import program_identity
-from autotune.targets.program_identity import former_hash, program_hash, uncovered
-from runner.mpi.library import Library
-from tests.cli.conftest import Cli, cli
-from tests.mpis import built, library_named
-
-__all__ = ["cli"]
+from autotune.targets.program_identity import program_hash
 
 SOURCES = program_identity.RUNNER
 SCRIPT = '''"""A program."""
@@ -93,13 +85,8 @@ def test_a_compiled_program_has_the_hash_that_it_always_had(work: Path) -> None:
     (work / "prog").write_bytes(b"\x7fELF a program")
     (work / "prog").chmod(0o755)
     (work / "input.txt").write_text("size 64\n")
-    (work / "s.py").write_text("print(1)\n")
-    compiled, with_script = ("./prog", "input.txt", "-n", "4"), ("./prog", "s.py")
     known = "7a05bafb679336699fcc2c6c315e7c47556d989b439a1c1fa4c08e12065dd3b0"
-    assert program_hash(compiled) == former_hash(compiled) == known
-    known = "d999675e0eff1714e0df8566e7550710b9773c1b97df3f1b259eaa711510f18b"
-    assert former_hash(with_script) == known
-    assert program_hash(with_script) != known
+    assert program_hash(("./prog", "input.txt", "-n", "4")) == known
 
 
 def test_words_in_a_source_make_no_other_program(script: tuple[str, ...], work: Path) -> None:
@@ -194,106 +181,8 @@ def test_what_a_shipped_program_runs_counts(
     assert (program_hash(argv) != before) is counts
 
 
-# Studies that were begun with the former hash.
-
-OLDER = "this study was begun by an older version, which identified programs in another way;"
-PROGRAM = """
-import os
-if os.environ.get("OMPI_COMM_WORLD_RANK", "0") == "0":
-    print("seconds 0.5", flush=True)
-os.execv("program", ["program"])
-"""
-"""It ends as a program of the MPI library that is built beside it."""
-
-
-@pytest.fixture
-def search(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[str, str, int]]:
-    """Search; the study, what was said, and its trials.  ``former``: as the first version did."""
-
-    def call(*program: str, trials: int, former: bool = False) -> tuple[str, str, int]:
-        with monkeypatch.context() as patch:
-            if former:
-                patch.setattr(
-                    "autotune.study.study_key.program_hash", lambda argv, cwd: former_hash(argv)
-                )
-            done = cli(
-                *("search", "--no-guard", "--store", "r.db", "--strategy", "random", "--ranks"),
-                *("1", "--metric", "seconds ([0-9.]+)", "--trials", str(trials)),
-                *("--json", "r.json"),
-                *("--", *program),
-            )
-        assert done.code == 0, done.err
-        result = json.loads(Path("r.json").read_text())
-        return result["study"], " ".join(done.text.split()), result["trials"]
-
-    return call
-
-
-Search = Callable[..., tuple[str, str, int]]
-
-
-@pytest.mark.mpi
-def test_a_study_of_a_compiled_program_goes_on(search: Search, library: object, work: Path) -> None:
-    source = (
-        "#include <mpi.h>\n#include <stdio.h>\nint main(int n, char **v) {\n"
-        'MPI_Init(&n, &v); printf("seconds 0.5\\n"); return MPI_Finalize(); }\n'
-    )
-    program = str(built(library_named("openmpi-5"), work, source))
-    begun, _, _ = search(program, trials=1, former=True)
-    again, said, trials = search(program, trials=2)
-    assert (again, trials) == (begun, 2)
-    assert OLDER not in said
-
-
-@pytest.mark.mpi
-def test_a_study_of_a_script_goes_on_where_nothing_changed(
-    search: Search, library: Library, work: Path
-) -> None:
-    built(library, work)
-    (work / "p.py").write_text(PROGRAM)
-    begun, _, _ = search(sys.executable, "p.py", trials=1, former=True)
-    again, said, trials = search(sys.executable, "p.py", trials=2)
-    assert (again, trials) == (begun, 2)
-    assert OLDER in said
-    edit(work / "p.py", lambda text: text.replace("0.5", "0.25"))
-    other, said, _ = search(sys.executable, "p.py", trials=1)
-    assert other != begun
-    assert OLDER not in said
-
-
-@pytest.mark.mpi
-def test_a_study_whose_program_was_not_seen_whole_begins_again(
-    search: Search, library: Library, work: Path
-) -> None:
-    built(library, work)
-    (work / "p.py").write_text("import part\n" + PROGRAM)
-    (work / "part.py").write_text("work = 1\n")
-    begun, _, _ = search(sys.executable, "p.py", trials=1, former=True)
-    own, said, _ = search(sys.executable, "p.py", trials=1)
-    assert own != begun
-    assert f"study {begun[:12]} of the same command is not continued" in said
-    assert "does not identify part.py, which may have changed since" in said
-
-
-def test_a_shipped_program_goes_on_while_its_runtime_is_as_it_was(
-    copied: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The list names what programs import; a source that is edited is no longer the one listed."""
-    argv = module("runner.apps.jacobi3d")
-    missed = uncovered(argv)
-    assert "runner/mate/scheduler.py" in missed
-    listed = {name: code[: study_key.DIGITS] for name, code in missed.items()}
-    monkeypatch.setattr(study_key, "_sources", lambda: listed)
-    target = dataclasses.make_dataclass("Target", [("program", object), ("cwd", object)])(argv, ".")
-    assert study_key._changed(target) == []
-    edit(copied / "runner/mate/scheduler.py", more_words)
-    assert study_key._changed(target) == []
-    edit(copied / "runner/mate/scheduler.py", more_code)
-    assert "runner/mate/scheduler.py" in study_key._changed(target)
-
-
 def test_a_program_in_a_word_is_no_file() -> None:
     """``python -c`` with more than a file name may have."""
     text = "import os\n" + "x = 1\n" * 100
     argv = (sys.executable, "-c", text)
-    assert program_hash(argv) == former_hash(argv) == program_hash((sys.executable, "-c", "x"))
+    assert program_hash(argv) == program_hash((sys.executable, "-c", "x"))

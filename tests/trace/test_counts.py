@@ -88,7 +88,7 @@ def test_a_damaged_file(tmp_path: Path, old: str, new: str) -> None:
 
 def test_a_file_of_the_format_before(tmp_path: Path) -> None:
     path = tmp_path / "rank-0"
-    path.write_text(text().replace(FORMAT, "autotune-trace 1"))
+    path.write_text(text().replace(FORMAT, "autotune-trace 0"))
     with pytest.raises(RunnerError, match="rank 0 wrote no counts"):
         parse_counts(path)
 

@@ -138,13 +138,12 @@ def _waiting(name: str, value: Any) -> Callable[[dict[str, Any]], Any]:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda d: d.update(schema="autotune-features-1"), "unknown figure_s, profile; schema"),
         (lambda d: d.pop("profile"), "missing profile"),
         (lambda d: d.pop("figure_s"), "missing figure_s"),
         (lambda d: d.update(figure_s=-1.0), "figure_s is -1.0"),
-        (lambda d: d.update(profile=None), "profile is None, expected a JSON object"),
+        (lambda d: d.update(profile=[]), "profile is [], expected a JSON object"),
         (lambda d: d["profile"].pop("waiting"), "missing profile.waiting"),
-        (_profile(colour=1), "unknown profile.colour; schema autotune-features-2 has no"),
+        (_profile(colour=1), "unknown profile.colour; the schema has no"),
         (_profile(compute_s=math.nan), "profile.compute_s is nan, expected a finite number"),
         (_profile(compute_s=-1), "profile.compute_s is -1"),
         (_profile(rows={}), "profile.rows is {}, expected a list"),

@@ -110,7 +110,7 @@ def test_an_answer_that_nobody_verified_is_marked(clients: Clients, tmp_path: Pa
     plain = replace(APP, name="plain", verify=None)
     with Store.open(path) as store:
         for app in (APP, plain):
-            study = store.study(key(app=app, conditions={"numbers": "whole"}))
+            study = store.study(key(app=app))
             store.set_result(study.id, "recommended", {"recommended": {"setting": {"a": 1}}})
     page = clients(path).get("/").text
     rows = {

@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#define TRACE_FORMAT "autotune-trace 2"
+#define TRACE_FORMAT "autotune-trace 1"
 #define TRACE_BINS 26
 
 /* Operation and its name in the file; the classes are made of them by the reader. */

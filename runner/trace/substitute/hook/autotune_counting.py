@@ -137,7 +137,7 @@ class Counts:
 
     def write(self, path: Path, rank: int, size: int, host: str) -> None:
         wall = time.monotonic_ns() - self.began
-        lines = ["autotune-trace 2", f"rank {rank}", f"size {size}", f"host {host}"]
+        lines = ["autotune-trace 1", f"rank {rank}", f"size {size}", f"host {host}"]
         lines += [f"wall_ns {wall}", f"outside {self.outside}"]
         lines += [f"op {name} {' '.join(map(str, n))}" for name, n in self.ops.items()]
         lines.append(f"p2p_sizes {' '.join(map(str, self.p2p_sizes))}")
