@@ -1,4 +1,7 @@
-"""Shared parts of the benchmarks: a study on this machine, and the printing of figures."""
+"""Shared parts of the benchmarks: their end, ``autotune`` as a command, and figures.
+
+Nothing of the tuner is imported, so that a benchmark may run beside programs alone.
+"""
 
 from __future__ import annotations
 
@@ -8,53 +11,39 @@ import json
 import signal
 import subprocess
 import sys
-import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-from autotune.api.target import find_target
-from autotune.strategies import find
-from autotune.study.budget import SearchPlan
-from autotune.study.study_request import StudyRequest
-from autotune.targets.request import TargetRequest
-from benchmarks.ending import run_benchmark as run_benchmark
+from autotune.errors import AutotuneError
+from runner.closed_output import drop_output
+from runner.errors import RunnerError
 from runner.machine import describe_machine
 
 ROOT = Path(__file__).parents[1]
 
 
-def request(
-    *,
-    app: str | None = None,
-    program: list[str] | None = None,
-    input_name: str | None = None,
-    ranks: int | None = None,
-    space: str | None = None,
-    strategy: str = "ga",
-    seed: int = 0,
-    trials: int = 100,
-    metric: str | None = None,
-    guard: bool = True,
-    remeasure: bool = True,
-    **plan: Any,
-) -> StudyRequest:
-    """A search study as the command line would make it."""
-    words = TargetRequest(program, app, input_name, ranks, "local", None, metric, None, None)
-    target = find_target(words)
-    return StudyRequest(
-        target=target,
-        space=target.space(space),
-        strategy=find(strategy),
-        options={},
-        seed=seed,
-        plan=SearchPlan(trials=trials, **plan),
-        guard=guard,
-        remeasure=remeasure,
-    )
+def run_benchmark(main: Callable[[], int | None]) -> NoReturn:
+    """Run a benchmark and end the process with the exit code that ``main`` returns.
+
+    An error is told in words. If the reader of the output goes (``| head``), the benchmark ends
+    quietly with 1: nobody has seen a verdict.
+    """
+    try:
+        code = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_output()
+        code = 1
+    except (AutotuneError, RunnerError) as error:
+        print(f"{_module()}: {error}", file=sys.stderr)
+        code = getattr(error, "exit_code", 1)
+    except KeyboardInterrupt:
+        print("interrupted; with runs that are kept, the same command goes on", file=sys.stderr)
+        code = 130
+    sys.exit(code)
 
 
 def document(name: str, figures: dict[str, Any]) -> dict[str, Any]:
@@ -64,6 +53,7 @@ def document(name: str, figures: dict[str, Any]) -> dict[str, Any]:
         "benchmark": name,
         "date": f"{datetime.date.today()}",
         "machine": f"{machine.cpu_model}, {machine.cores} cores",
+        "fingerprint": machine.fingerprint,
         "commit": commit() or "unknown",
         "command": " ".join(["python -m", _module(), *sys.argv[1:]]),
         **figures,
@@ -183,12 +173,18 @@ def conclude(
     return 1 if failures else 0
 
 
+def positive(text: str) -> int:
+    """A count on the command line."""
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
+    return int(text)
+
+
 def options(description: str | None) -> argparse.ArgumentParser:
     """The command-line options that every check has."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--store", help="results database; default: a new one, removed at the end")
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
     parser.add_argument(
         "--no-guard",
@@ -199,17 +195,3 @@ def options(description: str | None) -> argparse.ArgumentParser:
         help="judge no run by foreign load: for trying out a benchmark, not for figures",
     )
     return parser
-
-
-@contextmanager
-def store_at(given: str | None) -> Iterator[str]:
-    """The path of the database: the given one, or a new one that is removed afterwards.
-
-    From here on SIGTERM ends the benchmark by an exception, so that its processes are ended too.
-    """
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    if given:
-        yield given
-        return
-    with tempfile.TemporaryDirectory() as place:
-        yield str(Path(place) / "results.db")

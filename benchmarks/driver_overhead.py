@@ -13,7 +13,6 @@ Usage: python -m benchmarks.driver_overhead [--trials 200] [--strategy ga] [--js
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import sys
@@ -27,13 +26,16 @@ from typing import Any
 from unittest.mock import patch
 
 from autotune.store import Store
+from autotune.strategies import find
+from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, RunEnded, TrialEnded
 from autotune.study.pipeline import StudyContext
 from autotune.study.run_history import RunHistory
 from autotune.study.study_request import StudyRequest
 from autotune.targets.target import Target
 from autotune.terminal.progress import Progress
-from benchmarks.common import report, request, run_benchmark, table
+from benchmarks.common import options, report, run_benchmark, table
+from benchmarks.harness.launches import Place
 from benchmarks.part_clock import PartClock, Spent, cpu_of
 from runner.launch import Runner
 from runner.mpi.discover import adapter
@@ -184,15 +186,19 @@ def split(trials: list[dict[str, Spent]]) -> list[dict[str, Any]]:
 
 
 def main() -> None:
-    arguments = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    arguments = options(__doc__)
     arguments.add_argument("--trials", type=int, default=200)
     arguments.add_argument("--strategy", default="ga")
-    arguments.add_argument("--json")
     given = arguments.parse_args()
-    wanted = request(
-        program=PROGRAM, ranks=2, strategy=given.strategy, trials=given.trials, guard=False
+    target = Place.of().target(program=PROGRAM, ranks=2)
+    wanted = StudyRequest(
+        target=target,
+        space=target.space(),
+        strategy=find(given.strategy),
+        options={},
+        seed=0,
+        plan=SearchPlan(trials=given.trials),
+        guard=False,
     )
     parts = PartClock()
     with (

@@ -9,7 +9,6 @@ Usage: python -m benchmarks.install_size [--extras "" all] [--largest 12] [--jso
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import ROOT, report, run_benchmark, table
+from benchmarks.common import ROOT, options, report, run_benchmark, table
 
 MB = 10**6
 GOAL_MB = 650
@@ -46,10 +45,9 @@ def installed(wheel: Path, extra: str, folder: Path) -> Path:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = options(__doc__)
     parser.add_argument("--extras", nargs="*", metavar="EXTRA")
     parser.add_argument("--largest", type=int, default=12)
-    parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
     figures: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as scratch:

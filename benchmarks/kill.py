@@ -10,7 +10,6 @@ Usage: python -m benchmarks.kill [--kills 20] [--seed 1] [--json FILE]
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -22,7 +21,7 @@ import time
 from pathlib import Path
 
 from autotune.store import Store
-from benchmarks.common import report, run_benchmark
+from benchmarks.common import options, report, run_benchmark
 
 PROGRAM = """
 import os, sys, time
@@ -102,10 +101,9 @@ def kill_one(place: Path, rng: random.Random, environment: dict[str, str]) -> No
 
 
 def main() -> int:
-    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments = options(__doc__)
     arguments.add_argument("--kills", type=int, default=20)
     arguments.add_argument("--seed", type=int, default=1)
-    arguments.add_argument("--json")
     given = arguments.parse_args()
     rng = random.Random(given.seed)
     lost = unseen = orphans = shrunk = before = 0

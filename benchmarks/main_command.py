@@ -15,8 +15,6 @@ Usage: python -m benchmarks.main_command --other PYTHON [--seeds 5] [--app jacob
 
 from __future__ import annotations
 
-import argparse
-import random
 import statistics
 import subprocess
 import sys
@@ -25,7 +23,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import ROOT, Answer, autotune, commit, conclude, run_benchmark, table
+from benchmarks.common import (
+    ROOT,
+    Answer,
+    autotune,
+    commit,
+    conclude,
+    options,
+    run_benchmark,
+    table,
+)
+from benchmarks.harness.bench import interleaved
 
 HERE, THERE = "here", "there"
 PATIENCE_S = 3600.0
@@ -99,10 +107,8 @@ def judge(found: dict[str, dict[str, Any]], most: float) -> list[str]:
     ]
 
 
-def options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main() -> int:
+    parser = options(__doc__)
     parser.add_argument("--other", required=True, metavar="PYTHON")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -111,27 +117,22 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--strategy", default="ga")
     parser.add_argument("--trials", help="default: that of the command")
     parser.add_argument("--most-ratio", type=float, default=1.05)
-    parser.add_argument("--order-seed", type=int, default=0)
-    parser.add_argument("--no-guard", action="store_true", help="for trying out, not for figures")
-    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
-    return parser
-
-
-def main() -> int:
-    given = options().parse_args()
+    given = parser.parse_args()
     sides = {HERE: Checkout(sys.executable, ROOT), THERE: Checkout.of(given.other)}
     if sides[THERE].place == ROOT:
-        options().error("--other is the Python of this checkout; expected that of another one")
-    words = ["--app", given.app, "--strategy", given.strategy]
+        parser.error("--other is the Python of this checkout; expected that of another one")
+    words = ["--app", given.app, "--strategy", given.strategy, *given.guard]
     words += ["--input", given.input] if given.input else []
     words += ["--trials", given.trials] if given.trials else []
-    words += ["--no-guard"] if given.no_guard else []
-    order = random.Random(given.order_seed)
-    rows = []
-    for seed in range(given.first_seed, given.first_seed + given.seeds):
-        for side in order.sample(sorted(sides), 2):
-            rows.append(figures_of(side, seed, sides[side].search(words, seed)))
-            print(rows[-1], file=sys.stderr)
+
+    def run(side: str, block: int) -> dict[str, Any]:
+        seed = given.first_seed + block
+        row = figures_of(side, seed, sides[side].search(words, seed))
+        print(row, file=sys.stderr)
+        return row
+
+    found_rows = interleaved((HERE, THERE), run, given.seeds, 0)
+    rows = [row for both in found_rows.values() for row in both]
     table(rows)
     measures = ("wall_s", "overhead_s", "wall_s_per_run", "overhead_s_per_run")
     found = {figure: ratios(rows, figure) for figure in measures}

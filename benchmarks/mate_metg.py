@@ -22,11 +22,9 @@ Needs a machine without other work.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
-import random
+import json
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -36,16 +34,16 @@ from typing import Any
 
 import numpy as np
 
-from autotune.errors import AutotuneError, UsageError, WorkError
-from benchmarks.common import report, run_benchmark
+from autotune.errors import UsageError, WorkError
+from benchmarks.common import ROOT, options, report, run_benchmark, table
+from benchmarks.harness.bench import Bench, interleaved
+from benchmarks.harness.launches import Place
 from benchmarks.metg import WIDTH, start_value
 from benchmarks.metg.granularity import ABOVE, BELOW, efficiency, figure, lengths, metg
 from benchmarks.metg.programs import Program, programs
-from benchmarks.mpi_programs import Programs, quartiles
-from runner.errors import RunnerError
+from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.machine import describe_machine
-from runner.mpi.discover import find_library
+from runner.mpi.discover import adapter
 from runner.native import kernels
 
 CASE_S = 0.010
@@ -56,8 +54,6 @@ DISTURBED = 1.1
 """A round counts if its longest tasks took at most this times the program's best time for them."""
 REFERENCE_STEPS = 1_000_000
 QUICK_LENGTHS = 5
-NAME, COLUMN = 36, 7
-"""Widths of the table's columns."""
 
 
 @dataclass
@@ -92,29 +88,50 @@ class Sweep:
         return [efficiency(g, iterations, wall, cores) for g, iterations, wall in cases]
 
 
-class Bench:
+def quartiles(samples: Sequence[float]) -> dict[str, float]:
+    """Minimum, quartiles and median; each is one of the samples, so infinities are possible."""
+    ordered = sorted(samples)
+    last = len(ordered) - 1
+    names = {"min": 0.0, "q1": 0.25, "median": 0.5, "q3": 0.75}
+    return {name: ordered[round(share * last)] for name, share in names.items()}
+
+
+class Stencils:
     """Starts the programs with the same lengths, and checks what they compute."""
 
-    def __init__(self, launched: Programs, steps: list[int]) -> None:
+    def __init__(self, place: Place, bench: Bench, steps: list[int]) -> None:
         self.steps = steps
-        self._launched = launched
+        self._place, self._bench = place, bench
         self._expected: dict[tuple[int, int], list[float]] = {}
 
     def run(self, program: Program, iterations: Sequence[int]) -> list[float]:
         """Wall times in seconds, one for each length; WorkError if a value is wrong."""
         cases = list(zip(self.steps, iterations, strict=True))
-        words = [*program.words, *(f"{steps}:{count}" for steps, count in cases)]
-        processes = program.processes if program.launched else None
-        line, _ = self._launched.run(words, processes)
+        line = self._line(program, [f"{steps}:{count}" for steps, count in cases])
         for case, values in zip(cases, line["values"], strict=True):
             if values != self._values(*case):
                 raise WorkError(
                     f"{program.name}: wrong values after {case[1]} tasks of {case[0]} steps: "
                     f"{values}; expected {self._values(*case)}",
-                    code="benchmark.fails",
+                    code="benchmark.values",
                 )
         walls: list[float] = line["wall_s"]
         return walls
+
+    def _line(self, program: Program, cases: list[str]) -> dict[str, Any]:
+        """What the program prints; WorkError with its last words if it fails."""
+        words = [*program.words, *cases]
+        if program.launched:
+            spec = self._place.program(words, program.processes, program.workers)
+            return dict(self._bench.run(spec, program.name).extra)
+        # It starts its own processes.
+        done = subprocess.run(
+            words, capture_output=True, text=True, check=False, cwd=ROOT, timeout=120
+        )
+        lines = [text for text in done.stdout.splitlines() if text.startswith("{")]
+        if done.returncode or not lines:
+            raise WorkError(f"{program.name}: {done.stderr[-500:]}", code="benchmark.fails")
+        return dict(json.loads(lines[-1]))
 
     def _values(self, steps: int, iterations: int) -> list[float]:
         """The points' values after all tasks, from a plain loop."""
@@ -150,7 +167,7 @@ def iterations_for(walls: Sequence[float], tried: Sequence[int], case_s: float) 
     return [min(MOST, max(LEAST, round(count * case_s / wall))) for wall, count in cases]
 
 
-def calibrated(bench: Bench, program: Program, case_s: float) -> Sweep:
+def calibrated(bench: Stencils, program: Program, case_s: float) -> Sweep:
     """A program with the iterations of each length; its caches of compiled code are filled.
 
     There are two trials: in the first one, of few iterations, the start of a graph takes longer
@@ -163,21 +180,17 @@ def calibrated(bench: Bench, program: Program, case_s: float) -> Sweep:
 
 
 def measure(
-    bench: Bench, rows: Sequence[Program], rounds: int, minutes: float, case_s: float
+    bench: Stencils, rows: Sequence[Program], rounds: int, minutes: float, case_s: float
 ) -> list[Sweep]:
     """All programs in every round; no round begins that would end after ``minutes``."""
-    until = time.monotonic() + 60 * minutes
-    sweeps = [calibrated(bench, program, case_s) for program in rows]
-    order = random.Random(0)
-    for number in range(rounds):
-        began = time.monotonic()
-        for sweep in order.sample(sweeps, len(sweeps)):
-            sweep.wall_s.append(bench.run(sweep.program, sweep.iterations))
-        if time.monotonic() + (time.monotonic() - began) > until:
-            if number + 1 < rounds:
-                print(f"note: {number + 1} rounds in {minutes:g} minutes", file=sys.stderr)
-            break
-    return sweeps
+    sweeps = {program: calibrated(bench, program, case_s) for program in rows}
+
+    def run(program: Program, block: int) -> list[float]:
+        return bench.run(program, sweeps[program].iterations)
+
+    for program, walls in interleaved(rows, run, rounds, 0, minutes).items():
+        sweeps[program].wall_s = walls
+    return [*sweeps.values()]
 
 
 def print_efficiencies(
@@ -206,26 +219,13 @@ def summary(sweep: Sweep, granularity_us: Sequence[float]) -> dict[str, Any]:
     return row
 
 
-def print_metg(
-    rows: Sequence[Program],
-    found: dict[str, dict[str, Any]],
-    granularity_us: Sequence[float],
-    letters: dict[str, str],
-) -> None:
-    """METG(50 %) of every program with its quartiles, or why it was not measured."""
-    print("\nMETG(50 %) in us over the rounds; best: of the smallest time of each length")
-    names = ("min", "q1", "median", "q3", "best")
-    head = "".join(f"{name:>{COLUMN}}" for name in names)
-    print(f"   {'program, processes x workers, edges':{NAME}}{head}  goal")
-    for program in rows:
-        if program.missing:
-            print(f"-  {program.name:{NAME}} not measured: {program.missing}")
-            continue
-        row = found[program.name]
-        keys = ("min", "q1", "median", "q3", "of_smallest")
-        text = "".join(f"{figure(row[key], granularity_us):>{COLUMN}}" for key in keys)
-        goal = f"{row['goal']:6.2f}" if "goal" in row else ""
-        print(f"{letters[program.name]}  {program.name:{NAME}}{text}{goal}")
+def metg_row(letter: str, sweep: Sweep, granularity_us: Sequence[float]) -> dict[str, Any]:
+    """A program's row: METG(50 %) with its quartiles, and that of the smallest times ("best")."""
+    own = summary(sweep, granularity_us)
+    names = {"min": "min", "q1": "q1", "median": "median", "q3": "q3", "best": "of_smallest"}
+    cells = {name: figure(own[key], granularity_us) for name, key in names.items()}
+    goal = f"{own['goal']:.2f}" if "goal" in own else ""
+    return {"": letter, "processes x workers, edges": sweep.program.name, **cells, "goal": goal}
 
 
 def as_json(row: dict[str, Any]) -> dict[str, Any]:
@@ -235,21 +235,6 @@ def as_json(row: dict[str, Any]) -> dict[str, Any]:
     return {**row, **numbers}
 
 
-def options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("--rounds", type=int, default=12)
-    add("--minutes", type=float, default=5.5, help="begin no round that would end after that")
-    add("--only", metavar="TEXT", help="only programs whose row has this text")
-    add("--charm4py", metavar="PYTHON", help="a Python that has charm4py")
-    add("--mpi", help="as for autotune: a family, a directory or a launcher")
-    add("--quick", action="store_true", help="one short round of few lengths, not for figures")
-    add("--json", metavar="FILE")
-    return parser
-
-
 def chosen(every: list[Program], text: str | None) -> list[Program]:
     """The rows that contain ``text``; UsageError if there is none."""
     found = [p for p in every if text is None or text in p.name]
@@ -257,7 +242,7 @@ def chosen(every: list[Program], text: str | None) -> list[Program]:
         names = "\n".join(p.name for p in every)
         raise UsageError(
             f"--only {text}: no program has that in its row; expected one of\n{names}",
-            code="benchmark.fails",
+            code="benchmark.program",
         )
     return found
 
@@ -278,46 +263,58 @@ def require_charm4py(interpreter: str | None) -> None:
             f"--charm4py {interpreter}: it cannot import charm4py ({said}); expected a Python that "
             "has it, such as PLACE/bin/python after python -m venv PLACE and PLACE/bin/pip install "
             "charm4py",
-            code="benchmark.fails",
+            code="benchmark.charm4py",
         )
 
 
-def run(given: argparse.Namespace) -> None:
+def main() -> None:
     """Measure, print the tables and write the figures."""
+    parser = options(__doc__)
+    add = parser.add_argument
+    add("--rounds", type=int, default=12)
+    add("--minutes", type=float, default=5.5, help="begin no round that would end after that")
+    add("--only", metavar="TEXT", help="only programs whose row has this text")
+    add("--charm4py", metavar="PYTHON", help="a Python that has charm4py")
+    add("--mpi", help="as for autotune: a family, a directory or a launcher")
+    add("--quick", action="store_true", help="one short round of few lengths, not for figures")
+    given = parser.parse_args()
     if given.rounds < 1:
-        raise UsageError(f"--rounds {given.rounds}: expected 1 or more", code="benchmark.fails")
-    library = find_library(given.mpi)
+        raise UsageError(f"--rounds {given.rounds}: expected 1 or more", code="benchmark.rounds")
+    place = Place.of(mpi=given.mpi)
     require_charm4py(given.charm4py)
     with contextlib.ExitStack() as stack:
         if not given.quick:
             stack.enter_context(MachineLock("exclusive"))
-        began = time.monotonic()
-        place = stack.enter_context(tempfile.TemporaryDirectory())
-        launched = stack.enter_context(Programs(library))
-        rows = chosen(programs(library, Path(place), given.charm4py), given.only)
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        guard = not (given.guard or given.quick)
+        runner = stack.enter_context(Runner(adapter(place.library), guard=guard))
+        rows = chosen(programs(place.library, scratch, given.charm4py), given.only)
         measured = [p for p in rows if not p.missing]
         one_step = step_us(0.05 if given.quick else 1.0)
         steps = lengths(one_step, QUICK_LENGTHS if given.quick else None)
         granularity = [one_step * count for count in steps]
         rounds, case_s = (1, CASE_S / 5) if given.quick else (given.rounds, CASE_S)
-        sweeps = measure(Bench(launched, steps), measured, rounds, given.minutes, case_s)
+        stencils = Stencils(place, Bench(runner), steps)
+        sweeps = measure(stencils, measured, rounds, given.minutes, case_s)
     letters = {p.name: chr(ord("A") + n) for n, p in enumerate(measured)}
     if sweeps:
         print_efficiencies(steps, granularity, sweeps, "".join(letters.values()))
     found = {s.program.name: summary(s, granularity) for s in sweeps}
-    print_metg(rows, found, granularity, letters)
+    print("\nMETG(50 %) in us over the rounds; best: of the smallest time of each length")
+    if sweeps:
+        table([metg_row(letters[s.program.name], s, granularity) for s in sweeps])
+    for program in rows:
+        if program.missing:
+            print(f"{program.name}: not measured: {program.missing}")
     dropped = {s.program.name: len(s.wall_s) - len(s.kept) for s in sweeps}
     if any(dropped.values()):
         listed = ", ".join(f"{letters[name]} {count}" for name, count in dropped.items() if count)
         print(f"rounds dropped, of {len(sweeps[0].wall_s)}: {listed}")
     print()
-    machine = describe_machine()
     figures = {
-        "fingerprint": machine.fingerprint,
-        "library": f"{library.family} {library.version}",
+        "library": f"{place.library.family} {place.library.version}",
         "rounds": len(sweeps[0].wall_s) if sweeps else 0,
         "step_ns": round(1e3 * one_step, 4),
-        "wall_s": round(time.monotonic() - began),
         "granularity_us": [round(g, 5) for g in granularity],
         "metg_us": {name: as_json(row) for name, row in found.items()},
         "dropped": dropped,
@@ -325,15 +322,6 @@ def run(given: argparse.Namespace) -> None:
         "runs": {s.program.name: {"iterations": s.iterations, "wall_s": s.wall_s} for s in sweeps},
     }
     report("mate_metg", figures, given.json)
-
-
-def main() -> int:
-    try:
-        run(options().parse_args())
-    except (AutotuneError, RunnerError) as error:
-        print(f"mate_metg: {error}", file=sys.stderr)
-        return getattr(error, "exit_code", 1)
-    return 0
 
 
 if __name__ == "__main__":

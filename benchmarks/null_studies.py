@@ -20,6 +20,7 @@ Expected on a quiet machine, empty program, 20 trials: 10 to 20 s per study.
 from __future__ import annotations
 
 import sys
+import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,7 +28,7 @@ from typing import Any
 
 from scipy.stats import beta, binom
 
-from benchmarks.common import Answer, autotune, conclude, options, run_benchmark, store_at
+from benchmarks.common import Answer, autotune, conclude, options, run_benchmark
 
 EMPTY = "from mpi4py import MPI; MPI.COMM_WORLD.Barrier()"
 VARYING = """
@@ -162,6 +163,9 @@ class Series:
 
 def main() -> int:
     arguments = options(__doc__)
+    arguments.add_argument(
+        "--store", help="results database; default: a new one, removed at the end"
+    )
     arguments.add_argument("--studies", type=int, default=40, help="of each strategy")
     arguments.add_argument("--trials", type=int, default=8)
     arguments.add_argument("--app", help="default: an empty MPI program, timed as a whole")
@@ -179,7 +183,8 @@ def main() -> int:
     program = [] if given.app else ["--", sys.executable, "-c", PROGRAMS[given.program]]
     most = most_false(given.studies) if given.most_false is None else given.most_false
     every = [Series(name) for name in given.strategy]
-    with store_at(given.store) as store:
+    with tempfile.TemporaryDirectory() as scratch:
+        store = given.store or f"{scratch}/results.db"
         space = Path(f"{store}.null.toml")
         space.write_text(SPACE)
         for number in range(given.studies):

@@ -14,7 +14,6 @@ Usage: python -m benchmarks.output_checks [--mpi openmpi-4.1] [--runs 5] [--only
 
 from __future__ import annotations
 
-import argparse
 import os
 import shutil
 import sys
@@ -33,8 +32,8 @@ from autotune.study.output_check import OutputComparison, compare_outputs
 from autotune.study.setting_syntax import read_settings
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
-from benchmarks.common import ROOT, conclude, run_benchmark, table
-from benchmarks.mpi_programs import NoCompiler, compiled_for
+from benchmarks.common import ROOT, conclude, options, run_benchmark, table
+from benchmarks.compiled import NoCompiler, compiled_for
 from runner.mpi.discover import find_library
 from runner.types import RunRecord
 
@@ -57,100 +56,8 @@ APPS = (
 """The shipped applications; each with its smallest input, the one of SMALL that it has."""
 SQUARES = {"nas-bt": 4, "nas-sp": 4}
 """Ranks of those that need a square number; the others run on two."""
+INPUTS = ROOT / "benchmarks" / "inputs"
 SMALL = ("tiny", "S", "small")
-MELT = """units lj
-atom_style atomic
-lattice fcc 0.8442
-region box block 0 10 0 10 0 10
-create_box 1 box
-create_atoms 1 box
-mass 1 1.0
-velocity all create 1.44 87287 loop geom
-pair_style lj/cut 2.5
-pair_coeff 1 1 1.0 1.0 2.5
-neighbor 0.3 bin
-neigh_modify every 20 delay 0 check no
-fix 1 all nve
-thermo 50
-run 100
-"""
-WATER = """&GLOBAL
-  PROJECT water
-  RUN_TYPE ENERGY
-&END GLOBAL
-&FORCE_EVAL
-  METHOD QS
-  &DFT
-    BASIS_SET_FILE_NAME BASIS_MOLOPT
-    POTENTIAL_FILE_NAME GTH_POTENTIALS
-    &MGRID
-      CUTOFF 150
-    &END MGRID
-    &SCF
-      EPS_SCF 1.0E-6
-      MAX_SCF 30
-    &END SCF
-    &XC
-      &XC_FUNCTIONAL PADE
-      &END XC_FUNCTIONAL
-    &END XC
-  &END DFT
-  &SUBSYS
-    &CELL
-      ABC 6.0 6.0 6.0
-    &END CELL
-    &COORD
-      O 0.0000 0.0000 0.0000
-      H 0.7570 0.5860 0.0000
-      H -0.7570 0.5860 0.0000
-    &END COORD
-    &KIND O
-      BASIS_SET SZV-MOLOPT-SR-GTH
-      POTENTIAL GTH-PADE-q6
-    &END KIND
-    &KIND H
-      BASIS_SET SZV-MOLOPT-SR-GTH
-      POTENTIAL GTH-PADE-q1
-    &END KIND
-  &END SUBSYS
-&END FORCE_EVAL
-"""
-CHALLENGE = """HPLinpack benchmark input file
-a small problem
-HPL.out      output file name (if any)
-8            device out (6=stdout,7=stderr,file)
-1            # of problems sizes (N)
-400          Ns
-1            # of NBs
-40           NBs
-0            PMAP process mapping (0=Row-,1=Column-major)
-1            # of process grids (P x Q)
-1            Ps
-2            Qs
-16.0         threshold
-1            # of panel fact
-2            PFACTs (0=left, 1=Crout, 2=Right)
-1            # of recursive stopping criterium
-4            NBMINs (>= 1)
-1            # of panels in recursion
-2            NDIVs
-1            # of recursive panel fact.
-1            RFACTs (0=left, 1=Crout, 2=Right)
-1            # of broadcast
-1            BCASTs (0=1rg,1=1rM,2=2rg,3=2rM,4=Lng,5=LnM)
-1            # of lookahead depth
-1            DEPTHs (>=0)
-2            SWAP (0=bin-exch,1=long,2=mix)
-64           swapping threshold
-0            L1 in (0=transposed,1=no-transposed) form
-0            U  in (0=transposed,1=no-transposed) form
-1            Equilibration (0=no,1=yes)
-8            memory alignment in double (> 0)
-0            Number of additional problem sizes for PTRANS
-400          values of N
-0            number of additional blocking sizes for PTRANS
-40           values of NB
-"""
 # HPCC appends its results to a file.  Rank 0 makes it anew and prints it.
 HPCC_RUN = """first() { [ "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-0}}" = 0 ]; }
 if first; then rm -f hpccoutf.txt; fi
@@ -159,7 +66,7 @@ hpcc && if first; then cat hpccoutf.txt; fi"""
 
 @dataclass(frozen=True)
 class Case:
-    """A program with ``ranks``, and the settings that are tried; ``files`` are made beforehand.
+    """A program with ``ranks``, and the settings that are tried; ``file`` is one of INPUTS.
 
     ``stop``: whether the check has to stop the settings. ``needs``: a program that may be missing.
     A program starts in a directory of its own.
@@ -171,7 +78,7 @@ class Case:
     input: str | None = None
     ranks: int = 2
     settings: tuple[str, ...] = RIGHT
-    files: dict[str, str] = field(default_factory=dict)
+    file: str = ""
     environment: dict[str, str] = field(default_factory=dict)
     stop: bool = False
     needs: str | None = None
@@ -199,9 +106,9 @@ def cases(product: Path | None) -> list[Case]:
         Case(name, app=name, input=smallest(name), ranks=SQUARES.get(name, 2)) for name in APPS
     ]
     found += [
-        Case("lammps", LAMMPS, files={"in.melt": MELT}, needs="lmp"),
-        Case("cp2k", CP2K, files={"water.inp": WATER}, environment=CP2K_DATA, needs="cp2k.psmp"),
-        Case("hpcc", ("sh", "-c", HPCC_RUN), files={"hpccinf.txt": CHALLENGE}, needs="hpcc"),
+        Case("lammps", LAMMPS, file="in.melt", needs="lmp"),
+        Case("cp2k", CP2K, file="water.inp", environment=CP2K_DATA, needs="cp2k.psmp"),
+        Case("hpcc", ("sh", "-c", HPCC_RUN), file="hpccinf.txt", needs="hpcc"),
     ]
     if product is not None:
         words = (str(product),)
@@ -213,11 +120,11 @@ def cases(product: Path | None) -> list[Case]:
 
 @contextmanager
 def started_in(case: Case) -> Iterator[None]:
-    """A new directory with the case's files, and its environment, for this process."""
+    """A new directory with the case's file, and its environment, for this process."""
     before, kept = Path.cwd(), dict(os.environ)
     with tempfile.TemporaryDirectory() as place:
-        for name, text in case.files.items():
-            (Path(place) / name).write_text(text)
+        if case.file:
+            shutil.copy(INPUTS / case.file, place)
         os.chdir(place)
         os.environ.update(case.environment)
         try:
@@ -290,19 +197,12 @@ def judge(rows: Sequence[dict[str, Any]]) -> list[str]:
     return wrong
 
 
-def options() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def main() -> int:
+    parser = options(__doc__)
     parser.add_argument("--mpi", default="openmpi-4.1")
     parser.add_argument("--runs", type=int, default=5, help="of the default and of each setting")
     parser.add_argument("--only", nargs="+", metavar="PROGRAM")
-    parser.add_argument("--json", metavar="FILE", help="write the figures as JSON")
-    return parser
-
-
-def main() -> int:
-    given = options().parse_args()
+    given = parser.parse_args()
     rows: list[dict[str, Any]] = []
     errors: list[str] = []
     absent: list[str] = []

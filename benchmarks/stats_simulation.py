@@ -13,7 +13,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +28,7 @@ from autotune.stats import (
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
 from autotune.stats.simulation import BASE_S, MODELS, NOISES, STEP_S, Simulated, simulate
-from benchmarks.common import run_benchmark
+from benchmarks.common import run_benchmark, table
 from benchmarks.racing_simulation import Array, Row, racing
 
 
@@ -223,14 +222,8 @@ SECTIONS: dict[str, dict[str, Callable[[], list[Row]]]] = {
 }
 
 
-def _table(title: str, rows: list[Row]) -> str:
-    def text(value: Any) -> str:
-        return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-    cells = [list(rows[0]), *([text(v) for v in row.values()] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)) for row in cells]
-    return "\n".join([f"\n{title}", *lines])
+def _text(row: Row) -> Row:
+    return {k: f"{v:.4g}" if isinstance(v, float) else v for k, v in row.items()}
 
 
 def main() -> None:
@@ -245,7 +238,8 @@ def main() -> None:
         for title, figures in SECTIONS[section].items():
             results[title] = figures()
             if not options["json"]:
-                print(_table(title, results[title]), flush=True)
+                print(f"\n{title}")
+                table([_text(row) for row in results[title]])
     if options["json"]:
         print(json.dumps(results, indent=1))
 

@@ -1,7 +1,7 @@
 """The sparse LU factorization beside SuperLU_DIST, each tuned with as many settings.
 
     apt-get install libsuperlu-dist-dev libopenblas0-serial
-    python -m benchmarks.superlu_dist [--only poisson] [--places node testbed] [--json FILE]
+    python -m benchmarks.superlu_dist [--only poisson] [--clusters local testbed] [--json FILE]
 
 SuperLU_DIST does the same: supernodes on a mesh of processes, right-looking. It runs in a small C
 program (``benchmarks/superlu/driver.c``) that reads the application's matrices from a file and is
@@ -10,16 +10,15 @@ was built; with one thread each and, on a node, one core for each process.
 
 The contestants: the application step by step and as a graph of tasks; SuperLU_DIST with any order
 of the columns, and with minimum degree on A + A^T, the application's order. Each gets ``--tries``
-settings: its usual one and drawn ones, with each value of a parameter about equally often. Every
-setting runs once, the fastest quarter three times more, and the best median is the tuned one. Then
-all contestants run in interleaved blocks. Settings that fail or whose residual is too large are
-left out and named.
+settings: its usual one and drawn ones, with each value of a parameter about equally often. They are
+tuned as :mod:`benchmarks.harness.contest` says, and then run in interleaved blocks. A residual that
+is too large is a failure.
 
 Seconds are those of the factorization alone, without order, analysis, distribution and solution, on
 the slowest process, of the second of two runs in a process. The operations are those that each
 counts for its own blocks, zeros in them included; MB is what the factors take. "speed" is the time
 of the tuned SuperLU_DIST over the contestant's: above 1 the contestant is faster. A SuperLU_DIST
-with the reference BLAS is not measured. The testbed must be up for the place testbed. Needs a
+with the reference BLAS is not measured. Needs a
 machine without other work.
 """
 
@@ -32,26 +31,26 @@ import re
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from autotune.errors import AutotuneError, UsageError, WorkError
-from autotune.stats import compare
-from benchmarks.common import report, run_benchmark, table
-from benchmarks.mpi_programs import FASTEST, NoCompiler, Programs, compiled_for, python
-from benchmarks.program_cells import PLACES
+from autotune.errors import WorkError
+from benchmarks.common import options, report, run_benchmark, table
+from benchmarks.compiled import FASTEST, NoCompiler, compiled_for
+from benchmarks.harness.bench import Bench, interleaved
+from benchmarks.harness.contest import Tuning, tune
+from benchmarks.harness.figures import NO_INTERVAL, speedup
+from benchmarks.harness.launches import Place
 from runner.apps.sparse_lu.application import EXACT
 from runner.apps.sparse_lu.matrices import MATRICES, Matrix
 from runner.apps.sparse_lu.symbolic import Analysis, analyse
-from runner.errors import RunnerError
+from runner.launch import Runner
 from runner.lock import MachineLock
-from runner.machine import describe_machine
-from runner.mpi.discover import find_library, linked_with
+from runner.mpi.discover import adapter, linked_with
 from runner.mpi.library import Library
 from runner.mpi.output import output_of
 
@@ -69,12 +68,11 @@ SMALL = {"poisson": 8, "convection": 8, "band": 800, "dense": 200}
 """Sizes of quick runs."""
 SYMMETRIC = frozenset({"poisson", "convection", "dense"})
 """Matrices with a symmetric pattern. SuperLU_DIST may be told so; told falsely, it is wrong."""
-KEPT = 4
-"""One in so many settings runs three times more."""
-
-Setting = Mapping[str, str]
+Setting = tuple[tuple[str, str], ...]
 Space = Mapping[str, Sequence[str]]
 """The values of each parameter; the first is the usual one."""
+Line = dict[str, Any]
+"""What a program prints."""
 
 
 class NotMeasured(Exception):
@@ -88,21 +86,6 @@ class Contestant:
     key: str
     space: Space
     words: Callable[[Setting], list[str]]
-
-
-@dataclass
-class Result:
-    """The runs of one contestant: its settings, those left out with the reason, and its blocks."""
-
-    tuned: Setting = field(default_factory=dict)
-    left_out: dict[str, str] = field(default_factory=dict)
-    tried: int = 0
-    lines: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def seconds(self) -> list[float]:
-        """Seconds of the factorization in each block."""
-        return [line["seconds"] for line in self.lines]
 
 
 def write_csr(path: Path, matrix: Matrix) -> None:
@@ -159,9 +142,9 @@ def contestants(name: str, size: int, ranks: int, driver: Path, file: Path) -> l
 
     def own(variant: str) -> Callable[[Setting], list[str]]:
         def words(setting: Setting) -> list[str]:
-            line = python("runner.apps.sparse_lu", "--input", name, "--size", f"{size}")
-            line += ["--variant", variant]
-            for key, value in setting.items():
+            line = [sys.executable, "-m", "runner.apps.sparse_lu", "--input", name]
+            line += ["--size", f"{size}", "--variant", variant]
+            for key, value in setting:
                 if value in ("on", "off"):
                     line += [f"--{key}"] if value == "on" else []
                 else:
@@ -171,7 +154,7 @@ def contestants(name: str, size: int, ranks: int, driver: Path, file: Path) -> l
         return words
 
     def theirs(setting: Setting) -> list[str]:
-        return [str(driver), str(file), *(f"{key}={value}" for key, value in setting.items())]
+        return [str(driver), str(file), *(f"{key}={value}" for key, value in setting)]
 
     cut = {
         "width": ("64", "32", "128", "256"),
@@ -205,7 +188,7 @@ def contestants(name: str, size: int, ranks: int, driver: Path, file: Path) -> l
 def drawn(space: Space, count: int, seed: int) -> list[Setting]:
     """The usual setting, then different ones with each value about equally often."""
     rng = np.random.default_rng(seed)
-    found = [{key: values[0] for key, values in space.items()}]
+    found = [tuple((key, values[0]) for key, values in space.items())]
     for _ in range(100):
         # A column for each parameter: its values in turn, shuffled.
         columns = {
@@ -213,15 +196,15 @@ def drawn(space: Space, count: int, seed: int) -> list[Setting]:
             for key, values in space.items()
         }
         for n in range(count):
-            one = {key: str(column[n]) for key, column in columns.items()}
+            one = tuple((key, str(column[n])) for key, column in columns.items())
             if one not in found and len(found) < count:
                 found.append(one)
-    return list(found)
+    return found
 
 
 def text(setting: Setting) -> str:
     """A setting in one word."""
-    return ",".join(f"{key}={value}" for key, value in setting.items())
+    return ",".join(f"{key}={value}" for key, value in setting)
 
 
 def checked(line: dict[str, Any]) -> dict[str, Any]:
@@ -234,45 +217,6 @@ def checked(line: dict[str, Any]) -> dict[str, Any]:
     return line
 
 
-Run = Callable[[Setting], dict[str, Any]]
-"""Runs a setting once; raises :class:`WorkError` if it fails."""
-
-
-def tuned(space: Space, run: Run, tries: int, seed: int) -> Result:
-    """The fastest setting by median; raises :class:`WorkError` if none works."""
-    found = Result()
-    settings = drawn(space, tries, seed)
-    times: dict[str, list[float]] = {}
-
-    def once(some: Iterable[Setting]) -> None:
-        for setting in some:
-            try:
-                times.setdefault(text(setting), []).append(run(setting)["seconds"])
-            except WorkError as error:
-                found.left_out[text(setting)] = f"{error}".strip().splitlines()[-1]
-
-    def ordered() -> list[Setting]:
-        valid = [s for s in settings if times.get(text(s)) and text(s) not in found.left_out]
-        return sorted(valid, key=lambda s: statistics.median(times[text(s)]))
-
-    once(settings)
-    best = ordered()[: -(-len(settings) // KEPT)]
-    for _ in range(3):
-        once(best)
-    kept = [setting for setting in ordered() if setting in best]
-    if not kept:
-        why = next(iter(found.left_out.values()))
-        raise WorkError(f"none of {len(settings)} settings works: {why}", code="benchmark.fails")
-    found.tried, found.tuned = len(settings), kept[0]
-    return found
-
-
-def speed(reference: Sequence[float], own: Sequence[float]) -> str:
-    """How many times as fast as the reference, with the interval."""
-    found = compare(reference, own, resolution=0.0)
-    return f"{1 + found.gain:.3g} ({1 + found.lo:.3g} .. {1 + found.hi:.3g})"
-
-
 def stored_mb(analysis: Analysis) -> float:
     """What the blocks of the application take, in 10^6 bytes."""
     entries = 0
@@ -282,63 +226,68 @@ def stored_mb(analysis: Analysis) -> float:
     return 8e-6 * entries
 
 
-def row_of(place: str, matrix: str, key: str, result: Result, reference: Result) -> dict[str, Any]:
-    """A contestant's row of the table."""
-    middle = statistics.median(result.seconds)
-    line = result.lines[-1]
+def row_of(name: str, lines: Sequence[Line], reference: Sequence[Line]) -> dict[str, Any]:
+    """A contestant's row of the table, from what it and the reference printed in each block."""
+    own, theirs = ([line["seconds"] for line in both] for both in (lines, reference))
+    middle, last = statistics.median(own), lines[-1]
     return {
-        "place": place,
-        "matrix": matrix,
-        "program": NAMES[key],
+        "program": NAMES[name],
         "seconds": f"{middle:.4f}",
-        "GFLOP/s": f"{line['operations'] / middle / 1e9:.2f}",
-        "10^9 op.": f"{line['operations'] / 1e9:.3f}",
-        "MB": f"{line['factors_mb']:.1f}",
-        "residual": f"{max(each['residual'] for each in result.lines):.0e}",
-        "speed": speed(reference.seconds, result.seconds),
+        "GFLOP/s": f"{last['operations'] / middle / 1e9:.2f}",
+        "10^9 op.": f"{last['operations'] / 1e9:.3f}",
+        "MB": f"{last['factors_mb']:.1f}",
+        "residual": f"{max(line['residual'] for line in lines):.0e}",
+        "speed": str(speedup(theirs, own)),
     }
 
 
 def contest(
-    name: str, place: str, driver: Path, on: Programs, given: argparse.Namespace
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Tune all contestants on one matrix and compare them; rows, and the figures behind them."""
+    name: str, driver: Path, run: Callable[[list[str]], Line], given: argparse.Namespace
+) -> dict[str, Any]:
+    """Tune all contestants on one matrix and compare them: rows, and the figures behind them."""
     size = given.size or (SMALL[name] if given.quick else MATRICES[name][1])
     matrix = MATRICES[name][0](size)
     file = driver.parent / f"{name}.csr"
     write_csr(file, matrix)
-    every = contestants(name, size, given.ranks, driver, file)
+    every = {one.key: one for one in contestants(name, size, given.ranks, driver, file)}
+    settings = {key: drawn(one.space, given.tries, given.seed) for key, one in every.items()}
 
-    def run(contestant: Contestant, setting: Setting) -> dict[str, Any]:
-        line, _ = on.run(contestant.words(setting), given.ranks)
-        return checked(line)
+    def line(key: str, setting: Setting) -> Line:
+        return checked(run(every[key].words(setting)))
 
-    results = {
-        own.key: tuned(own.space, partial(run, own), given.tries, given.seed) for own in every
-    }
-    rng = np.random.default_rng(given.seed)
-    for _ in range(given.blocks):
-        for n in rng.permutation(len(every)):
-            found = results[every[n].key]
-            found.lines.append(run(every[n], found.tuned))
+    found = tune(settings, lambda key, setting: float(line(key, setting)["seconds"]), given.seed)
+    blocks = interleaved(
+        [*every], lambda key, block: line(key, found[key].tuned), given.blocks, given.seed
+    )
     for key in ("mpi", "tarragon"):
-        cut = results[key].tuned
-        analysis = analyse(matrix, int(cut["width"]), int(cut["relax"]))
-        for line in results[key].lines:
-            line["factors_mb"] = stored_mb(analysis)
-    rows = [row_of(place, name, key, r, results[REFERENCE]) for key, r in results.items()]
-    figures = {
-        key: {"tuned": text(r.tuned), "tried": r.tried, "left_out": r.left_out, "blocks": r.lines}
-        for key, r in results.items()
-    }
-    return rows, {"place": place, "matrix": name, "size": size, "programs": figures}
+        cut = dict(found[key].tuned)
+        megabytes = stored_mb(analyse(matrix, int(cut["width"]), int(cut["relax"])))
+        for one in blocks[key]:
+            one["factors_mb"] = megabytes
+    rows = [row_of(key, lines, blocks[REFERENCE]) for key, lines in blocks.items()]
+    print(f"{name}, size {size}")
+    table(rows)
+    for key, tuning in found.items():
+        print(f"  {NAMES[key]}: {text(tuning.tuned)} (of {tuning.tried})")
+        for setting, why in tuning.left_out.items():
+            print(f"    left out: {text(setting)}: {why}")
+    print(flush=True)
+    programs = {key: behind(found[key], lines) for key, lines in blocks.items()}
+    return {"matrix": name, "size": size, "rows": rows, "programs": programs}
 
 
-def identified(on: Programs, driver: Path, ranks: int) -> dict[str, str]:
+def behind(tuning: Tuning[Setting], lines: Sequence[Line]) -> dict[str, Any]:
+    """The figures behind a contestant's row."""
+    left_out = {text(setting): why for setting, why in tuning.left_out.items()}
+    return {"tuned": text(tuning.tuned), "tried": tuning.tried, "left_out": left_out,
+            "blocks": [*lines]}  # fmt: skip
+
+
+def identified(run: Callable[[list[str]], Line], driver: Path) -> dict[str, str]:
     """SuperLU_DIST's version and its BLAS; raises :class:`NotMeasured` for the reference BLAS."""
     file = driver.parent / "tiny.csr"
     write_csr(file, MATRICES["tiny"][0](MATRICES["tiny"][1]))
-    line, _ = on.run([str(driver), str(file)], ranks)
+    line = run([str(driver), str(file)])
     blas = line["blas"]
     # The distribution has the reference in .../blas/, and others in directories of their own.
     if Path(blas).parent.name in ("blas", "lapack"):
@@ -346,73 +295,37 @@ def identified(on: Programs, driver: Path, ranks: int) -> dict[str, str]:
     return {"superlu_dist": line["version"], "blas": blas}
 
 
-def run(given: argparse.Namespace) -> None:
-    """Measure all matrices at all places, print the tables and write the figures."""
-    for name in ("tries", "blocks", "ranks"):
-        if getattr(given, name) < 1:
-            raise UsageError(
-                f"--{name} {getattr(given, name)}: expected 1 or more", code="benchmark.fails"
-            )
-    if given.quick:
-        given.tries, given.blocks = min(given.tries, 2), min(given.blocks, 2)
-    # For both: SuperLU_DIST has threads of OpenMP, and so may its BLAS.
-    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    library = find_library(given.mpi)
-    rows: list[dict[str, Any]] = []
-    figures: list[dict[str, Any]] = []
-    versions: dict[str, str] = {}
-    reason = None
+def measured(given: argparse.Namespace) -> dict[str, Any]:
+    """All matrices on all clusters; raises :class:`NotMeasured`."""
+    figures: dict[str, Any] = {"contests": []}
     with contextlib.ExitStack() as stack:
         if not given.quick:
             stack.enter_context(MachineLock("exclusive"))
-        place = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        try:
-            driver = built(library, place)
-            for where in given.places:
-                cluster = "local" if where == "node" else given.testbed
-                with Programs(library, cluster) as on:
-                    versions = identified(on, driver, given.ranks)
-                    for name in given.only:
-                        more, behind = contest(name, where, driver, on, given)
-                        rows += more
-                        figures.append(behind)
-                        show(more, behind)
-        except NotMeasured as error:
-            reason = f"{error}"
-    if reason is not None:
-        print(f"SuperLU_DIST: not measured: {reason}")
-    print()
-    behind_all = {
-        "fingerprint": describe_machine().fingerprint,
-        "library": f"{library.family} {library.version}",
-        "ranks": given.ranks,
-        **versions,
-        "rows": rows,
-        "contests": figures,
-        "not_measured": reason,
-    }
-    report("superlu_dist", behind_all, given.json)
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        for cluster in given.clusters:
+            place = Place.of(cluster, given.mpi)
+            driver = built(place.library, scratch)
+            guard = not (given.guard or given.quick)
+            launcher = adapter(place.library)
+            with Runner(launcher, guard=guard, own_processes=place.own_processes) as runner:
+                bench = Bench(runner)
 
+                def run(words: list[str], place: Place = place, bench: Bench = bench) -> Line:
+                    return dict(bench.run(place.program(words, given.ranks)).extra)
 
-def show(rows: list[dict[str, Any]], behind: Mapping[str, Any]) -> None:
-    """The table of one matrix, the tuned settings, and what was left out."""
-    print(f"{behind['matrix']}, size {behind['size']}, {behind['place']}")
-    table([{k: v for k, v in row.items() if k not in ("place", "matrix")} for row in rows])
-    for key, found in behind["programs"].items():
-        print(f"  {NAMES[key]}: {found['tuned']} (of {found['tried']})")
-        for setting, why in found["left_out"].items():
-            print(f"    left out: {setting}: {why}")
-    print(flush=True)
+                figures |= identified(run, driver)
+                for name in given.only:
+                    figures["contests"].append(
+                        {"cluster": cluster, **contest(name, driver, run, given)}
+                    )
+    return figures
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     add = parser.add_argument
     add("--only", nargs="+", choices=INPUTS, default=list(INPUTS), help="matrices")
-    add("--places", nargs="+", choices=PLACES, default=["node"])
-    add("--testbed", default="testbed", metavar="NAME")
+    add("--clusters", nargs="+", default=["local"], help="local, or a testbed that is up")
     add("--tries", type=int, default=8, help="settings of each contestant")
     add("--blocks", type=int, default=8)
     add("--ranks", type=int, default=2)
@@ -420,12 +333,20 @@ def main() -> int:
     add("--seed", type=int, default=1)
     add("--mpi", default="/usr", help="as for autotune; SuperLU_DIST must be built for it")
     add("--quick", action="store_true", help="small matrices, two settings: not for figures")
-    add("--json", metavar="FILE")
+    given = parser.parse_args()
+    if min(given.tries, given.blocks, given.ranks) < 1:
+        parser.error("--tries, --blocks, --ranks: expected 1 or more")
+    if given.quick:
+        given.tries, given.blocks = min(given.tries, 2), min(given.blocks, 2)
+    # For both: SuperLU_DIST has threads of OpenMP, and so may its BLAS.
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     try:
-        run(parser.parse_args())
-    except (AutotuneError, RunnerError) as error:
-        print(f"superlu_dist: {error}", file=sys.stderr)
-        return getattr(error, "exit_code", 1)
+        figures = {**measured(given), "not_measured": None}
+    except NotMeasured as error:
+        print(f"SuperLU_DIST: not measured: {error}")
+        figures = {"not_measured": f"{error}"}
+    print(f"{NO_INTERVAL}\n" if given.blocks < 6 else "")
+    report("superlu_dist", {"ranks": given.ranks, **figures}, given.json)
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Many simulated workers on one study: throughput, conflicts, quality; and 100,000 stored runs.
+"""Many simulated workers on one study: throughput, conflicts, quality.
 
     python -m benchmarks.workers_scale [--workers 64] [--trials 640] [--launch 2] [--store URL]
 
@@ -10,15 +10,13 @@ not end by itself, so that all crews make the same number of trials.
 Quality is the true time, over the default's, of the setting that is best by its estimate, beside
 that of one worker with the same number of trials.
 
-The stored runs are queried twice: in a hundred studies, as is usual, and in a single study, the
-worst case. Without ``--store`` a PostgreSQL server is started if it is installed.
+Without ``--store`` a PostgreSQL server is started if it is installed.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import dataclasses
 import tempfile
 import threading
 import time
@@ -29,23 +27,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import insert
 
-from autotune.report.study import study_section
 from autotune.space import Parameter, Setting, Space
-from autotune.store import Store, schema
-from autotune.store.export import export_study
-from autotune.store.runs import keep_read_back, to_columns
-from autotune.store.trials import hash_of
+from autotune.store import Store
 from autotune.strategies import create
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.evaluator import MachineEvaluator
-from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, SEARCH, HistoryEntry
+from autotune.study.run_history import HistoryEntry
 from autotune.study.search import SearchPhase
 from autotune.study.trial_store import OthersFaster, StoredTrials, Trial, history_of
-from benchmarks.common import report, run_benchmark
-from benchmarks.store_speed import record_of, setting_of, study_key
+from benchmarks.common import options, report, run_benchmark, table
+from benchmarks.store_speed import study_key
 from runner.types import LaunchSpec, RunRecord
 from tests.servers import postgres, postgres_tool
 
@@ -81,6 +74,7 @@ class ScaleEvaluator(MachineEvaluator):
         block: int,
         position: int,
         given_up: bool = False,
+        warms_up: bool = False,
     ) -> HistoryEntry:
         time.sleep(self.launch_s)
         seconds = self.speed * truth(setting) * float(self.rng.lognormal(0, NOISE))
@@ -173,62 +167,6 @@ def crew(url: str, workers: int, trials: int, given: argparse.Namespace) -> dict
     }
 
 
-def fill(store: Store, study_id: int, runs: int) -> None:
-    """Store runs of 5,000 settings as a study does, but many in one statement.
-
-    One at a time, 100,000 runs take minutes; ``store_speed`` measures how long one run takes.
-    """
-    for start in range(0, runs, 2000):
-        rows, outcomes = [], []
-        for number in range(start, min(start + 2000, runs)):
-            key = DEFAULT_KEY if number % 20 == 0 else Setting(setting_of(number % 5000)).key
-            record = record_of(number)
-            of_study = {"study_id": study_id, "number": number, "setting_key": key}
-            phase = DEFAULT_PHASE if key == DEFAULT_KEY else SEARCH
-            place = {"phase": phase, "block": 0, "position": 0, "setting_hash": hash_of(key)}
-            rows.append({**of_study, **place, **to_columns(record)})
-            outcomes.append(record.read_back)
-        with store._database.write() as connection:
-            for row, outcome in zip(rows, outcomes, strict=True):
-                row["read_back_id"] = keep_read_back(connection, outcome)
-            connection.execute(insert(schema.run), rows)
-    with store._database.write() as connection:
-        # A server does this by itself within a minute of such a load.
-        connection.exec_driver_sql("ANALYZE")
-
-
-def large(url: str, runs: int, studies: int) -> dict[str, float]:
-    """Seconds of usual queries on a database with so many runs in so many studies."""
-    with Store.open(url) as store:
-        began = time.monotonic()
-        for seed in range(studies):
-            study = store.study(dataclasses.replace(study_key(), seed=seed))
-            fill(store, study.id, runs // studies)
-        runs //= studies
-        figures = {"filling": time.monotonic() - began}
-        questions: dict[str, Callable[[], object]] = {
-            "list of studies": store.studies,
-            "best settings": lambda: store.best(study.id),
-            "one setting's runs": lambda: store.runs(study.id, setting_key="default"),
-            "what predict asks of a setting": lambda: store.known_runs(
-                study.context, Setting(setting_of(7)).key
-            ),
-            "report": lambda: study_section(store, study),
-            "all runs": lambda: store.runs(study.id),
-            "last hundred runs": lambda: store.runs(study.id, after=runs - 100),
-        }
-        for name, ask in questions.items():
-            began = time.monotonic()
-            ask()
-            figures[name] = time.monotonic() - began
-        with tempfile.TemporaryDirectory() as place:
-            for kind in ("parquet", "csv"):
-                began = time.monotonic()
-                export_study(store, study.id, kind, Path(place) / f"runs.{kind}")
-                figures[f"export to {kind}"] = time.monotonic() - began
-    return {name: round(seconds, 3) for name, seconds in figures.items()}
-
-
 @contextlib.contextmanager
 def database(given: str | None) -> Iterator[Callable[[], str]]:
     """The URL of a new, empty place for each call."""
@@ -255,32 +193,20 @@ def database(given: str | None) -> Iterator[Callable[[], str]]:
 
 def main() -> int:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = options(__doc__)
     parser.add_argument("--workers", type=int, default=64)
     parser.add_argument("--trials", type=int, default=640)
     parser.add_argument("--strategy", default="ga")
     parser.add_argument("--launch", type=float, default=0.0, help="seconds that a launch takes")
-    parser.add_argument("--runs", type=int, default=100_000)
     parser.add_argument("--store", metavar="URL", help="a PostgreSQL database for this alone")
-    parser.add_argument("--json", metavar="FILE")
     given = parser.parse_args()
     with database(given.store) as fresh:
         rows = [
             crew(fresh(), workers, given.trials, given)
             for workers in dict.fromkeys((1, 8, given.workers))
         ]
-        spread = (100, 1) if given.runs else ()
-        figures = {f"{n} studies": large(fresh(), given.runs, n) for n in spread}
-    slow = [
-        f"{name}, {case}"
-        for case, seconds in figures.items()
-        for name, s in seconds.items()
-        if s > 2 and name != "filling"
-    ]
-    data = {"crews": rows, "seconds": figures, "above 2 s": slow or "none"}
-    report("workers_scale", data, given.json)
+    table(rows)
+    report("workers_scale", {"crews": rows}, given.json)
     return 0
 
 

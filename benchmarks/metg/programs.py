@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.mate_regions import cores
-from benchmarks.mpi_programs import NoCompiler, compiled_for, compiled_library, python
+from benchmarks.compiled import NoCompiler, compiled_for, compiled_library
 from runner.mpi.library import Library
+from runner.native.core import supported
 
 SOURCES = Path(__file__).parent
 GOAL_BOUNDARY_US, GOAL_INSIDE_US = 0.75, 0.3
@@ -80,7 +81,7 @@ def _in_c(library: Library, place: Path) -> list[Program]:
 
 def _mate() -> list[Program]:
     found = []
-    if "native" in cores():
+    if supported():
         found += [
             _stencil("compiled", "native", 2, 1, "boundary", GOAL_BOUNDARY_US),
             _stencil("compiled", "native", 2, 1, "messages"),
@@ -108,7 +109,7 @@ def _stencil(
         processes,
         workers,
         edges,
-        tuple(python("benchmarks.metg.mate_stencil", *options)),
+        (sys.executable, "-m", "benchmarks.metg.mate_stencil", *options),
         goal_us=goal,
     )
 

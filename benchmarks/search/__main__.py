@@ -19,18 +19,16 @@ import os
 import sys
 from contextlib import redirect_stdout
 from io import StringIO
-from pathlib import Path
 
 from autotune.datasets import load
 from autotune.datasets.card import CARD
 from autotune.errors import UsageError
-from benchmarks.common import ROOT, commit, report, run_benchmark
+from benchmarks.common import ROOT, commit, positive, report, run_benchmark
 from benchmarks.search import family_table, fidelity_table
 from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.contestants import TRACED, Rules, take_part
 from benchmarks.search.landscapes import Case, fixed, grid, recordings, wide
 from benchmarks.search.peers import MATCHED, peer_names
-from benchmarks.search.picture import draw
 from benchmarks.search.predicted import predicted_settings
 from benchmarks.search.replayed_search import MARKS
 from benchmarks.search.synthetic import gaps
@@ -45,7 +43,7 @@ REPORTED = 100
 
 
 def main() -> int:
-    """Print the tables; returns exit code 2 for a wrong argument."""
+    """Print the tables; raises UsageError for a wrong argument."""
     if sys.argv[1:2] == ["families"]:
         return family_table.main(sys.argv[2:])
     if sys.argv[1:2] == ["fidelity"]:
@@ -55,17 +53,10 @@ def main() -> int:
     names = _names(given)
     if given.traced:
         names.insert(1, f"auto{TRACED}")
-    try:
-        if given.synthetic:
-            return gaps(names, given.seeds, given.json)
-        cases = _cases(given)
-        standings, absent = take_part(names, cases, _rules(given, cases))
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on with who is left", file=sys.stderr)
-        return 130
+    if given.synthetic:
+        return gaps(names, given.seeds, given.json)
+    cases = _cases(given)
+    standings, absent = take_part(names, cases, _rules(given, cases))
     if given.fair:
         print(f"commit {commit() or 'unknown'}\n")
     known = {s.name: figures(s, cases, given.runs) for s in standings}
@@ -73,8 +64,6 @@ def main() -> int:
     print(printed(known, apart, standings[0].name, references(cases)))
     for name, reason in absent.items():
         print(f"{name}: {reason}")
-    if given.picture:
-        print("pictures:", *draw(standings, given.runs, Path(given.picture)))
     if given.json:
         lands = [case.name for case in cases]
         ahead = {
@@ -141,12 +130,6 @@ def _rules(given: argparse.Namespace, cases: list[Case]) -> Rules:
     return Rules(given.seeds, given.runs, proofs, given.jobs, kept)
 
 
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
-    return int(text)
-
-
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.search",
@@ -174,17 +157,16 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--peers", action="store_true", help="the peers that are installed, too")
     parser.add_argument("--synthetic", action="store_true", help="the ten-parameter function")
-    parser.add_argument("--seeds", type=_positive, default=50)
-    parser.add_argument("--runs", type=_positive, default=MARKS[-1], help="search runs")
+    parser.add_argument("--seeds", type=positive, default=50)
+    parser.add_argument("--runs", type=positive, default=MARKS[-1], help="search runs")
     parser.add_argument(
         "--proofs", type=int, help="whole studies per null landscape, --seeds at most; default: 10"
     )
-    parser.add_argument("--landscapes", type=_positive, default=10, help="how many functions")
+    parser.add_argument("--landscapes", type=positive, default=10, help="how many functions")
     parser.add_argument("--wide", action="store_true", help="functions of 25 parameters, too")
-    parser.add_argument("--jobs", type=_positive, default=1, help="processes (a core each)")
+    parser.add_argument("--jobs", type=positive, default=1, help="processes (a core each)")
     parser.add_argument("--anew", action="store_true", help="play again what was played before")
     parser.add_argument("--json", metavar="FILE", help="all figures")
-    parser.add_argument("--picture", metavar="FILE.svg", help="share against runs and seconds")
     return parser
 
 

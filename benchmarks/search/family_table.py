@@ -23,8 +23,8 @@ from pathlib import Path
 
 import numpy as np
 
-from autotune.errors import UsageError
 from autotune.space import Setting
+from benchmarks.common import positive
 from benchmarks.search.code_digest import ROOT, code_digest, contestant_module
 from benchmarks.search.contestants import maker
 from benchmarks.search.direct_search import named_settings
@@ -45,24 +45,17 @@ Search = tuple[str, str, int, bool, int]
 
 
 def main(words: Sequence[str]) -> int:
-    """Print a table for each family; returns 2 for a wrong argument, 130 after Ctrl-C."""
+    """Print a table for each family; raises UsageError for a wrong argument."""
     given = _arguments().parse_args(words)
     logging.disable(logging.WARNING)  # Peers print a message for every trial.
     names = list(dict.fromkeys([*given.strategy, given.against]))
     found: dict[str, dict[str, list[list[list[float]]]]] = {}
-    try:
-        for name in names:
-            maker(name)
-        for family in given.family:
-            shares = {n: _shares(n, family, given.held_out, given.jobs) for n in names}
-            found[family] = {n: s.tolist() for n, s in shares.items()}
-            print(_table(family, shares, given.against, given.held_out), end="\n\n", flush=True)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted; the same command goes on with what is left", file=sys.stderr)
-        return 130
+    for name in names:
+        maker(name)
+    for family in given.family:
+        shares = {n: _shares(n, family, given.held_out, given.jobs) for n in names}
+        found[family] = {n: s.tolist() for n, s in shares.items()}
+        print(_table(family, shares, given.against, given.held_out), end="\n\n", flush=True)
     if given.json:
         data = {"marks": MARKS, "held_out": given.held_out, "shares": found}
         write_atomically(Path(given.json), json.dumps(data))
@@ -144,12 +137,6 @@ def _write(place: Path, known: dict[str, list[dict[str, object]]]) -> None:
     write_atomically(place, json.dumps(_read(place) | known))
 
 
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
-    return int(text)
-
-
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.search families",
@@ -164,6 +151,6 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--strategy", nargs="+", default=list(STRATEGIES), metavar="NAME[:PRESET]")
     parser.add_argument("--against", default=PEER, metavar="NAME", help=f"default: {PEER}")
-    parser.add_argument("--jobs", type=_positive, default=1, help="processes (a core each)")
+    parser.add_argument("--jobs", type=positive, default=1, help="processes (a core each)")
     parser.add_argument("--json", metavar="FILE", help="all shares by landscape, seed and mark")
     return parser

@@ -23,7 +23,6 @@ import json
 import math
 import multiprocessing
 import statistics
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -32,7 +31,7 @@ import numpy as np
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from autotune.study.simulation import OUTSIDE_S
-from benchmarks.common import commit
+from benchmarks.common import commit, positive
 from benchmarks.search.contestants import maker
 from benchmarks.search.families import FAMILIES, LANDSCAPES, landscape
 from benchmarks.search.landscapes import Land
@@ -76,33 +75,31 @@ Search = tuple[str, str, int, int, str, Plan]
 
 
 def main(words: Sequence[str]) -> int:
-    """Print a table for each family; returns 2 for a wrong argument, 130 after Ctrl-C."""
+    """Print a table for each family; raises UsageError for a wrong argument."""
     given = _arguments().parse_args(words)
+    if not (0 < given.share < 1 and given.full_s > 0):
+        raise UsageError(
+            f"--share {given.share}, --full-s {given.full_s}: expected a share, and seconds",
+            code="benchmark.plan",
+        )
     plan = Plan(given.runs, given.full_s, given.share)
     print(f"commit {commit() or 'unknown'}; {given.landscapes} landscapes, {given.seeds} seeds")
     print(f"{plan.runs} runs of {plan.full_s:g} s; cheap runs take {plan.share:g} of that\n")
     found: dict[str, list[dict[str, object]]] = {}
-    try:
-        for name in given.strategy:
-            maker(name)
-        with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
-            for family in given.family:
-                rows = []
-                for name, form in itertools.product(given.strategy, (WITHOUT, *REDRAWN)):
-                    searches = [
-                        (name, family, number, seed, form, plan)
-                        for number in range(given.landscapes)
-                        for seed in range(given.seeds)
-                    ]
-                    rows.append(_row(name, form, pool.map(play, searches), plan))
-                found[family] = rows
-                print(_table(family, rows), end="\n\n", flush=True)
-    except UsageError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+    for name in given.strategy:
+        maker(name)
+    with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
+        for family in given.family:
+            rows = []
+            for name, form in itertools.product(given.strategy, (WITHOUT, *REDRAWN)):
+                searches = [
+                    (name, family, number, seed, form, plan)
+                    for number in range(given.landscapes)
+                    for seed in range(given.seeds)
+                ]
+                rows.append(_row(name, form, pool.map(play, searches), plan))
+            found[family] = rows
+            print(_table(family, rows), end="\n\n", flush=True)
     if given.json:
         data = {"plan": dataclasses.asdict(plan), "rows": found}
         write_atomically(Path(given.json), json.dumps(data))
@@ -199,32 +196,6 @@ def _percent(share: object) -> str:
     return f"{100 * share:.0f} %"
 
 
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a whole number of at least 1")
-    return int(text)
-
-
-def _share(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number between 0 and 1")
-    return value
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 < value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r}: expected a number above 0")
-    return value
-
-
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.search fidelity",
@@ -233,11 +204,11 @@ def _arguments() -> argparse.ArgumentParser:
     )
     parser.add_argument("--family", nargs="+", choices=list(FAMILIES), default=list(FAMILIES))
     parser.add_argument("--strategy", nargs="+", default=["auto", "random"], metavar="NAME")
-    parser.add_argument("--landscapes", type=_positive, default=LANDSCAPES)
-    parser.add_argument("--seeds", type=_positive, default=3)
-    parser.add_argument("--runs", type=_positive, default=60, help="budget, in runs of the default")
-    parser.add_argument("--full-s", type=_seconds, default=10.0, help="seconds of the default")
-    parser.add_argument("--share", type=_share, default=0.1, help="share of a cheap run of that")
-    parser.add_argument("--jobs", type=_positive, default=1, help="processes (a core each)")
+    parser.add_argument("--landscapes", type=positive, default=LANDSCAPES)
+    parser.add_argument("--seeds", type=positive, default=3)
+    parser.add_argument("--runs", type=positive, default=60, help="budget, in runs of the default")
+    parser.add_argument("--full-s", type=float, default=10.0, help="seconds of the default")
+    parser.add_argument("--share", type=float, default=0.1, help="share of a cheap run of that")
+    parser.add_argument("--jobs", type=positive, default=1, help="processes (a core each)")
     parser.add_argument("--json", metavar="FILE")
     return parser

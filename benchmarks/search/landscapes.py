@@ -13,8 +13,8 @@ from autotune.datasets import Cell, Dataset, load
 from autotune.datasets.replay import Landscape
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space
-from benchmarks.search_synthetic import additive as additive_function
-from benchmarks.search_synthetic import mpi
+from benchmarks.search.functions import additive as additive_function
+from benchmarks.search.functions import mpi
 
 Draw = Callable[[Setting, np.random.Generator], tuple[float, str]]
 """One run: its ratio to the default, and ``ok`` or the state in which it ends."""

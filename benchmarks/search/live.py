@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import random
 import statistics
 import sys
 import tempfile
@@ -21,10 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autotune.api.target import find_target
-from autotune.errors import AutotuneError
+from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting, Space
-from autotune.stats import compare
 from autotune.store import Store
 from autotune.study.budget import SearchPlan
 from autotune.study.events import TrialEnded
@@ -33,9 +30,11 @@ from autotune.study.selection import Race, race_evidence
 from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
-from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
-from benchmarks.common import report, run_benchmark, table
+from benchmarks.common import options, report, run_benchmark, table
+from benchmarks.harness.bench import Bench, Busy, interleaved
+from benchmarks.harness.figures import speedup
+from benchmarks.harness.launches import Place
 from benchmarks.search.contestants import maker
 from benchmarks.search.limited import Limited
 from benchmarks.search.naming import named_setting
@@ -61,7 +60,7 @@ def search(
     store: Store, target: Target, space: Space, name: str, seed: int, given: argparse.Namespace
 ) -> Course:
     """Search one program with one strategy."""
-    how = (name, {"live": given.runs}, seed, given.guard)
+    how = (name, {"live": given.runs}, seed, not given.guard)
     key = study_key(target, space, Session.adapter(target), *how)
     course = Course()
     plan = SearchPlan(trials=None)
@@ -87,30 +86,28 @@ def search(
 
 
 def measure(
-    store: Store, target: Target, space: Space, settings: list[Setting], given: argparse.Namespace
+    target: Target, space: Space, settings: list[Setting], given: argparse.Namespace
 ) -> dict[Setting, list[float]]:
     """Seconds of each setting, one run per block; infinite if it failed."""
-    how = ("held-out", {}, given.seed, given.guard)
-    key = study_key(target, space, Session.adapter(target), *how)
-    found: dict[Setting, list[float]] = {setting: [] for setting in settings}
-    order = random.Random(given.seed)
-    with Session(store, key, target, space) as session:
-        session.evaluator.run(DEFAULT, "warmup")
-        for block in range(given.blocks):
-            for place, setting in enumerate(order.sample(settings, len(settings))):
-                entry = session.evaluator.run(
-                    setting, "confirm", block=block, position=place, timeout_s=120
-                )
-                valid = entry.record.valid
-                found[setting].append(entry.record.value_s if valid else math.inf)
-    return found
+    with target.measured(guard=not given.guard) as runner:
+        bench = Bench(runner)
+
+        def seconds(setting: Setting, block: int = 0) -> float:
+            try:
+                return bench.run(target.spec(space, setting, 120.0)).value_s
+            except Busy:
+                raise
+            except WorkError:
+                return math.inf
+
+        seconds(DEFAULT)
+        return interleaved(settings, seconds, given.blocks, given.seed)
 
 
 def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, Any]]:
     """The rows of one program."""
     app, name, ranks = program.split(":")
-    words = TargetRequest(None, app, name, int(ranks), given.cluster, given.mpi, None, None, None)
-    target = find_target(words)
+    target = Place.of(given.cluster, given.mpi).target(app, name, int(ranks))
     space = target.space(given.space)
     courses = {}
     for seed in range(given.seed, given.seed + given.seeds):
@@ -121,7 +118,7 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
     named = {key: {mark: c.at(mark) for mark in marks} for key, c in courses.items()}
     every = list(dict.fromkeys([DEFAULT, *(s for at in named.values() for s in at.values())]))
     print(f"{program}: {len(every)} settings held out", file=sys.stderr, flush=True)
-    seen = measure(store, target, space, every, given)
+    seen = measure(target, space, every, given)
     medians = {setting: statistics.median(values) for setting, values in seen.items()}
     best = min(medians.values())
     rows = []
@@ -132,8 +129,7 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
         last = at[marks[-1]]
         row["names"] = str(last)
         if last != DEFAULT and all(map(math.isfinite, seen[last])):
-            found = compare(seen[DEFAULT], seen[last])
-            row["gain"] = f"{found.gain:+.1%} ({found.lo:+.1%}..{found.hi:+.1%})"
+            row["speed-up"] = str(speedup(seen[DEFAULT], seen[last]))
         rows.append(row)
     shown = {"program": program, "strategy": "default", "seed": "", "names": "default"}
     rows.append(shown | {f"at {m}": round(best / medians[DEFAULT], 3) for m in marks})
@@ -157,10 +153,8 @@ def over_seeds(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def main() -> int:
-    """Print the table; returns exit code 1 if something could not be measured."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    """Print the table."""
+    parser = options(__doc__)
     add = parser.add_argument
     add("--programs", nargs="+", default=list(PROGRAMS), metavar="APP:INPUT:RANKS")
     add("--strategies", nargs="+", default=list(STRATEGIES), metavar="NAME[:PRESET]")
@@ -173,22 +167,16 @@ def main() -> int:
     add("--seeds", type=int, default=1, help="searches of each strategy on each program")
     add("--mpi")
     add("--store", help="results database; default: a new one, removed at the end")
-    add("--json", metavar="FILE")
-    add("--no-guard", dest="guard", action="store_false", help="for trying out, not for figures")
     given = parser.parse_args()
     if given.peers:
         given.strategies += peer_names()
     rows = []
     with tempfile.TemporaryDirectory() as place:
         with Store.open(given.store or Path(place) / "live.db") as store:
-            try:
-                for program in given.programs:
-                    rows += on(program, store, given)
-            except AutotuneError as error:
-                print(f"error: {error}", file=sys.stderr)
-                return 1
+            for program in given.programs:
+                rows += on(program, store, given)
         short = [{k: v for k, v in row.items() if k != "names"} for row in rows]
-        table([{k: row.get(k, "") for k in {**short[0], "gain": ""}} for row in short])
+        table([{k: row.get(k, "") for k in {**short[0], "speed-up": ""}} for row in short])
         if given.seeds > 1:
             table(over_seeds(rows))
     report("search.live", {"rows": rows, "medians": over_seeds(rows)}, given.json)

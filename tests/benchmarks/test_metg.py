@@ -15,8 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.errors import WorkError
-from benchmarks.mate_metg import Bench, Sweep, iterations_for, main
+from autotune.errors import UsageError, WorkError
+from benchmarks.compiled import NoCompiler, compiled_for
+from benchmarks.harness.bench import Bench
+from benchmarks.harness.launches import Place
+from benchmarks.mate_metg import Stencils, Sweep, iterations_for, main, quartiles
 from benchmarks.metg.chain import chain, combined
 from benchmarks.metg.granularity import (
     ABOVE,
@@ -29,7 +32,8 @@ from benchmarks.metg.granularity import (
     metg,
 )
 from benchmarks.metg.programs import Program
-from benchmarks.mpi_programs import NoCompiler, Programs, compiled_for, quartiles
+from runner.launch import Runner
+from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.native.core import supported
 
@@ -104,16 +108,19 @@ def test_wrong_values_of_a_program_are_an_error(library: Library) -> None:
     right = f"print('{json.dumps({'wall_s': [1.0], 'values': [values]})}')"
     values[3] = math.nextafter(values[3], 1)
     wrong = f"print('{json.dumps({'wall_s': [1.0], 'values': [values]})}')"
-    with Programs(library) as launched:
-        bench = Bench(launched, [3])
+    with Runner(adapter(library), guard=False) as runner:
+        bench = Stencils(Place(library), Bench(runner), [3])
         assert bench.run(_program(right), [5]) == [1.0]
-        with pytest.raises(WorkError, match="wrong values after 5 tasks of 3 steps"):
+        with pytest.raises(WorkError, match="wrong"):
             bench.run(_program(wrong), [5])
 
 
 def test_a_program_that_fails_is_named_with_its_last_words(library: Library) -> None:
-    with Programs(library) as launched, pytest.raises(WorkError, match="not today"):
-        Bench(launched, [3]).run(_program("raise SystemExit('not today')"), [5])
+    runner = Runner(adapter(library), guard=False)
+    with runner, pytest.raises(WorkError, match="today"):
+        Stencils(Place(library), Bench(runner), [3]).run(
+            _program("raise SystemExit('not today')"), [5]
+        )
 
 
 def _program(text: str) -> Program:
@@ -126,21 +133,6 @@ def test_without_a_compiler_there_is_no_c_program(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NoCompiler, match="no compiler"):
         compiled_for(library, ROOT / "benchmarks/metg/stencil.c", tmp_path)
-
-
-Typed = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def typed(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Typed:
-    """``python -m benchmarks.mate_metg ...`` in this process: exit code and both outputs."""
-
-    def run(*words: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["mate_metg.py", *words])
-        code = main()
-        return code, *capfd.readouterr()
-
-    return run
 
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
@@ -190,27 +182,29 @@ def test_every_program_is_measured_and_computes_the_same(
 
 @pytest.mark.mpi
 def test_without_a_compiler_the_rows_say_so(
-    typed: Typed, library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AUTOTUNE_LOCK_FILE", str(tmp_path / "lock"))  # the tests hold the other one
     monkeypatch.setenv("PATH", f"{tmp_path}")
-    code, printed, said = typed("--quick", "--only", "C, a loop")
-    assert code == 0, said
-    assert "C, a loop, 1x1, inside" in printed
-    assert "not measured: no compiler" in printed
+    out = tmp_path / "figures.json"
+    words = ["--quick", "--only", "C, a loop", "--json", str(out)]
+    monkeypatch.setattr(sys, "argv", ["mate_metg.py", *words])
+    main()
+    assert list(json.loads(out.read_text())["not_measured"]) == ["C, a loop, 1x1, inside"]
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("words", "code"),
     [
-        (["--charm4py", "/nowhere/python"], "--charm4py /nowhere/python: it cannot import"),
-        (["--only", "Fortran"], "--only Fortran: no program has that"),
-        (["--rounds", "0"], "--rounds 0: expected 1 or more"),
+        (["--charm4py", "/nowhere/python"], "benchmark.charm4py"),
+        (["--only", "Fortran"], "benchmark.program"),
+        (["--rounds", "0"], "benchmark.rounds"),
     ],
 )
-def test_wrong_words_are_refused_without_traceback(
-    typed: Typed, library: Library, words: list[str], named: str
+def test_wrong_words_are_refused(
+    library: Library, monkeypatch: pytest.MonkeyPatch, words: list[str], code: str
 ) -> None:
-    code, _, said = typed("--quick", *words)
-    assert code == 2
-    assert named in said
+    monkeypatch.setattr(sys, "argv", ["mate_metg.py", "--quick", *words])
+    with pytest.raises(UsageError) as refused:
+        main()
+    assert refused.value.code == code

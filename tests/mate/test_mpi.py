@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.mate_heat import example
 from runner.mpi.library import Library
 from tests.mate.mpi_checks import CHECKS
 from tests.started import python_ranks
@@ -30,6 +29,7 @@ STARTS = [
 
 pytestmark = pytest.mark.mpi
 
+README = Path(__file__).parents[2] / "runner" / "mate" / "README.md"
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -186,8 +186,13 @@ def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
 
 def heat(directory: Path, compiled: bool = False) -> str:
     """The program of the README in a file; with compiled regions, as in its second part."""
+    text = README.read_text(encoding="utf-8")
+    whole, regions = (block.split("```")[0] for block in text.split("```python\n")[1:3])
+    if compiled:
+        start, end = whole.index("class Part:"), whole.index("async def main")
+        whole = whole[:start] + regions + "\n\n" + whole[end:]
     program = directory / "heat.py"
-    program.write_text(example(compiled))
+    program.write_text(whole)
     return str(program)
 
 

@@ -22,7 +22,7 @@ from autotune.study.run_history import SEARCH
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.testing.landscapes import MANY, RULED, SMALL, drive, fine
-from benchmarks.search_synthetic import mpi
+from benchmarks.search.functions import mpi
 from tests.strategies.test_ga import grow, noise
 
 SPACE = mpi(3).space

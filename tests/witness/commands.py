@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from autotune.store import Store
-from benchmarks.replayed_study import replayed
 from tests.revision import ROOT
 from tests.witness.plain import write_document, write_lines
+from tests.witness.replayed_study import replayed
 
 STUDIES = (
     *(("is-A", "auto"), ("jacobi3d-small", "auto"), ("cg-W", "auto"), ("cg-W-null", "auto")),

@@ -1,32 +1,19 @@
-"""Distance of each strategy to the best setting, and its cost, on functions.
+"""Functions with a known truth, on which strategies search.
 
-    python benchmarks/search_synthetic.py [--seeds 20] [--landscape additive|mpi|null]
-                                          [--strategy NAME[:PRESET] ...]
-
-``additive`` is one function of ten parameters. ``mpi`` are ten landscapes of 25 parameters, three
-of which matter; ``null`` are the same without a gain. Both have 3 % noise, failures, and levels
-that are many times slower. The gap is T / T_best - 1, in per cent, of the setting that looks best
-so far (the default included if it is a setting like any other). All random numbers are fixed, and
-so is the output except the milliseconds.
+``additive`` is one function of ten parameters. ``mpi`` are landscapes of 25 parameters, three of
+which matter, with 3 % noise, failures, and levels that are many times slower.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from autotune.space import Parameter, Setting, Space
-from autotune.strategies import Observation, create, resolve_options
-from autotune.strategies.options import OptionValue
-from benchmarks.common import run_benchmark
 
-TRIALS = 200
-MARKS = (50, 100, 200)
 SIZES = (7, 5, 10, 8, 6, 2, 4, 4, 4, 5)
 
 
@@ -124,96 +111,3 @@ def _parameter(place: int, count: int) -> Parameter:
     if count == 6:
         return Parameter(f"p{place:02d}", tuple(f"word{k}" for k in range(1, count)))
     return Parameter(f"p{place:02d}", tuple(2**k for k in range(1, count)))
-
-
-@dataclass(frozen=True)
-class Course:
-    """One search.
-
-    It has the gap after each trial, the number of failed runs, the mean cost of a run (at most 3,
-    in runs of the default), milliseconds of each ask with its tell, and the trials until it ended.
-    """
-
-    gaps: np.ndarray
-    failed: int
-    cost: float
-    own_ms: np.ndarray
-    trials: int
-
-
-def search(
-    land: Landscape, strategy: str, seed: int, trials: int = TRIALS, **options: OptionValue
-) -> Course:
-    """Drive a strategy (``name`` or ``name:preset``, and options of it) over a landscape."""
-    name, _, preset = strategy.partition(":")
-    searcher = create(
-        name, land.space, seed=seed, options=resolve_options(name, options, preset or None)
-    )
-    rng = np.random.default_rng([8, seed])
-    shown, value = 1.0, 1.0
-    gaps, costs, own = [], [], []
-    for number in range(trials):
-        begun = time.perf_counter()
-        proposal = searcher.ask()
-        spent = time.perf_counter() - begun
-        if proposal is None:
-            break
-        seen = land.measure(proposal.setting, rng)
-        state = "ok" if math.isfinite(seen) else "failed"
-        observation = Observation(
-            number, proposal.setting, seen if state == "ok" else None, state, proposal.attrs
-        )
-        begun = time.perf_counter()
-        searcher.tell(observation)
-        own.append((spent + time.perf_counter() - begun) * 1e3)
-        if seen < shown:
-            shown, value = seen, land.ratio(proposal.setting)
-        gaps.append(value / land.best - 1)
-        costs.append(min(seen, 3.0))
-    tail = [gaps[-1]] * (trials - len(gaps))
-    return Course(
-        np.array(gaps + tail), costs.count(3.0), float(np.mean(costs)), np.array(own), len(gaps)
-    )
-
-
-def table(title: str, lands: list[Landscape], strategies: list[str], seeds: int) -> None:
-    """Mean figures over all landscapes and seeds, one line per strategy."""
-    print(f"\n{title}: {len(lands)} landscape(s), {seeds} seeds, gaps in %")
-    print(
-        "strategy      gap@50  gap@100  gap@200  worst@200   cost  slow  trials  ms first/last 50"
-    )
-    for strategy in strategies:
-        courses = [search(land, strategy, seed) for land in lands for seed in range(seeds)]
-        gaps = np.array([c.gaps for c in courses]) * 100
-        marks = [gaps[:, mark - 1].mean() for mark in MARKS]
-        first = np.mean([c.own_ms[:50].mean() for c in courses])
-        last = np.mean([c.own_ms[-50:].mean() for c in courses])
-        print(
-            f"{strategy:12} {marks[0]:7.2f} {marks[1]:8.2f} {marks[2]:8.2f} "
-            f"{gaps[:, -1].max():10.2f} {np.mean([c.cost for c in courses]):6.2f} "
-            f"{np.mean([c.failed for c in courses]):5.1f} "
-            f"{np.mean([c.trials for c in courses]):7.1f}  {first:6.2f} {last:6.2f}",
-            flush=True,
-        )
-
-
-def main() -> None:
-    """Print the requested tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--landscape", choices=["additive", "mpi", "null"], default=None)
-    parser.add_argument("--strategy", nargs="*", default=["random", "ga:thesis", "ga"])
-    parser.add_argument("--function", type=int, default=12, help="seed of the additive function")
-    parser.add_argument("--instances", type=int, default=10, help="landscapes of mpi and null")
-    asked = parser.parse_args()
-    lands = {
-        "additive": [additive(asked.function)],
-        "mpi": [mpi(i) for i in range(asked.instances)],
-        "null": [mpi(i, null=True) for i in range(asked.instances)],
-    }
-    for name in [asked.landscape] if asked.landscape else list(lands):
-        table(name, lands[name], asked.strategy, asked.seeds)
-
-
-if __name__ == "__main__":
-    run_benchmark(main)
