@@ -24,8 +24,15 @@ from typing import Any
 
 from autotune.errors import UsageError
 from benchmarks.common import commit, conclude, run_benchmark, table
-from benchmarks.harness.bench import Bench, Kept, interleaved
-from benchmarks.harness.figures import NO_INTERVAL, require_same, rows_of, slow_lines
+from benchmarks.harness.bench import Bench, RunLog, interleaved
+from benchmarks.harness.figures import (
+    NO_INTERVAL,
+    require_same,
+    rows_of,
+    seconds,
+    slow_lines,
+    speedup,
+)
 from benchmarks.harness.launches import Place
 from benchmarks.harness.table import Claim, Table, names, read_claim
 from runner.launch import Runner
@@ -58,23 +65,23 @@ def options() -> argparse.ArgumentParser:
     return parser
 
 
-def chosen(given: argparse.Namespace) -> Claim:
+def selection(arguments: argparse.Namespace) -> Claim:
     """The claim with the tables and lines that are wanted; raises UsageError if there are none."""
-    cores = given.cores or len(os.sched_getaffinity(0))
-    claim = read_claim(given.name, {"cores": cores})
-    tables = [one for one in claim.tables if not given.only or one.name in given.only]
-    if given.lines:
+    cores = arguments.cores or len(os.sched_getaffinity(0))
+    claim = read_claim(arguments.name, {"cores": cores})
+    tables = [one for one in claim.tables if not arguments.only or one.name in arguments.only]
+    if arguments.lines:
         tables = [
             dataclasses.replace(
                 one,
                 lines=tuple(
                     line for n, line in enumerate(one.lines)
-                    if n == 0 or any(text in line.name for text in given.lines)
+                    if n == 0 or any(text in line.name for text in arguments.lines)
                 ),
             )
             for one in tables
         ]  # fmt: skip
-    blocks = claim.blocks if given.blocks is None else given.blocks
+    blocks = claim.blocks if arguments.blocks is None else arguments.blocks
     if not tables or blocks < 1:
         known = ", ".join(one.name for one in claim.tables)
         raise UsageError(
@@ -83,23 +90,29 @@ def chosen(given: argparse.Namespace) -> Claim:
     return dataclasses.replace(claim, tables=tuple(tables), blocks=blocks)
 
 
-def measured(
-    one: Table, specs: list[LaunchSpec], bench: Bench, kept: Kept, given: argparse.Namespace
+def measure(
+    one: Table,
+    specs: list[LaunchSpec],
+    bench: Bench,
+    run_log: RunLog,
+    arguments: argparse.Namespace,
 ) -> list[list[RunRecord]]:
     """The runs of each line, one in each block."""
 
     def run(number: int, block: int) -> RunRecord:
         name = f"{one.name}: {one.lines[number].name}"
-        return kept.run(f"{name}, block {block}", lambda: bench.run(specs[number], name))
+        return run_log.run(f"{name}, block {block}", lambda: bench.run(specs[number], name))
 
-    kept.run(f"{one.name}, first", lambda: bench.run(specs[0], one.name))  # It is an outlier.
-    found = interleaved(range(len(specs)), run, given.blocks, given.seed, given.minutes)
-    return [found[number] for number in range(len(specs))]
+    run_log.run(f"{one.name}, first", lambda: bench.run(specs[0], one.name))  # It is an outlier.
+    records = interleaved(
+        range(len(specs)), run, arguments.blocks, arguments.seed, arguments.minutes
+    )
+    return [records[number] for number in range(len(specs))]
 
 
-def run(claim: Claim, given: argparse.Namespace) -> int:
+def run(claim: Claim, arguments: argparse.Namespace) -> int:
     """Measure all tables, print and write them; returns 1 if a bound is broken."""
-    place = Place.of("" if given.cluster == "none" else given.cluster, given.mpi)
+    place = Place.of("" if arguments.cluster == "none" else arguments.cluster, arguments.mpi)
     every: dict[str, Any] = {}
     slow: list[str] = []
     with contextlib.ExitStack() as stack:
@@ -107,7 +120,7 @@ def run(claim: Claim, given: argparse.Namespace) -> int:
         specs = {
             one.name: [place.launch(line, scratch) for line in one.lines] for one in claim.tables
         }
-        if given.list:
+        if arguments.list:
             for name, launches in specs.items():
                 print(f"{name}:")
                 for spec in launches:
@@ -119,36 +132,49 @@ def run(claim: Claim, given: argparse.Namespace) -> int:
             "commit": commit(), "fingerprint": describe_machine().fingerprint,
             "library": f"{place.library.family} {place.library.version}", "cluster": place.cluster,
         }  # fmt: skip
-        kept = Kept(given.keep, identity)
+        run_log = RunLog(arguments.keep, identity)
         stack.enter_context(MachineLock("exclusive"))
         runner = Runner(
-            adapter(place.library), guard=given.guard, own_processes=place.own_processes
+            adapter(place.library), guard=arguments.guard, own_processes=place.own_processes
         )
         bench = Bench(stack.enter_context(runner))
         for one in claim.tables:
-            found = measured(one, specs[one.name], bench, kept, given)
-            require_same(one, found)
-            rows = rows_of(one, found)
+            records = measure(one, specs[one.name], bench, run_log, arguments)
+            require_same(one, records)
+            rows = rows_of(one, records)
             print(f"\n{one.name}")
             table(rows)
             sys.stdout.flush()
-            slow += slow_lines(one, found)
-            runs = {line.name: [{"seconds": r.value_s, **r.extra} for r in own]
-                    for line, own in zip(one.lines, found, strict=True)}  # fmt: skip
-            every[one.name] = {"rows": rows, "runs": runs}
+            slow += slow_lines(one, records)
+            every[one.name] = {
+                "rows": rows,
+                "speed-ups": {
+                    line.name: dataclasses.asdict(speedup(seconds(records[0]), seconds(own)))
+                    for line, own in zip(one.lines, records, strict=True)
+                },
+                "runs": {
+                    line.name: [{**r.extra, "value_s": r.value_s} for r in own]
+                    for line, own in zip(one.lines, records, strict=True)
+                },
+            }
     print(f"{NO_INTERVAL}\n" if claim.blocks < 6 else "")
     bounds = {one.name: one.slowest for one in claim.tables if one.slowest}
-    figures = {"title": claim.title, **identity, "blocks": given.blocks, "guard": given.guard}
+    figures = {
+        "title": claim.title,
+        **identity,
+        "blocks": arguments.blocks,
+        "guard": arguments.guard,
+    }
     figures |= {"rejected": bench.rejected, "tables": every}
     bound = f"time over that of the first line at most {bounds}" if bounds else "none"
-    return conclude(claim.name, bound, slow, figures, given.json)
+    return conclude(claim.name, bound, slow, figures, arguments.json)
 
 
 def main() -> int:
-    given = options().parse_args()
-    claim = chosen(given)
-    given.blocks = claim.blocks
-    return run(claim, given)
+    arguments = options().parse_args()
+    claim = selection(arguments)
+    arguments.blocks = claim.blocks
+    return run(claim, arguments)
 
 
 if __name__ == "__main__":

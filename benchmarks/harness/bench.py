@@ -53,7 +53,7 @@ class Bench:
         raise Busy(f"{name}: the machine is too busy: {record.reason}", code="benchmark.busy")
 
 
-class Kept:
+class RunLog:
     """The runs of a claim in a file, one JSON line each; its first line says whose runs they are.
 
     ``identity`` is what follows from lines, commit and machine. Raises UsageError if the file has

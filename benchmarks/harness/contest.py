@@ -57,7 +57,7 @@ def tune(
     interleaved([(n, one) for n, own in contestants.items() for one in own], attempt, 1, seed)
     finalists = {n: fastest(n, own)[: -(-len(own) // KEPT)] for n, own in contestants.items()}
     interleaved([(n, one) for n, own in finalists.items() for one in own], attempt, 3, seed + 1)
-    found = {}
+    tunings = {}
     for name, own in contestants.items():
         left_out = {one: failures[name, one] for one in own if (name, one) in failures}
         order = fastest(name, finalists[name])
@@ -66,5 +66,5 @@ def tune(
             raise WorkError(
                 f"{name}: none of {len(own)} settings works: {why}", code="benchmark.fails"
             )
-        found[name] = Tuning(order[0], len(own), left_out)
-    return found
+        tunings[name] = Tuning(order[0], len(own), left_out)
+    return tunings

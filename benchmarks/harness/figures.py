@@ -37,8 +37,8 @@ NO_INTERVAL = "* fewer than 6 blocks: the range, no interval"
 
 def speedup(reference: Sequence[float], own: Sequence[float]) -> Speedup:
     """From the times of both in the same blocks, with a 95 % interval."""
-    found = compare(reference, own, resolution=0.0)
-    return Speedup(1 + found.gain, 1 + found.lo, 1 + found.hi, found.interval)
+    gain = compare(reference, own, resolution=0.0)
+    return Speedup(1 + gain.gain, 1 + gain.lo, 1 + gain.hi, gain.interval)
 
 
 def middle(records: Sequence[RunRecord], key: str) -> float:
@@ -74,12 +74,12 @@ def slow_lines(table: Table, runs: Sequence[Sequence[RunRecord]]) -> list[str]:
     """The lines that break the bound of the table, in words."""
     if table.slowest is None:
         return []
-    wrong = []
+    slow = []
     for line, own in list(zip(table.lines, runs, strict=True))[1:]:
-        found = speedup(seconds(runs[0]), seconds(own))
-        if 1 / found.value > table.slowest:
-            wrong.append(f"{table.name}: {line.name}: {found.time} times as long")
-    return wrong
+        ratio = speedup(seconds(runs[0]), seconds(own))
+        if 1 / ratio.value > table.slowest:
+            slow.append(f"{table.name}: {line.name}: {ratio.time} times as long")
+    return slow
 
 
 def require_same(table: Table, runs: Sequence[Sequence[RunRecord]]) -> None:

@@ -45,9 +45,11 @@ class Place:
             return cls(library, "", slots if library.family == "openmpi" else ())
         from autotune.config.cluster import load_cluster
 
-        known = load_cluster(cluster)
-        own = tuple(known.own_processes)
-        return cls(library, cluster, tuple(known.options(library)), own, known.nodes)
+        definition = load_cluster(cluster)
+        own_processes = tuple(definition.own_processes)
+        return cls(
+            library, cluster, tuple(definition.options(library)), own_processes, definition.nodes
+        )
 
     def program(
         self,
@@ -72,12 +74,12 @@ class Place:
             placement = adapter(self.library).share_cores({}, workers, self.options)
         # Not read back: a program may bind its threads itself.
         words_of = adapter(self.library).placement_words
-        placed = () if crowded else tuple(words_of(placement, False))
+        placement_options = () if crowded else tuple(words_of(placement, False))
         return LaunchSpec(
             program=tuple(words),
             ranks=processes,
             placement=placement if crowded else {},
-            launch_options=(*self.options, *placed),
+            launch_options=(*self.options, *placement_options),
             oversubscribe=crowded,
             env=_own_copy(),
             read_back=False,

@@ -114,14 +114,14 @@ def claim_of(name: str, data: dict[str, Any], values: Values) -> Claim:
     claim, rest = _divided(data, Claim)
     values = {**rest.pop("values", {}), **values}
     for one in rest.pop("table", []):
-        for entry, found in _each({**rest, **one}, values):
+        for entry, table_values in _each({**rest, **one}, values):
             entry, lines = _divided(entry, Table)
             listed = [
-                _made(Line, name, _line({**lines, **line}, known))
+                _made(Line, name, _line({**lines, **line}, line_values))
                 for own in lines.pop("line", [])
-                for line, known in _each(own, found)
+                for line, line_values in _each(own, table_values)
             ]
-            entry = {**_filled(entry, found), "show": tuple(entry.get("show", ()))}
+            entry = {**_filled(entry, table_values), "show": tuple(entry.get("show", ()))}
             tables.append(_made(Table, name, {**entry, "lines": tuple(listed)}))
     complete: Claim = _made(Claim, name, {**claim, "name": name, "tables": tuple(tables)})
     return complete
@@ -151,15 +151,15 @@ def _each(entry: Values, values: Values) -> Iterator[tuple[dict[str, Any], dict[
     ranges = {k: values[v] if isinstance(v, str) else v for k, v in entry.pop("each", {}).items()}
     let, where = entry.pop("let", {}), entry.pop("where", "True")
     for chosen in itertools.product(*ranges.values()):
-        found = {**values, **dict(zip(ranges, chosen, strict=True))}
-        if not compute(where, found):
+        combination = {**values, **dict(zip(ranges, chosen, strict=True))}
+        if not compute(where, combination):
             continue
         for name, how in let.items():
             if isinstance(how, dict):
-                found[name] = how.get(str(found[how["of"]]), how.get("else"))
+                combination[name] = how.get(str(combination[how["of"]]), how.get("else"))
             else:
-                found[name] = compute(how, found)
-        yield dict(entry), found
+                combination[name] = compute(how, combination)
+        yield dict(entry), combination
 
 
 def _filled(entry: Values, values: Values) -> dict[str, Any]:
@@ -169,12 +169,12 @@ def _filled(entry: Values, values: Values) -> dict[str, Any]:
 
 def _line(entry: Values, values: Values) -> dict[str, Any]:
     """The keys of a line; ``processes`` and ``workers`` are computed, and stand in its texts."""
-    known = dict(values)
+    line_values = dict(values)
     numbers: dict[str, int] = {}
     for key in ("workers", "processes"):
         if (number := entry.get(key, values.get(key))) is not None:
-            known[key] = numbers[key] = compute(f"{number}", known)
-    return {**_filled(entry, known), **numbers}
+            line_values[key] = numbers[key] = compute(f"{number}", line_values)
+    return {**_filled(entry, line_values), **numbers}
 
 
 def compute(text: str, values: Values) -> Any:

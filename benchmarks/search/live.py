@@ -114,7 +114,7 @@ def on(program: str, store: Store, given: argparse.Namespace) -> list[dict[str, 
         for strategy in given.strategies:
             print(f"{program}: {strategy}, seed {seed}", file=sys.stderr, flush=True)
             courses[strategy, seed] = search(store, target, space, strategy, seed, given)
-    marks = [mark for mark in MARKS if mark <= given.runs]
+    marks = [*(mark for mark in MARKS if mark < given.runs), given.runs]
     named = {key: {mark: c.at(mark) for mark in marks} for key, c in courses.items()}
     every = list(dict.fromkeys([DEFAULT, *(s for at in named.values() for s in at.values())]))
     print(f"{program}: {len(every)} settings held out", file=sys.stderr, flush=True)

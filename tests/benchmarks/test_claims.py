@@ -15,7 +15,7 @@ import pytest
 from autotune.errors import UsageError, WorkError
 from benchmarks import claim
 from benchmarks.compiled import NoCompiler
-from benchmarks.harness.bench import Kept, interleaved
+from benchmarks.harness.bench import RunLog, interleaved
 from benchmarks.harness.contest import tune
 from benchmarks.harness.figures import require_same, rows_of, slow_lines, speedup
 from benchmarks.harness.launches import Place
@@ -121,29 +121,29 @@ def test_kept_runs_are_not_run_again(tmp_path: Path) -> None:
         runs.append(1)
         return RunRecord("ok", wall_s=float(len(runs)), extra={"x": len(runs)})
 
-    kept = Kept(file, {"commit": "a"})
+    kept = RunLog(file, {"commit": "a"})
     first = [kept.run(place, run) for place in ("p", "q")]
     with file.open("a") as cut:
         cut.write('{"place": "r", "rec')
-    again = Kept(file, {"commit": "a"})
+    again = RunLog(file, {"commit": "a"})
     assert [again.run(place, run) for place in ("p", "q")] == first
     assert len(runs) == 2
     with pytest.raises(UsageError) as refused:
-        Kept(file, {"commit": "b"})
+        RunLog(file, {"commit": "b"})
     assert refused.value.code == "benchmark.kept"
 
 
 def test_a_run_after_one_that_was_cut_off_is_kept(tmp_path: Path) -> None:
     file = tmp_path / "runs"
-    Kept(file, {})
+    RunLog(file, {})
     with file.open("a") as cut:
         cut.write('{"place": "r", "rec')
-    Kept(file, {}).run("s", lambda: RunRecord("ok", wall_s=2.0))
+    RunLog(file, {}).run("s", lambda: RunRecord("ok", wall_s=2.0))
 
     def not_again() -> RunRecord:
         raise AssertionError
 
-    assert Kept(file, {}).run("s", not_again).wall_s == pytest.approx(2.0)
+    assert RunLog(file, {}).run("s", not_again).wall_s == pytest.approx(2.0)
 
 
 def records(*times: float, **extra: Any) -> list[RunRecord]:
@@ -242,4 +242,5 @@ def test_the_command_goes_on_where_it_stopped(
     assert {"commit", "command", "fingerprint", "date"} <= found.keys()
     (one,) = found["tables"].values()
     assert [row["line"] for row in one["rows"]] == ["flat MPI", "1 workers, 1 pieces"]
-    assert all(len(own) == 1 and own[0]["seconds"] > 0 for own in one["runs"].values())
+    assert all(len(own) == 1 and own[0]["value_s"] > 0 for own in one["runs"].values())
+    assert one["speed-ups"]["flat MPI"]["value"] == pytest.approx(1)
