@@ -50,9 +50,10 @@ class Checkout:
     def of(cls, python: str) -> Checkout:
         """The checkout that ``autotune`` is imported from; raises SystemExit if there is none."""
         words = [python, "-c", "import autotune; print(autotune.__file__)"]
-        done = subprocess.run(words, capture_output=True, text=True, check=False, cwd="/")
-        if done.returncode:
-            raise SystemExit(f"--other {python}: it cannot import autotune:\n{done.stderr}")
+        try:
+            done = subprocess.run(words, capture_output=True, text=True, check=True, cwd="/")
+        except (OSError, subprocess.CalledProcessError) as error:
+            raise SystemExit(f"--other {python}: it cannot import autotune: {error}") from None
         return cls(python, Path(done.stdout.strip()).parents[1])
 
     def search(self, words: list[str], seed: int) -> Answer:

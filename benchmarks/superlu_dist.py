@@ -97,19 +97,6 @@ def write_csr(path: Path, matrix: Matrix) -> None:
         matrix.data.astype("<f8").tofile(file)
 
 
-def read_csr(path: Path) -> Matrix:
-    """The matrix of such a file."""
-    from scipy import sparse
-
-    data = path.read_bytes()
-    rows, entries = np.frombuffer(data, "<i8", 2)
-    starts = np.frombuffer(data, "<i8", rows + 1, 16)
-    at = 16 + 8 * (rows + 1)
-    columns = np.frombuffer(data, "<i8", entries, at)
-    values = np.frombuffer(data, "<f8", entries, at + 8 * entries)
-    return sparse.csr_array((values, columns, starts), shape=(rows, rows))
-
-
 def built(library: Library, place: Path) -> Path:
     """The driver, compiled for the library; raises :class:`NotMeasured`."""
     if not HEADERS.is_dir():

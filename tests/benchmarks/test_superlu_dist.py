@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from autotune.errors import WorkError
 from benchmarks import superlu_dist
@@ -21,13 +22,12 @@ from benchmarks.superlu_dist import (
     checked,
     contestants,
     drawn,
-    read_csr,
     row_of,
     stored_mb,
     text,
     write_csr,
 )
-from runner.apps.sparse_lu.matrices import MATRICES
+from runner.apps.sparse_lu.matrices import MATRICES, Matrix
 from runner.apps.sparse_lu.mesh import Blocks, Mesh
 from runner.apps.sparse_lu.symbolic import analyse
 from runner.errors import RunnerError
@@ -35,6 +35,17 @@ from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
 ROOT = Path(__file__).parents[2]
+
+
+def read_csr(path: Path) -> Matrix:
+    """The matrix of a file that the driver reads."""
+    data = path.read_bytes()
+    rows, entries = np.frombuffer(data, "<i8", 2)
+    starts = np.frombuffer(data, "<i8", rows + 1, 16)
+    at = 16 + 8 * (rows + 1)
+    columns = np.frombuffer(data, "<i8", entries, at)
+    values = np.frombuffer(data, "<f8", entries, at + 8 * entries)
+    return sparse.csr_array((values, columns, starts), shape=(rows, rows))
 
 
 @pytest.mark.parametrize(("name", "size"), [("poisson", 4), ("band", 50), ("dense", 7)])
