@@ -25,13 +25,14 @@ import multiprocessing
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from autotune.study.simulation import OUTSIDE_S
-from benchmarks.common import commit, positive
+from benchmarks.common import commit, positive, table
 from benchmarks.search.contestants import maker
 from benchmarks.search.families import FAMILIES, LANDSCAPES, landscape
 from benchmarks.search.landscapes import Land
@@ -85,7 +86,7 @@ def main(words: Sequence[str]) -> int:
     plan = Plan(given.runs, given.full_s, given.share)
     print(f"commit {commit() or 'unknown'}; {given.landscapes} landscapes, {given.seeds} seeds")
     print(f"{plan.runs} runs of {plan.full_s:g} s; cheap runs take {plan.share:g} of that\n")
-    found: dict[str, list[dict[str, object]]] = {}
+    found: dict[str, list[dict[str, Any]]] = {}
     for name in given.strategy:
         maker(name)
     with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
@@ -99,7 +100,9 @@ def main(words: Sequence[str]) -> int:
                 ]
                 rows.append(_row(name, form, pool.map(play, searches), plan))
             found[family] = rows
-            print(_table(family, rows), end="\n\n", flush=True)
+            print(family)
+            table([_cells(row) for row in rows])
+            print(flush=True)
     if given.json:
         data = {"plan": dataclasses.asdict(plan), "rows": found}
         write_atomically(Path(given.json), json.dumps(data))
@@ -163,7 +166,7 @@ def _other_effects(
     return ratio
 
 
-def _row(name: str, form: str, found: Sequence[Outcome], plan: Plan) -> dict[str, object]:
+def _row(name: str, form: str, found: Sequence[Outcome], plan: Plan) -> dict[str, Any]:
     return {
         "strategy": name,
         "form": form,
@@ -175,25 +178,11 @@ def _row(name: str, form: str, found: Sequence[Outcome], plan: Plan) -> dict[str
     }
 
 
-def _table(family: str, rows: Sequence[dict[str, object]]) -> str:
-    lines = [family]
-    lines.append(
-        f"{'strategy':12} {'cheap runs':10} {'s to 95 %':>9} {'reached':>8} {'share':>6} "
-        f"{'screened':>9} {'off':>5}"
-    )
-    for row in rows:
-        seconds = row["seconds"]
-        assert isinstance(seconds, float)
-        lines.append(
-            f"{row['strategy']:12} {row['form']:10} {seconds:9.0f} {_percent(row['reached']):>8} "
-            f"{_percent(row['share']):>6} {row['screened']:9.1f} {_percent(row['off']):>5}"
-        )
-    return "\n".join(lines)
-
-
-def _percent(share: object) -> str:
-    assert isinstance(share, int | float)
-    return f"{100 * share:.0f} %"
+def _cells(row: dict[str, Any]) -> dict[str, Any]:
+    """A line of the table; shares in per cent."""
+    shares = {name: f"{row[name]:.0%}" for name in ("reached", "share", "off")}
+    numbers = {"seconds": f"{row['seconds']:.0f}", "screened": f"{row['screened']:.1f}"}
+    return row | shares | numbers
 
 
 def _arguments() -> argparse.ArgumentParser:
