@@ -14,7 +14,7 @@ from autotune.errors import UsageError, WorkError
 from runner.files import write_atomically
 from runner.guard import wait_quiet
 from runner.launch import Runner
-from runner.types import LaunchSpec, RunRecord, record_from_json, to_json
+from runner.types import LaunchSpec, RunRecord
 
 QUIET_S = 60.0
 GIVE_UP = 20
@@ -54,7 +54,7 @@ class Bench:
 
 
 class RunLog:
-    """The runs of a claim in a file, one JSON line each; its first line says whose runs they are.
+    """Figures of valid runs in a file, one JSON line each; the first line says whose they are.
 
     ``identity`` is what follows from lines, commit and machine. Raises UsageError if the file has
     the runs of something else.
@@ -82,7 +82,8 @@ class RunLog:
                 # The last line of a command that was killed.
                 write_atomically(file, "".join(f"{one}\n" for one in (first, *lines[:number])))
                 break
-            self._runs[entry["place"]] = record_from_json(entry["record"])
+            place = entry.pop("place")
+            self._runs[place] = RunRecord("ok", **entry)
 
     def run(self, place: str, run: Callable[[], RunRecord]) -> RunRecord:
         """The run that was kept for a place (table, line and block), else a new one."""
@@ -91,7 +92,8 @@ class RunLog:
         record = run()
         if self._file is not None:
             with self._file.open("a") as out:
-                out.write(json.dumps({"place": place, "record": to_json(record)}) + "\n")
+                figures = {key: getattr(record, key) for key in ("wall_s", "metric_s", "extra")}
+                out.write(json.dumps({"place": place, **figures}) + "\n")
         return record
 
 
