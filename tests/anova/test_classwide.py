@@ -22,6 +22,7 @@ from autotune.anova.table import CellFacts, RunTable
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from tests.anova.conftest import TRUTH, choices
+from tests.refusals import refused
 
 CELLS = cell_facts(["a", "b", "c", "d"], ["S"], [4])
 
@@ -82,7 +83,7 @@ def test_no_common_settings_is_said() -> None:
         rows=both.rows[kept].reset_index(drop=True),
         factors=both.factors[kept],
     )
-    with pytest.raises(UsageError, match="one list of settings"):
+    with refused(UsageError, "classwide.no_common_setting"):
         choose(broken, FactorOptions())
 
 
@@ -166,7 +167,7 @@ def test_a_result_that_was_meddled_with_is_refused(  # type: ignore[no-untyped-d
 
 
 def test_ids_that_fit_nothing(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no id begins so"):
+    with refused(UsageError, "artifact.unknown"):
         RESULTS.find("abcd", tmp_path)
-    with pytest.raises(UsageError, match="not an id"):
+    with refused(UsageError, "artifact.id_syntax"):
         RESULTS.find("../../etc", tmp_path)

@@ -13,6 +13,7 @@ from autotune.anova.table import RunTable
 from autotune.errors import WorkError
 from autotune.report.figures import Mark, bars, dots
 from tests.anova.conftest import TRUTH, choices
+from tests.refusals import refused
 
 
 def table(effect=TRUTH, count: int = 100) -> RunTable:  # type: ignore[no-untyped-def]
@@ -61,7 +62,7 @@ def test_noise_is_called_noise() -> None:
 
 
 def test_too_few_settings_are_refused() -> None:
-    with pytest.raises(WorkError, match="at least 15 are needed"):
+    with refused(WorkError, "dataset.too_small"):
         importance(table(count=10))
 
 

@@ -15,6 +15,7 @@ from runner.apps.flowcart.domain import serial
 from runner.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
 from runner.mate.balance import consecutive
 from tests.apps.conftest import Launch, results_of
+from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]
 
@@ -59,7 +60,7 @@ def test_shares(ranks: int) -> None:
 
 
 def test_too_many_ranks() -> None:
-    with pytest.raises(AppUsageError, match="too many"):
+    with refused(AppUsageError, "app_option.ranks"):
         Mesh(16).shares(65)
 
 

@@ -30,6 +30,7 @@ from runner.apps.minighost.problem import (
     spikes,
 )
 from runner.native.kernels import scalars
+from tests.refusals import refused
 
 sizes = st.tuples(*[st.integers(1, 11)] * 3)
 ALONE: Any = SimpleNamespace(rank=0, size=1, allgather=lambda value: [value])
@@ -262,7 +263,7 @@ def test_weights_move_heat_and_make_none() -> None:
 def test_runs_that_would_underflow_are_refused() -> None:
     limit = most_steps((4, 4, 4))
     assert 1e-150 < serial_domain((4, 4, 4), limit, 1).interior.min() < 1e-130
-    with pytest.raises(AppUsageError, match=f"--steps {limit + 1} .* at most {limit}"):
+    with refused(AppUsageError, "app_option.range"):
         check_size((4, 4, 4), limit + 1)
     for chosen in INPUTS.values():
         check_size(chosen.size, chosen.steps)

@@ -15,6 +15,7 @@ from runner.apps.minighost.inputs import INPUTS
 from runner.apps.minighost.options import VARIANTS, build_parser, parse, thread_level
 from runner.apps.minighost.output import grind_ns
 from runner.apps.minighost.problem import DEPTH
+from tests.refusals import refused
 
 
 def test_grind_time_is_by_the_cells_of_the_largest_process() -> None:
@@ -97,7 +98,7 @@ def test_wrong_options_are_named(options: str, words: str) -> None:
 def test_a_rank_map_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "map.json"
     path.write_text("[[0], [1, 2]]")
-    with pytest.raises(AppUsageError, match="--rank-map: miniGhost cuts its grid in equal shares"):
+    with refused(AppUsageError, "app_option.ranks"):
         parse(["--variant", "mate", "--rank-map", str(path)])
 
 

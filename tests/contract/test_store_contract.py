@@ -22,6 +22,7 @@ pytest.register_assert_rewrite("tests.contract.store", "tests.contract.leases")
 from tests.contract.leases import LeaseContract  # noqa: E402
 from tests.contract.store import StoreContract  # noqa: E402
 from tests.contract.store_samples import key, ok  # noqa: E402
+from tests.refusals import refused  # noqa: E402
 from tests.servers import missing_for_postgres, new_schema, postgres_server  # noqa: E402
 
 WHY = missing_for_postgres()
@@ -52,7 +53,7 @@ class TestPostgresql(StoreContract, LeaseContract):
         with Store.open(place) as store:
             store.add_run(store.study(key()).id, None, "default", 0, 0, ok(1.0))
         with _other_role(place) as (other, grant):
-            with pytest.raises(UsageError, match="USAGE on the schema; SELECT on the tables"):
+            with refused(UsageError, "store.permission"):
                 Store.open(other)
             grant("USAGE ON SCHEMA {schema}", "SELECT ON ALL TABLES IN SCHEMA {schema}")
             with Store.open(other) as store:
@@ -60,7 +61,7 @@ class TestPostgresql(StoreContract, LeaseContract):
             grant("INSERT, UPDATE ON ALL TABLES IN SCHEMA {schema}")
             with (
                 Store.open(other) as store,
-                pytest.raises(UsageError, match=r"denied for sequence .*USAGE on the sequences"),
+                refused(UsageError, "store.permission"),
             ):
                 store.study(key(seed=2))
             grant("USAGE ON ALL SEQUENCES IN SCHEMA {schema}")

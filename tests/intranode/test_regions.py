@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -14,6 +13,7 @@ from runner.intranode import Region, RegionError
 from runner.intranode.region import elements
 from runner.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE
 from runner.native.kernels import load
+from tests.refusals import refused
 
 OPERATIONS = {"reals": ADD_REALS, "words": ADD_WORDS}
 TYPES = st.sampled_from([np.uint8, np.int16, np.float32, np.float64, np.complex128])
@@ -107,13 +107,13 @@ def test_parts_of_a_sum_with_gaps_are_the_sum(
 
 def test_what_is_no_region_is_refused() -> None:
     whole = np.zeros((4, 4, 4, 4, 4))
-    with pytest.raises(RegionError, match="4 axes that have gaps: expected at most 3"):
+    with refused(RegionError, "intranode.array"):
         Region.of(whole[::2, ::2, ::2, ::2, 0])
-    with pytest.raises(RegionError, match="negative stride"):
+    with refused(RegionError, "intranode.array"):
         Region.of(whole[::-1])
-    with pytest.raises(RegionError, match="only arrays without gaps are added"):
+    with refused(RegionError, "intranode.array"):
         elements(whole[..., 0])
-    with pytest.raises(RegionError, match="expected float64, int64 or uint64"):
+    with refused(RegionError, "intranode.array"):
         elements(np.zeros(3, np.float32))
 
 

@@ -9,6 +9,7 @@ import pytest
 from runner import mate
 from runner.mate.task import Request
 from tests.mate.graphs import DelayedTransport
+from tests.refusals import refused
 
 
 class LateTransport(DelayedTransport):
@@ -37,7 +38,7 @@ def test_a_deadlock_after_the_last_message_is_told(workers: int) -> None:
         await ctx.recv(bytearray(1), 1 - ctx.rank, 7)
 
     config = mate.Config(workers=workers, ranks_per_process=2, affinity="none")
-    with pytest.raises(mate.Deadlock, match=r"rank 1: receive from rank 0 \(tag 7\)"):
+    with refused(mate.Deadlock, "mate.deadlock"):
         mate.run(main, config, transport=LateTransport())
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from runner import mate
 from runner.mate.graph import Dependency, parse_dependency
 from tests.mate.graphs import STENCIL, graph_of
+from tests.refusals import refused
 
 
 def nothing(*_: object) -> None:
@@ -30,7 +31,7 @@ def test_a_dependency_reads_as_it_is_written(
 
 @pytest.mark.parametrize("text", ["", "*", "a**", "a@@", "a*@*", "1a", "a b", "a&", "compute*0"])
 def test_anything_else_is_refused(text: str) -> None:
-    with pytest.raises(mate.GraphError, match="not understood"):
+    with refused(mate.GraphError, "mate.graph"):
         parse_dependency(text)
 
 
@@ -52,34 +53,34 @@ def test_the_stencil_has_the_table_of_the_dissertation() -> None:
 
 
 def test_an_unknown_region_is_named() -> None:
-    with pytest.raises(mate.GraphError, match=r"a depends on b\*, but there is no region b"):
+    with refused(mate.GraphError, "mate.graph"):
         graph_of({"a": ["b*"]}, nothing).edges()
 
 
 def test_regions_that_wait_for_each_other_are_refused() -> None:
-    with pytest.raises(mate.GraphError, match="a, b can never run"):
+    with refused(mate.GraphError, "mate.graph"):
         graph_of({"a": ["b"], "b": ["a"], "c": []}, nothing).edges()
 
 
 def test_a_region_cannot_wait_for_itself() -> None:
-    with pytest.raises(mate.GraphError, match="can never run"):
+    with refused(mate.GraphError, "mate.graph"):
         graph_of({"a": ["a"]}, nothing).edges()
 
 
 def test_no_two_regions_of_a_name_and_none_after_the_first_use() -> None:
     graph = graph_of({"a": []}, nothing)
-    with pytest.raises(mate.GraphError, match="two regions"):
+    with refused(mate.GraphError, "mate.graph"):
         graph.region("a")(nothing)
     graph.edges()
-    with pytest.raises(mate.GraphError, match="too late"):
+    with refused(mate.GraphError, "mate.graph"):
         graph.region("b")(nothing)
 
 
 def test_depends_must_be_a_list() -> None:
-    with pytest.raises(mate.GraphError, match="list of strings"):
+    with refused(mate.GraphError, "mate.graph"):
         mate.Graph().region("a", "b")
 
 
 def test_an_empty_graph_is_refused() -> None:
-    with pytest.raises(mate.GraphError, match="no regions"):
+    with refused(mate.GraphError, "mate.graph"):
         mate.Graph().edges()

@@ -14,6 +14,7 @@ import pytest
 
 from runner import mate
 from runner.errors import RunnerError
+from tests.refusals import refused
 
 
 def run(main: Any, ranks: int = 2, workers: int = 1, **more: Any) -> mate.Report:
@@ -95,9 +96,7 @@ def test_a_message_that_is_too_long_is_refused() -> None:
         else:
             await ctx.recv(np.zeros(1), 0)
 
-    with pytest.raises(
-        mate.MateError, match=r"send to rank 1 .* of 16 bytes, .* into 8 bytes: message trunc"
-    ):
+    with refused(mate.MateError, "mate.message"):
         run(main)
 
 
@@ -208,7 +207,7 @@ def test_different_operations_at_the_same_time_are_refused() -> None:
     async def main(ctx: mate.Context) -> None:
         await (ctx.barrier() if ctx.rank else ctx.allreduce(np.zeros(1), np.zeros(1)))
 
-    with pytest.raises(mate.MateError, match="same operations in the same order"):
+    with refused(mate.MateError, "mate.collective"):
         run(main)
 
 
@@ -216,7 +215,7 @@ def test_an_unknown_reduction_is_refused() -> None:
     async def main(ctx: mate.Context) -> None:
         await ctx.allreduce(np.zeros(1), np.zeros(1), "median")
 
-    with pytest.raises(mate.MateError, match="expected one of sum, prod, min, max"):
+    with refused(mate.MateError, "mate.collective"):
         run(main)
 
 
@@ -257,7 +256,7 @@ def test_an_error_for_the_user_comes_as_it_is() -> None:
     async def main(ctx: mate.Context) -> None:
         raise RunnerError("the file is missing", code="test.error")
 
-    with pytest.raises(RunnerError, match=r"^the file is missing$"):
+    with refused(RunnerError, "test.error"):
         run(main)
 
 
@@ -266,7 +265,7 @@ def test_only_methods_of_the_context_can_be_awaited() -> None:
         future: asyncio.Future[None] = asyncio.Future(loop=asyncio.new_event_loop())
         await future
 
-    with pytest.raises(mate.MateError, match="only the methods of ctx"):
+    with refused(mate.MateError, "mate.call"):
         run(main, 1)
 
 
@@ -292,7 +291,7 @@ def test_a_rank_that_waits_for_itself_is_refused() -> None:
         ctx.add_local_neighbor(0)
         await ctx.execute(graph)
 
-    with pytest.raises(mate.GraphError, match="wait for itself"):
+    with refused(mate.GraphError, "mate.graph"):
         run(main, 1)
 
 
@@ -452,7 +451,7 @@ def test_a_worker_that_does_not_exist_is_no_home() -> None:
     async def main(ctx: mate.Context) -> None:
         ctx.set_home(2)
 
-    with pytest.raises(mate.MateError, match="asks for worker 2, but this process has 1"):
+    with refused(mate.MateError, "mate.call"):
         run(main, 1)
 
 

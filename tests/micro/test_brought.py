@@ -20,6 +20,7 @@ from runner.micro.brought import main
 from tests.apps.conftest import Launch
 from tests.micro import stand_in
 from tests.micro.stand_in import write
+from tests.refusals import refused
 
 VARIABLES = {"npb": "NPB_BIN", "osu": "OSU_BIN", "imb": "IMB_BIN", "hpcg": "HPCG_BIN"}
 BROUGHT = [f.name for f in list_configs("apps") if f.name.split("-")[0] in VARIABLES]
@@ -54,7 +55,7 @@ def test_without_its_variable_one_message_says_so(
     variable = VARIABLES[name.split("-")[0]]
     monkeypatch.delenv(variable, raising=False)
     app = load_app(name)
-    with pytest.raises(UsageError, match=f"needs the environment variable {variable}") as error:
+    with refused(UsageError, "app.variable_unset") as error:
         app.program(None, 2)
     assert f"export {variable}=" in str(error.value)
     assert app.howto in str(error.value)
@@ -63,19 +64,19 @@ def test_without_its_variable_one_message_says_so(
 @pytest.mark.parametrize("name", BROUGHT)
 def test_a_missing_program_is_listed_with_all_its_places(name: str, place: Path) -> None:
     app = load_app(name)
-    with pytest.raises(UsageError, match="its program was not found") as error:
+    with refused(UsageError, "program.not_found") as error:
         app.program(None, 2)
     assert str(error.value).count(f"\n  {place}") == len(app.files)
 
 
 def test_a_file_that_may_not_be_run(place: Path) -> None:
     (place / "cg.A.x").write_text("")
-    with pytest.raises(UsageError, match=r"may not be executed.  Allow it: chmod \+x"):
+    with refused(UsageError, "program.not_executable"):
         load_app("npb-cg").program("A", 2)
 
 
 def test_a_placeholder_that_means_nothing() -> None:
-    with pytest.raises(UsageError, match=r"has no value for \{size\}; known: input"):
+    with refused(UsageError, "app.placeholder_unknown"):
         fill("{size}", {"input": "A"}, "mine")
 
 
@@ -203,7 +204,7 @@ def test_wrong_use(words: list[str], message: str) -> None:
 
 
 def test_a_pattern_that_finds_words() -> None:
-    with pytest.raises(AppUsageError, match="found 'hello', which is not a number"):
+    with refused(AppUsageError, "micro.figure"):
         main(["--figure", r"^(\w+)$", "--us-of", "1", "--", "echo", "hello"])
 
 

@@ -17,6 +17,7 @@ from runner.micro.__main__ import _parse, help_text
 from runner.micro.operations import OPERATIONS, WINDOW
 from runner.micro.sizes import BATCHES, LEAST, MOST, calls, sizes
 from tests.apps.conftest import Launch, run_commands
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,7 @@ def check(name: str, result: dict[str, Any]) -> None:
 
 
 def test_options_are_not_abbreviated() -> None:
-    with pytest.raises(AppUsageError, match="unrecognized arguments: --siz"):
+    with refused(AppUsageError, "app_option.syntax"):
         _parse(["bcast", "--siz", "8"], 2)
 
 

@@ -21,6 +21,7 @@ from runner.native.compile import compile_functions
 from runner.native.machine_code import MachineCode
 from runner.native.sources import sources_key
 from runner.types import COMPILING
+from tests.refusals import refused
 from tests.runner.others import needs_root, shared
 
 __all__ = ["shared"]
@@ -123,13 +124,13 @@ def test_unwritable_cache_is_said_and_survived(
 
 
 def test_kernel_that_can_raise_is_refused(cache: Path) -> None:
-    with pytest.raises(RunnerError, match="kernel divide of kernel_that_divides needs Python"):
+    with refused(RunnerError, "native.kernel"):
         kernels.load("kernel_that_divides")
     assert stored(cache) == []
 
 
 def test_missing_module_is_an_error(cache: Path) -> None:
-    with pytest.raises(RunnerError, match="no kernel module no_such_kernels"):
+    with refused(RunnerError, "native.kernel"):
         kernels.load("no_such_kernels")
 
 

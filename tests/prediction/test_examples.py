@@ -12,6 +12,7 @@ from autotune.prediction import TrainingSet, training_set
 from autotune.prediction.evaluation import class_wide
 from tests.prediction.family import LIMIT, SETTINGS, SIZES
 from tests.prediction.recorded import FINGERPRINT, record
+from tests.refusals import refused
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,7 @@ def test_cells_without_features_are_left_out_and_named(few: Path) -> None:
 def test_too_few_programs_are_refused(copy: Path) -> None:
     for path in sorted((copy / "features").iterdir())[2:]:
         path.unlink()
-    with pytest.raises(UsageError, match=r"2 programs .*at least 3"):
+    with refused(UsageError, "training.too_few_programs"):
         training_set([copy])
 
 
@@ -73,7 +74,7 @@ def test_features_of_another_launch_are_refused(copy: Path) -> None:
     path = copy / "features" / "app03.json"
     text = path.read_text().replace('"ranks": 4', '"ranks": 8')
     path.write_text(text.replace('"ranks": 4.0', '"ranks": 8.0'))
-    with pytest.raises(UsageError, match=r"ranks is 8, but the card says 4"):
+    with refused(UsageError, "features.other_ranks"):
         training_set([copy])
 
 

@@ -16,6 +16,7 @@ from autotune.publish.publication import diff
 from autotune.publish.source import PublicationSource
 from autotune.publish.undo import remove
 from autotune.testing.format import CLUSTER, content_of, evidence, library_of
+from tests.refusals import refused
 
 OWN = "# the site's own\nbtl_tcp_links = 2\n"
 
@@ -70,7 +71,7 @@ def test_what_is_not_obeyed_in_place_is_rolled_back(tmp_path: Path, before: str 
         assert path.read_text() == "new"
         raise WorkError("not obeyed", code="test.error")
 
-    with pytest.raises(WorkError, match="not obeyed"):
+    with refused(WorkError, "test.error"):
         install(path, Text("new", "side"), True, disobeyed)
     assert files(tmp_path) == was
 
@@ -92,9 +93,9 @@ def test_an_edited_file_is_neither_replaced_nor_removed_unless_told(tmp_path: Pa
 def test_files_of_others_are_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "f.tune"
     path.write_text("--mca mine 1\n")
-    with pytest.raises(UsageError, match="was not written by autotune"):
+    with refused(UsageError, "publish.one_file"):
         publish(path, "tune")
-    with pytest.raises(UsageError, match="not published by autotune"):
+    with refused(UsageError, "published.foreign"):
         remove(path, force=True)
     publish(path, "tune", force=True)
     remove(path)
@@ -226,8 +227,6 @@ def test_undoing_takes_no_other_file_for_the_backup(tmp_path: Path) -> None:
     assert seal(blank) == sealed
     path.write_text(seal(blank.replace("mca-params.conf.before-autotune", "passwd")))
     was = files(tmp_path)
-    with pytest.raises(
-        WorkError, match="'passwd' as its backup, but autotune's backups are called"
-    ):
+    with refused(WorkError, "published.backup"):
         remove(path)
     assert files(tmp_path) == was

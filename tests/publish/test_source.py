@@ -20,6 +20,7 @@ from autotune.study.executables import store_executables
 from autotune.targets.executables import ExecutableFile
 from runner.machine import describe_machine
 from tests.publish.conftest import MakeStudy
+from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 
 EMPTY: dict[str, Any] = {"status": "keep_default", "recommended": {"setting": {}}, "gain": None}
@@ -81,13 +82,13 @@ def test_a_patch_release_is_a_doubt(store: Path, make_study: MakeStudy) -> None:
 def test_nothing_proven_is_published_on_demand_alone(store: Path, make_study: MakeStudy) -> None:
     best = {"setting": {"btl_sm_eager_limit": 8192}, "median_s": 1.0, "n": 1}
     source = make_study(result=EMPTY | {"best": best})
-    with pytest.raises(UsageError, match="nothing was proven"):
+    with refused(UsageError, "publish.nothing_proven"):
         proposal(source, store)
     found = proposal(source, store, insist=True)
     assert not found.evidence.proven
     assert found.evidence.gain is None
     assert any(doubt.code == "setting.unproven" for doubt in found.doubts)
-    with pytest.raises(UsageError, match="nothing was proven"):
+    with refused(UsageError, "publish.nothing_proven"):
         proposal(make_study(result=EMPTY, seed=3), store, insist=True)
 
 
@@ -112,13 +113,13 @@ def test_a_class_measured_without_the_guard_is_a_doubt(store: Path) -> None:
     found = proposal(f"classwide:{result.id}", store)
     assert [doubt.code for doubt in found.doubts] == ["guard.off"]
     assert (found.evidence.gain, found.evidence.check[0]["gain"]) == (None, None)
-    with pytest.raises(UsageError, match="no proven class-wide result"):
+    with refused(UsageError, "publish.no_classwide"):
         proposal(None, store)
 
 
 def test_program_options_cannot_be_published(store: Path, make_study: MakeStudy) -> None:
     source = make_study({"mca": {"btl_sm_eager_limit": "1"}, "arg": {"tile": "4"}})
-    with pytest.raises(UsageError, match="program options"):
+    with refused(UsageError, "publish.other_library"):
         proposal(source, store)
 
 
@@ -131,7 +132,7 @@ def test_a_source_that_is_none_is_refused(store: Path, wrong: str) -> None:
 def test_formats_together_must_say_all_of_it(store: Path, make_study: MakeStudy) -> None:
     source = make_study({"mca": {"btl_sm_eager_limit": "1"}, "placement": {"bind_to": "none"}})
     found, cluster = proposal(source, store), load_cluster("local")
-    with pytest.raises(UsageError, match="bind_to cannot be expressed in openmpi-user"):
+    with refused(UsageError, "publish.not_expressible"):
         plan_files(found, [find("openmpi-user")], cluster, NEW)
     both = plan_files(found, [find("openmpi-user"), find("prte-user")], cluster, NEW)
     assert [one.content.names for one in both] == [
@@ -147,9 +148,9 @@ def test_several_formats_go_into_a_folder_by_their_usual_names(
     launched = {"mca": {"btl_sm_eager_limit": "8192"}, "placement": {"bind_to": "none"}}
     found, cluster = proposal(make_study(launched), store), load_cluster("local")
     two = [find("openmpi-user"), find("prte-user")]
-    with pytest.raises(UsageError, match="give an existing folder"):
+    with refused(UsageError, "publish.one_file"):
         plan_files(found, two, cluster, NEW, tmp_path / "x.conf")
-    with pytest.raises(UsageError, match="openmpi-user and prte-user would both write"):
+    with refused(UsageError, "publish.same_file"):
         plan_files(found, two, cluster, NEW, tmp_path)
     made = plan_files(found, [find("sh"), find("tcl")], cluster, NEW, tmp_path)
     assert [one.path.name for one in made] == ["autotune-local.sh", "autotune-local.tcl"]
@@ -175,7 +176,7 @@ def test_old_generations_say_mapping_in_their_one_file(store: Path, make_study: 
         found = read_source(source, load_cluster("local"), OLD, opened)
     (one,) = plan_files(found, [find("openmpi-user")], load_cluster("local"), OLD)
     assert one.fmt.render(one.content, OLD) == "hwloc_base_binding_policy = none\n"
-    with pytest.raises(UsageError, match=r"Open MPI 5\.0 and later"):
+    with refused(UsageError, "publish.unprovable"):
         plan_files(found, [find("prte-user")], load_cluster("local"), OLD)
 
 
@@ -204,9 +205,9 @@ def classwide(**changes: object) -> ClasswideResult:
 
 def test_the_defaults_of_all_come_from_a_class_alone(store: Path, make_study: MakeStudy) -> None:
     cluster, system = load_cluster("local"), [find("openmpi-system")]
-    with pytest.raises(UsageError, match="default of all users"):
+    with refused(UsageError, "publish.not_classwide"):
         plan_files(proposal(make_study(), store), system, cluster, NEW)
-    with pytest.raises(UsageError, match="no proven class-wide result"):
+    with refused(UsageError, "publish.no_classwide"):
         proposal(None, store)
     result = classwide()
     RESULTS.save(result)

@@ -17,6 +17,7 @@ from autotune.study.start_settings import start_hint, start_settings
 from autotune.targets.target import Target
 from runner.mpi.library import Library
 from tests.publish.conftest import MakeStudy
+from tests.refusals import refused
 
 CELLS = "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE"
 SPACE = Space(
@@ -62,7 +63,7 @@ def test_what_the_space_does_not_allow_is_refused(opened: Store, text: str, mess
 
 def test_a_study_without_an_answer_is_refused(make_study: MakeStudy, opened: Store) -> None:
     study = make_study({}, {"recommended": {"setting": {}}})
-    with pytest.raises(UsageError, match="has no proven setting"):
+    with refused(UsageError, "study.no_recommendation"):
         start_settings([study], SPACE, target("/bin/true"), opened, lambda words: None)
 
 

@@ -20,6 +20,7 @@ from runner.errors import RunnerError
 from runner.lock import MachineLock, inherited
 from runner.lock_holder import holders
 from runner.lockfile import Mode
+from tests.refusals import refused
 from tests.runner.supervising import eventually
 
 ROOT = Path(str(runner.__file__)).parents[1]
@@ -186,7 +187,7 @@ def test_unwritable_file_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch)
     file = path.with_name(path.name + ".cpus")
     file.touch(mode=0o444)
     monkeypatch.setattr("runner.lockfile._open", lambda p: (os.open(p, os.O_RDONLY), False))
-    with pytest.raises(RunnerError, match="cannot be written"):
+    with refused(RunnerError, "lock.unusable"):
         CpuLockFile(file)
 
 

@@ -13,6 +13,7 @@ from runner.errors import RunnerError
 from runner.files import open_log, open_regular, read_bytes, read_text, write_atomically
 from runner.lock_holder import written_holder
 from runner.testbed import delay_line, model, state
+from tests.refusals import refused
 
 
 def test_what_fits_is_read(tmp_path: Path) -> None:
@@ -113,12 +114,12 @@ def test_the_record_of_a_testbed_is_its_own(bed: Path, key: str, value: object) 
 def test_a_testbed_that_others_may_write_is_refused(bed: Path) -> None:
     for place in (bed, bed.parent):
         place.chmod(0o777)
-        with pytest.raises(RunnerError, match="writable by others"):
+        with refused(RunnerError, "file.writable_by_others"):
             state.read_testbed("testbed")
         place.chmod(0o755)
     if os.geteuid() == 0:
         os.chown(bed, 65534, -1)
-        with pytest.raises(RunnerError, match="belongs to user 65534"):
+        with refused(RunnerError, "file.writable_by_others"):
             state.read_testbed("testbed")
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from runner.errors import RunnerError
 from runner.mpi.library import ParamInfo
 from runner.mpi.openmpi_parameters import parse_ompi_info, read_parameters
+from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data"
 OLD = (DATA / "ompi_info_4.1.8.txt").read_text()
@@ -130,7 +131,7 @@ def test_any_text_at_all_never_crashes(text: str) -> None:
 
 
 def test_a_command_that_does_not_run_is_told(tmp_path: Path) -> None:
-    with pytest.raises(RunnerError, match=r"no_such_command.*ompi_info of an Open MPI"):
+    with refused(RunnerError, "mpi.parameter_list"):
         read_parameters(tmp_path / "no_such_command")
 
 

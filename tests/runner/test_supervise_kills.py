@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from runner.supervise import Supervisor, SupervisorLost, process_tree
+from tests.refusals import refused
 from tests.runner.supervising import MARK, eventually, marked, request, stubborn
 
 # Prints the supervisor's process id, then runs the stubborn program again and again.
@@ -73,7 +74,7 @@ def test_supervisor_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         thread = threading.Thread(target=kill)
         thread.start()
-        with pytest.raises(SupervisorLost, match="give the command again"):
+        with refused(SupervisorLost, "run.supervisor_lost"):
             supervisor.run(stubborn(ready, grace_s=0.2))
         thread.join()
         assert set(marked("server")) <= {os.getpid()}

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from autotune.errors import UsageError
 from autotune.space import Setting, Space, join, load_space
 from autotune.space.parameter import divisors
+from tests.refusals import refused
 
 TILES = """
 [derived]
@@ -183,5 +184,5 @@ def test_joined_spaces_keep_what_follows(tmp_path: Path) -> None:
         "arg": {"--z {z}": "--z 2", "--tiles {x}x{y} --parts {parts}": "--tiles 2x1 --parts 2"}
     }
     clash = read(tmp_path, '[parameters.parts]\nlevels = [1, 2]\ntarget = "arg"\n')
-    with pytest.raises(UsageError, match="both have parts"):
+    with refused(UsageError, "space.parameter_twice"):
         join([first, clash])

@@ -12,6 +12,7 @@ from autotune.errors import UsageError
 from autotune.space.check import check_file
 from autotune.space.discover import as_toml, discover, guess_levels
 from runner.mpi.library import Library, ParamInfo
+from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 
 
@@ -37,7 +38,7 @@ def test_pattern_and_level() -> None:
 
 
 def test_a_mute_library_is_told() -> None:
-    with pytest.raises(UsageError, match="does not list"):
+    with refused(UsageError, "mpi.no_parameter_list"):
         discover(Library("mpich", "5.0.2", "", ""))
 
 

@@ -20,6 +20,7 @@ from autotune.store import Store, StudyRecord
 from autotune.store.export import export_study
 from runner.types import ReadBack, RunRecord
 from tests.contract.store_samples import key, ok
+from tests.refusals import refused
 
 
 @pytest.fixture
@@ -124,16 +125,16 @@ def test_a_file_is_replaced_only_on_demand(
 
 
 def test_what_cannot_be_exported(store: Store, study: StudyRecord, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="expected one of csv, parquet, optuna"):
+    with refused(UsageError, "export.format_unknown"):
         export_study(store, study.id, "excel", tmp_path / "x")
-    with pytest.raises(UsageError, match="existing directory"):
+    with refused(UsageError, "file.unwritable"):
         export_study(store, study.id, "csv", tmp_path / "no" / "x")
-    with pytest.raises(UsageError, match="existing directory"):
+    with refused(UsageError, "file.unwritable"):
         export_study(store, study.id, "csv", tmp_path)
-    with pytest.raises(UsageError, match="no study with the id 99"):
+    with refused(UsageError, "study.unknown"):
         export_study(store, 99, "csv", tmp_path / "x")
     empty = store.study(key(seed=2))
-    with pytest.raises(UsageError, match="has no runs yet"):
+    with refused(UsageError, "study.no_runs"):
         export_study(store, empty.id, "csv", tmp_path / "x")
     assert [path.name for path in tmp_path.glob("*x*")] == []
 
@@ -158,7 +159,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 
 
 def test_a_name_that_is_too_long(store: Store, study: StudyRecord, tmp_path: Path) -> None:
-    with pytest.raises(WorkError, match=r"cannot write.*too long"):
+    with refused(WorkError, "file.unwritable"):
         export_study(store, study.id, "csv", tmp_path / ("n" * 250))
 
 

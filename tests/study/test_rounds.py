@@ -18,6 +18,7 @@ from autotune.study.recommendation import StudyOutcome
 from autotune.study.rounds import Round, Rounds, look_plan
 from autotune.study.run_history import CONFIRM
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
+from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator
 
 SETTINGS = [
@@ -189,7 +190,7 @@ def test_a_frozen_plan_that_was_changed_is_refused_in_words(
     )
     trial_store.plans["round:1"] = json.dumps(json.loads(trial_store.plans["round:1"]) | damage)
     simulated = evaluator(hopeful)
-    with pytest.raises(WorkError, match="Somebody else changed the results database"):
+    with refused(WorkError, "study.damaged"):
         go_on(simulated, trial_store, space, SearchPlan(trials=1))
     assert simulated.history.count(CONFIRM) == 0
 

@@ -13,6 +13,7 @@ from autotune.store import MachineInfo, Store
 from autotune.study.result import MOVED, follow_moved_study
 from autotune.study.study_key import require_same_study
 from tests.contract.store_samples import MPI, key
+from tests.refusals import refused
 
 NODE = MachineInfo(64, "Another CPU", 256 * 2**30, "6.1.0", "node7")
 
@@ -36,7 +37,7 @@ def test_the_first_node_of_another_kind_takes_the_study_with_it(store: Store) ->
     assert begun.status == MOVED
     assert follow_moved_study(store, begun).id == own.id
     require_same_study(store, begun, own)  # The next worker on such a node.
-    with pytest.raises(UsageError, match="equal nodes"):
+    with refused(UsageError, "worker.other_study"):
         require_same_study(
             store, begun, store.study(key(machine=dataclasses.replace(NODE, cores=32)))
         )
@@ -45,13 +46,13 @@ def test_the_first_node_of_another_kind_takes_the_study_with_it(store: Store) ->
 def test_a_study_that_has_trials_stays_where_it_is(store: Store) -> None:
     begun, own = store.study(key()), store.study(key(machine=NODE))
     store.add_trial(begun.id, {"a": 1}, "a=1")
-    with pytest.raises(UsageError, match="it differs in machine"):
+    with refused(UsageError, "worker.other_study"):
         require_same_study(store, begun, own)
 
 
 def test_another_mpi_is_another_study(store: Store) -> None:
     begun = store.study(key())
     own = store.study(key(mpi=dataclasses.replace(MPI, version="4.1.4")))
-    with pytest.raises(UsageError, match="it differs in mpi"):
+    with refused(UsageError, "worker.other_study"):
         require_same_study(store, begun, own)
     assert store.get_study(begun.id).status != MOVED

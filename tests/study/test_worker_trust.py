@@ -21,6 +21,7 @@ from autotune.study.request import (
     requests_of,
 )
 from autotune.study.worker_trust import TrustVerdict, key_path, make_key, read_key
+from tests.refusals import refused
 
 
 def of_document(search: dict[str, object]) -> dict[str, object]:
@@ -62,7 +63,7 @@ def test_a_key_that_others_may_use_is_refused(mode: int) -> None:
     make_key()
     key_path().chmod(mode)
     for use in (read_key, make_key):
-        with pytest.raises(UsageError, match=f"other users may access it .mode {mode:04o}"):
+        with refused(UsageError, "trust.key_file"):
             use()
 
 
@@ -71,7 +72,7 @@ def test_a_key_of_somebody_else_is_refused() -> None:
         pytest.skip("only root gives files away")
     make_key()
     os.chown(key_path(), 65534, -1)
-    with pytest.raises(UsageError, match="it belongs to user 65534, not to 0"):
+    with refused(UsageError, "trust.key_file"):
         read_key()
 
 
@@ -79,7 +80,7 @@ def test_a_linked_key_is_refused(tmp_path: Path) -> None:
     make_key()
     key_path().rename(tmp_path / "key")
     key_path().symlink_to(tmp_path / "key")
-    with pytest.raises(UsageError, match="it is a symbolic link"):
+    with refused(UsageError, "trust.key_file"):
         read_key()
 
 
@@ -87,14 +88,14 @@ def test_a_linked_key_is_refused(tmp_path: Path) -> None:
 def test_what_is_no_key_is_refused(content: str) -> None:
     make_key()
     key_path().write_text(content)
-    with pytest.raises(UsageError, match="does not hold 64 hexadecimal digits"):
+    with refused(UsageError, "trust.key_file"):
         read_key()
 
 
 def test_a_fifo_does_not_wait() -> None:
     key_path().parent.mkdir(parents=True)
     os.mkfifo(key_path(), 0o600)
-    with pytest.raises(UsageError, match="not a regular file"):
+    with refused(UsageError, "trust.key_file"):
         read_key()
 
 
@@ -142,7 +143,7 @@ def test_a_request_holds_what_a_search_writes(fields: dict[str, object]) -> None
 
 @pytest.mark.parametrize("place", ["", ".", "here", "../x"])
 def test_a_request_is_for_an_absolute_directory(place: str) -> None:
-    with pytest.raises(UsageError, match="expected an absolute path"):
+    with refused(UsageError, "request.refused"):
         WorkerRequest(search(), place)
 
 

@@ -19,6 +19,7 @@ from runner.tarragon import (
     SparseDistribution,
     VariableDistribution,
 )
+from tests.refusals import refused
 
 shapes = st.lists(st.integers(1, 5), min_size=1, max_size=3)
 
@@ -68,9 +69,9 @@ def test_what_is_not_in_a_map_is_refused() -> None:
     ):
         with pytest.raises(GraphError):
             wrong()
-    with pytest.raises(GraphError, match="expected extents of 1"):
+    with refused(GraphError, "tarragon.graph"):
         CartesianMap((2, 0))
-    with pytest.raises(GraphError, match="one number for each axis"):
+    with refused(GraphError, "tarragon.graph"):
         BlockingCartesianMap((2, 2), (3, 1))
 
 
@@ -79,7 +80,7 @@ def test_the_parts_of_a_space_cover_it() -> None:
     assert space.widths == ((3, 2, 2), (2, 2))
     assert space.cells == (7, 4)
     assert space.bounds((1, 1)) == ((3, 5), (2, 4))
-    with pytest.raises(GraphError, match="at most one part"):
+    with refused(GraphError, "tarragon.graph"):
         Space.uniform((2,), (3,))
 
 

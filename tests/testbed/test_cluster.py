@@ -22,6 +22,7 @@ from runner.testbed import measure
 from runner.types import LaunchSpec
 from runner.variables import REPORTED
 from tests.mpis import built
+from tests.refusals import refused
 
 MOST = 8
 """Ranks of the program below."""
@@ -101,7 +102,7 @@ def test_the_definition_is_filled_from_the_testbed(bed: tb.Testbed, definition: 
 
 
 def test_other_mpis_are_refused(definition: str) -> None:
-    with pytest.raises(UsageError, match="Open MPI only"):
+    with refused(UsageError, "cluster.testbed_mpi"):
         load_cluster(definition).options(Library("mpich", "5.0", "/bin", "/bin/mpiexec"))
 
 

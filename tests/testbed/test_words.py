@@ -25,6 +25,7 @@ from runner.mpi.openmpi_shown import SHOW_FILE
 from runner.testbed import model, state
 from runner.testbed.setup import _cpus
 from runner.types import LaunchSpec
+from tests.refusals import refused
 
 OLD = Library("openmpi", "4.1.8", "/nowhere/bin", "/nowhere/bin/mpirun")
 
@@ -63,13 +64,13 @@ def test_status_does_not_wait_for_a_measurement(
 
 @pytest.mark.parametrize("text", ["", "1", "ms", "-1ms", "1min", "1ms2", "fast"])
 def test_wrong_latency_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError, match="expected a number and"):
+    with refused(UsageError, "testbed.syntax"):
         parse_latency(text)
 
 
 @pytest.mark.parametrize("text", ["", "1", "gbit", "-1gbit", "1tbit", "0gb it"])
 def test_wrong_rate_is_a_usage_error(text: str) -> None:
-    with pytest.raises(UsageError, match="expected a number and"):
+    with refused(UsageError, "testbed.invalid"):
         parse_rate(text)
 
 
@@ -102,7 +103,7 @@ def test_every_node_has_a_cpu_and_shares_only_where_it_must(nodes: int) -> None:
     ],
 )
 def test_values_out_of_range(wrong: dict[str, int]) -> None:
-    with pytest.raises(RunnerError, match="out of range"):
+    with refused(RunnerError, "testbed.range"):
         tb.up("ranges", **wrong)
 
 
@@ -118,7 +119,7 @@ def test_without_root_one_clear_message() -> None:
 
 def test_cluster_of_a_testbed_that_is_not_up_says_how_to_start_it() -> None:
     assert read_cluster("testbed").testbed == tb.DEFAULT_NAME
-    with pytest.raises(RunnerError, match=r"not up.*\n.*autotune testbed up --nodes 2"):
+    with refused(RunnerError, "testbed.down"):
         load_cluster("testbed")
 
 
@@ -126,14 +127,14 @@ def test_nothing_is_up_and_nothing_is_down() -> None:
     assert tb.names() == []
     assert tb.status("none").state == "down"
     assert not tb.down("none").found
-    with pytest.raises(RunnerError, match="--name none"):
+    with refused(RunnerError, "testbed.down"):
         tb.run("none", ("hostname",))
 
 
 def test_a_testbed_has_cpus_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
     file.write_text('name = "mine"\ntestbed = "testbed"\ncpus = "0"\n')
-    with pytest.raises(UsageError, match="CPUs of its own"):
+    with refused(UsageError, "config.invalid"):
         read_cluster(str(file))
 
 

@@ -15,6 +15,7 @@ from runner.trace.counts import (
     read_ranks,
 )
 from runner.trace.schema import SIZE_BINS
+from tests.refusals import refused
 
 
 def text(rank: int = 0, size: int = 2) -> str:
@@ -52,7 +53,7 @@ def test_the_timed_part(tmp_path: Path) -> None:
 def test_a_rank_without_finalize(tmp_path: Path, lines: int) -> None:
     path = tmp_path / "rank-0"
     path.write_text("\n".join(text().splitlines()[:lines]))
-    with pytest.raises(RunnerError, match="rank 0 wrote no counts: it ended without MPI_Finalize"):
+    with refused(RunnerError, "trace.no_counts"):
         parse_counts(path)
 
 
@@ -89,20 +90,20 @@ def test_a_damaged_file(tmp_path: Path, old: str, new: str) -> None:
 def test_a_file_of_the_format_before(tmp_path: Path) -> None:
     path = tmp_path / "rank-0"
     path.write_text(text().replace(FORMAT, "autotune-trace 0"))
-    with pytest.raises(RunnerError, match="rank 0 wrote no counts"):
+    with refused(RunnerError, "trace.no_counts"):
         parse_counts(path)
 
 
 def test_ranks_that_left_nothing(tmp_path: Path) -> None:
-    with pytest.raises(RunnerError, match=r"2 of 2 ranks left no counts .*no rank did"):
+    with refused(RunnerError, "trace.no_counts"):
         read_ranks(tmp_path, 2)
     (tmp_path / "rank-0").write_text(text())
-    with pytest.raises(RunnerError, match=r"1 of 2 ranks left no counts \(the first: rank 1\)"):
+    with refused(RunnerError, "trace.no_counts"):
         read_ranks(tmp_path, 2)
 
 
 def test_ranks_of_another_world(tmp_path: Path) -> None:
     for rank in range(2):
         (tmp_path / f"rank-{rank}").write_text(text(rank, 1))
-    with pytest.raises(RunnerError, match="saw a world of 1 processes, 2 were started"):
+    with refused(RunnerError, "trace.no_counts"):
         read_ranks(tmp_path, 2)

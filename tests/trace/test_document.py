@@ -28,6 +28,7 @@ from runner.trace import (
     load_features,
 )
 from runner.trace.partners import MOST_PAIRS, partners_of
+from tests.refusals import refused
 from tests.trace.samples import features, rank_counts
 
 FREE = sorted(name for name in FEATURE_NAMES if SPECS[name].largest is None and name != "ranks")
@@ -182,7 +183,7 @@ def test_the_files_of_the_shipped_datasets_are_read_as_they_were_written() -> No
 def test_a_large_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     path.write_text(" " * ((4 << 20) + 1))
-    with pytest.raises(FeaturesError, match=r"too large to be a features file \(limit: 4 MiB\)"):
+    with refused(FeaturesError, "features.too_large"):
         load_features(path)
 
 
@@ -192,21 +193,21 @@ def test_a_file_cut_off_is_refused(tmp_path: Path, share: float) -> None:
     features().save(path)
     text = path.read_text()
     path.write_text(text[: int(len(text) * share)])
-    with pytest.raises(FeaturesError, match="cut off or damaged"):
+    with refused(FeaturesError, "features.damaged"):
         load_features(path)
 
 
 def test_no_file_binary_and_a_list_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(FeaturesError, match="No such file"):
+    with refused(FeaturesError, "features.unreadable"):
         load_features(tmp_path / "none.json")
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FeaturesError, match="cannot read"):
+    with refused(FeaturesError, "features.unreadable"):
         load_features(tmp_path / "binary")
-    with pytest.raises(FeaturesError, match="JSON object"):
+    with refused(FeaturesError, "features.damaged"):
         features_from_json([], "here")
 
 
 def test_saving_leaves_the_old_file_where_it_fails(tmp_path: Path) -> None:
-    with pytest.raises(RunnerError, match="cannot write"):
+    with refused(RunnerError, "file.unwritable"):
         features().save(tmp_path / "missing" / "f.json")
     assert list(tmp_path.iterdir()) == []

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from runner import mate
+from tests.refusals import refused
 
 RING = """
 class Part:
@@ -128,7 +129,7 @@ def test_a_change_while_the_graph_runs_ends_the_job(program: Any) -> None:
     config = mate.Config(core="native")
     assert mate.run(program(ANEW.replace("CHANGE", "0")).main, config).results == [33]
     made = program(ANEW.replace("CHANGE", "1"))
-    with pytest.raises(mate.MateError, match=r"Part.n has changed while the graph ran"):
+    with refused(mate.MateError, "mate.compiled_run"):
         mate.run(made.main, config)
 
 
@@ -147,7 +148,7 @@ def second(part, i):
 async def main(ctx):
     await ctx.execute(graph)
 """)
-    with pytest.raises(mate.GraphError, match=r"program\d+.py:14: region second: a list cannot be"):
+    with refused(mate.GraphError, "mate.not_compilable"):
         mate.run(made.main, mate.Config(core="native"))
     assert not made.ran
 

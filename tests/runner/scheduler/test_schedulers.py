@@ -11,6 +11,7 @@ from autotune.testing import SchedulerContract
 from runner.errors import RunnerError
 from runner.scheduler import Scheduler, find, names
 from runner.scheduler.slurm import SlurmScheduler
+from tests.refusals import refused
 from tests.servers import missing_for_slurm, slurm
 
 WHY = missing_for_slurm()
@@ -44,11 +45,11 @@ class TestSlurm(SchedulerContract):
 
 def test_names() -> None:
     assert {"local", "slurm"} <= set(names())
-    with pytest.raises(RunnerError, match="expected one of"):
+    with refused(RunnerError, "scheduler.unknown"):
         find("lsf")
 
 
 def test_where_slurm_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    with pytest.raises(RunnerError, match="sbatch, squeue, scancel not found"):
+    with refused(RunnerError, "scheduler.missing"):
         SlurmScheduler().require()
