@@ -1,6 +1,6 @@
 """Pages of the reference that are made from the code and from the shipped spaces.
 
-    python -m tests.docs.reference_pages      # writes them anew; the tests compare
+    python -m docs.builders.reference_pages      # writes them anew; the tests compare
 
 The pages are committed, so that they can be read without building the site.
 """
@@ -20,7 +20,7 @@ from autotune.space.definition import Definition, Keys
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
-MADE = "<!-- Made by python -m tests.docs.reference_pages; do not edit. -->\n"
+MADE = "<!-- Made by python -m docs.builders.reference_pages; do not edit. -->\n"
 COMMAND_LINE = """# Every option of every command
 
 This page lists what `autotune COMMAND --help` says, for all commands. It is for users who look

@@ -1,6 +1,6 @@
 """What MkDocs does besides: pages from elsewhere, lists as GitHub reads them.
 
-The runtime's README is a page of the site.  The API reference is made from the docstrings.
+The runtime's README and the pages at the root of the repository are pages of the site.  The API reference is made from the docstrings.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).parents[2]
-BROUGHT = {"reference/mate.md": "runner/mate/README.md"}
+EXTERNAL_PAGES = {
+    "reference/mate.md": "runner/mate/README.md",
+    "project/changelog.md": "CHANGELOG.md",
+    "project/contributing.md": "CONTRIBUTING.md",
+    "project/security.md": "SECURITY.md",
+}
 """Pages of the site, and where their texts lie in the repository."""
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)#\s]+)")
 FENCE = re.compile(r"^\s*(```|~~~)")
@@ -30,9 +35,9 @@ _api = tempfile.TemporaryDirectory(prefix="api-")
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that do not lie in ``docs``."""
-    for place, source in BROUGHT.items():
+    for place, source in EXTERNAL_PAGES.items():
         files.append(File.generated(config, place, content=(ROOT / source).read_text()))
-    command = [sys.executable, "-m", "tests.docs.api_reference", _api.name]
+    command = [sys.executable, "-m", "docs.builders.api_reference", _api.name]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if made.returncode:
         raise PluginError(f"the API reference was not made:\n{made.stderr}")
@@ -51,8 +56,8 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def links(markdown: str, place: str) -> str:
     """Links between the repository's files as links between the site's pages."""
-    pages = {source: page for page, source in BROUGHT.items()}
-    source = BROUGHT.get(place, f"docs/{place}")
+    pages = {source: page for page, source in EXTERNAL_PAGES.items()}
+    source = EXTERNAL_PAGES.get(place, f"docs/{place}")
 
     def on_the_site(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))

@@ -1,0 +1,1 @@
+"""Builders of pages: what the documentation takes from the code."""
