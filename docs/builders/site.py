@@ -1,6 +1,7 @@
 """What MkDocs does besides: pages from elsewhere, lists as GitHub reads them.
 
-The runtime's README and the pages at the root of the repository are pages of the site.  The API reference is made from the docstrings.
+The runtime's README and the pages at the repository's root are pages of the site.  The API
+reference is made from the docstrings.
 """
 
 from __future__ import annotations

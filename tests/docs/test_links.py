@@ -45,7 +45,9 @@ def test_the_navigation_names_every_page_once() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [*PAGES, *(page for page in EXTERNAL if page.parent == ROOT)], ids=lambda page: page.name
+    "page",
+    [*PAGES, *(page for page in EXTERNAL if page.parent == ROOT)],
+    ids=lambda page: page.name,
 )
 def test_a_page_begins_with_its_subject(page: Path) -> None:
     if page.name != "glossary.md":  # A list of terms is its own subject.
