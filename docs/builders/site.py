@@ -18,14 +18,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-ROOT = Path(__file__).parents[2]
-EXTERNAL_PAGES = {
-    "reference/mate.md": "runner/mate/README.md",
-    "project/changelog.md": "CHANGELOG.md",
-    "project/contributing.md": "CONTRIBUTING.md",
-    "project/security.md": "SECURITY.md",
-}
-"""Pages of the site, and where their texts lie in the repository."""
+from docs.builders import EXTERNAL_PAGES, ROOT, constants
+
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)#\s]+)")
 FENCE = re.compile(r"^\s*(```|~~~)")
 CODE = re.compile(r"`[^`]+`")
@@ -52,7 +46,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The page with links that hold on the site, and lists that Python-Markdown reads."""
     place = page.file.src_uri
-    return lists(bars(links(markdown, place)))
+    return lists(bars(links(constants.MARK.sub("", constants.inject(markdown)), place)))
 
 
 def links(markdown: str, place: str) -> str:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from docs.builders import site
+from docs.builders import EXTERNAL_PAGES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-EXTERNAL = [ROOT / path for path in site.EXTERNAL_PAGES.values()]
+EXTERNAL = [ROOT / path for path in EXTERNAL_PAGES.values()]
 LINKING = [ROOT / "README.md", *EXTERNAL, *PAGES]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
@@ -41,7 +41,7 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 def test_the_navigation_names_every_page_once() -> None:
     named = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text().split("\nnav:")[1])
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES}
-    assert sorted(named) == sorted(pages | set(site.EXTERNAL_PAGES))
+    assert sorted(named) == sorted(pages | set(EXTERNAL_PAGES))
 
 
 @pytest.mark.parametrize(

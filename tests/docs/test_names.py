@@ -15,11 +15,11 @@ from typing import TypeGuard
 
 import pytest
 
-from docs.builders.site import EXTERNAL_PAGES
+from docs.builders import PAGES
 
 ROOT = Path(__file__).parents[2]
-CODE = ("autotune", "runner", "benchmarks", "tests")
-TOPS = (*CODE, "configs", "datasets", "docs", "examples", "notebooks")
+CODE = ("autotune", "runner", "benchmarks", "tests", "docs")
+TOPS = (*CODE, "configs", "datasets", "examples", "notebooks")
 ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):`~?\.?([\w.]+)`")
 DOTTED = re.compile(rf"(?<![\w./@\\-])((?:{'|'.join(CODE)})(?:\.[A-Za-z_]\w*)+)(?![\w/*-])")
 FILE = re.compile(
@@ -32,10 +32,9 @@ OF_THE_USER = {
     *("configs/apps/heat.toml", "datasets/three", "runner.py"),
 }
 """Files of users, of examples and of tests."""
-SOURCES = sorted(path for top in (*CODE, "docs") for path in (ROOT / top).rglob("*.py"))
-PAGES = [ROOT / "README.md", *(ROOT / page for page in EXTERNAL_PAGES.values())]
-PAGES = [page for page in PAGES if page.name != "CHANGELOG.md"]  # It also names what is gone.
-PAGES += sorted((ROOT / "docs").rglob("*.md"))
+SOURCES = sorted(path for top in CODE for path in (ROOT / top).rglob("*.py"))
+TEXTS = [ROOT / "README.md", *PAGES]
+TEXTS.remove(ROOT / "CHANGELOG.md")  # It also names what is gone.
 
 
 @cache
@@ -101,7 +100,7 @@ def dangling(text: str) -> set[str]:
     return {name for name in wrong - GROUPS - OF_THE_USER if "NAME" not in name}
 
 
-@pytest.mark.parametrize("top", [*CODE, "docs"])
+@pytest.mark.parametrize("top", CODE)
 def test_docstrings_name_what_is_there(top: str) -> None:
     sources = {path.relative_to(ROOT).as_posix(): path for path in SOURCES}
     wrong = {
@@ -112,7 +111,7 @@ def test_docstrings_name_what_is_there(top: str) -> None:
     assert not {name: names for name, names in wrong.items() if names}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
 def test_pages_name_what_is_there(page: Path) -> None:
     assert not dangling(page.read_text(encoding="utf-8"))
 

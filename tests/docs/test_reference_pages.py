@@ -13,7 +13,7 @@ from docs.builders import reference_pages
 def test_the_page_is_up_to_date(name: str) -> None:
     present = (reference_pages.FOLDER / name).read_text(encoding="utf-8")
     made = reference_pages.PAGES[name]()
-    assert present == made, "write it anew: python -m docs.builders.reference_pages"
+    assert present == made, "write it anew: python -m docs.builders"
 
 
 def test_every_command_has_a_section() -> None:
