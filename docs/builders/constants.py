@@ -15,17 +15,9 @@ import pkgutil
 import re
 from typing import Any
 
-NUMBERS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4, "zero": 0, "one": 1, "two": 2}
-NUMBERS |= {
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-}
+FRACTIONS = {"half": 1 / 2, "third": 1 / 3, "quarter": 1 / 4}
+COUNTS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+NUMBERS: dict[str, float] = FRACTIONS | {word: number for number, word in enumerate(COUNTS)}
 WORDS = {number: word for word, number in NUMBERS.items()}
 FIGURE = re.compile(rf"(?<![\w.])(?:\d+(?:,\d{{3}})*(?:\.\d+)?|{'|'.join(NUMBERS)})")
 MARK = re.compile(r"<!-- = (.+?) -->", re.DOTALL)
@@ -45,10 +37,10 @@ def value_of(expression: str) -> Any:
         things[key := f"_{len(things)}"] = thing
         return key
 
-    return eval(NAME.sub(loaded, expression), things)
+    return eval(NAME.sub(loaded, expression), things)  # Pages are part of the sources.
 
 
-def written(figure: str, value: float) -> str:
+def as_figure(figure: str, value: float) -> str:
     """A figure as it stands if it has this value, else the value in digits or as a word."""
     present = NUMBERS[figure] if figure in NUMBERS else float(figure.replace(",", ""))
     if math.isclose(present, value):
@@ -58,8 +50,8 @@ def written(figure: str, value: float) -> str:
 
 def inject(text: str) -> str:
     """A page with the values of today. Raises ValueError where a mark stands behind no figure."""
-    if lost := set(MARK.findall(text)) - {mark for _, mark in MARKED.findall(text)}:
-        raise ValueError(f"no figure stands before {sorted(lost)}")
+    if loose := MARK.findall(MARKED.sub("", text)):
+        raise ValueError(f"no figure stands before {loose}")
     text = BLOCK.sub(lambda block: f"{block[1]}{value_of(block[2]).strip()}\n", text)
     return MARKED.sub(_figures, text)
 
@@ -69,5 +61,5 @@ def _figures(marked: re.Match[str]) -> str:
     values = value if isinstance(value, tuple) else (value,)
     figures = list(FIGURE.finditer(text))[-len(values) :]
     for figure, one in reversed(list(zip(figures, values, strict=True))):
-        text = text[: figure.start()] + written(figure[0], one) + text[figure.end() :]
+        text = text[: figure.start()] + as_figure(figure[0], one) + text[figure.end() :]
     return text + marked[0][len(marked[1]) :]

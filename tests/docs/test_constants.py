@@ -37,4 +37,4 @@ def test_a_figure_gets_the_value_of_the_name(text: str, figure: str, value: str)
 @pytest.mark.parametrize("figures", ["many", "1, 2"])
 def test_a_mark_without_its_figures_ends_the_build(figures: str) -> None:
     with pytest.raises(ValueError):
-        constants.inject(LOOKS.format(figures))
+        constants.inject(TEXT.format(3) + LOOKS.format(figures))
