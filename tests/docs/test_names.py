@@ -113,7 +113,9 @@ def test_docstrings_name_what_is_there(top: str) -> None:
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
 def test_pages_name_what_is_there(page: Path) -> None:
-    assert not dangling(page.read_text(encoding="utf-8"))
+    """Those of benchmarks may be gone, with their commit: ``tests/benchmarks/test_named.py``."""
+    names = dangling(page.read_text(encoding="utf-8"))
+    assert not {name for name in names if not name.startswith("benchmarks")}
 
 
 def test_a_text_stands_behind_what_it_describes() -> None:
