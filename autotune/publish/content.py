@@ -112,7 +112,7 @@ class Evidence:
     ``machine`` describes the machine of the measurement.  ``check`` is what
     :mod:`autotune.publish.recheck` needs to measure again: a list of programs with input and ranks,
     and for a study the command line and its provenance
-    (:class:`autotune.study.provenance.Provenance`).  ``guarded``: runs were rejected for foreign
+    (:class:`autotune.targets.provenance.Provenance`).  ``guarded``: runs were rejected for foreign
     load; without the guard nothing is proven.
     """
 

@@ -1,8 +1,8 @@
 """The pipeline: one study from beginning to end, as a request and on any evaluator.
 
-The file is the only caller of the runner. Everything is decided from the run history and the
-trials. So the same command continues an interrupted study, and a larger budget extends a finished
-one.
+Everything is decided from the run history and the trials. So the same command continues an
+interrupted study, and a larger budget extends a finished one. Nothing is launched here: the
+evaluator does it (:mod:`autotune.study.evaluator`).
 
 The last part is the procedure on any evaluator: search, select, prove in rounds, prune, choose.
 """

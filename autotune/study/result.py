@@ -136,7 +136,10 @@ class Result:
     next_step: dict[str, Any] | None = None
     """What would decide an open proof: ``{words, options}``."""
     fidelity: dict[str, Any] | None = None
-    """What cheap runs cost and saved (:func:`~autotune.study.screening.summary`); None without."""
+    """What cheap runs cost and saved; None without them.
+
+    See :func:`autotune.study.screening_summary.summary`.
+    """
     slow_launches: dict[str, Any] | None = None
     """How often launches of the recommended setting and of the default were slow."""
     comparisons: int = 1

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from docs.builders.reference_pages import build, commands
 from tests.cli.conftest import Cli
-from tests.docs.reference_pages import build, commands
 
 WORDS = [words for words, _ in commands(build())]
 

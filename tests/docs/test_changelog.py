@@ -9,7 +9,7 @@ from pathlib import Path
 import autotune
 
 ROOT = Path(__file__).parents[2]
-CHANGES = (ROOT / "docs" / "project" / "changelog.md").read_text()
+CHANGES = (ROOT / "CHANGELOG.md").read_text()
 
 
 def numbers(version: str) -> list[int]:

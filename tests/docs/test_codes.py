@@ -96,6 +96,15 @@ def test_the_page_lists_the_codes_of_the_sources() -> None:
     assert _listed() == kinds
 
 
+def test_each_row_says_what_it_means_and_what_to_do() -> None:
+    rows = re.findall(
+        r"^\| `(\w+)\.[^`]+` \| [^|]+ \| ([^|]+) \| ([^|]+) \|$", PAGE.read_text(), re.M
+    )
+    assert [row for row in rows if not all(re.fullmatch(r"\S.+\w.*[.)]", s) for s in row[1:])] == []
+    meanings = [(area, meaning) for area, meaning, _ in rows]
+    assert len(meanings) == len(set(meanings)) > 300
+
+
 def test_each_code_has_the_form_of_one() -> None:
     assert len(_listed()) > 300
     assert [code for code in _listed() if not PATTERN.fullmatch(code)] == []

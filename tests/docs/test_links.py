@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs import site
+from docs.builders import EXTERNAL_PAGES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
-LINKING = [ROOT / "README.md", ROOT / "runner" / "mate" / "README.md", *PAGES]
+EXTERNAL = [ROOT / path for path in EXTERNAL_PAGES.values()]
+LINKING = [ROOT / "README.md", *EXTERNAL, *PAGES]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
 
 
@@ -40,10 +41,14 @@ def test_links_lead_to_files_and_headings(page: Path) -> None:
 def test_the_navigation_names_every_page_once() -> None:
     named = re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text().split("\nnav:")[1])
     pages = {page.relative_to(ROOT / "docs").as_posix() for page in PAGES}
-    assert sorted(named) == sorted(pages | set(site.BROUGHT))
+    assert sorted(named) == sorted(pages | set(EXTERNAL_PAGES))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page",
+    [*PAGES, *(page for page in EXTERNAL if page.parent == ROOT)],
+    ids=lambda page: page.name,
+)
 def test_a_page_begins_with_its_subject(page: Path) -> None:
     if page.name != "glossary.md":  # A list of terms is its own subject.
         assert re.match(r"# [^\n]+\n\nThis page ", page.read_text())

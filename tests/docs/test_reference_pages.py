@@ -6,14 +6,14 @@ import tomllib
 
 import pytest
 
-from tests.docs import reference_pages
+from docs.builders import reference_pages
 
 
 @pytest.mark.parametrize("name", reference_pages.PAGES)
 def test_the_page_is_up_to_date(name: str) -> None:
     present = (reference_pages.FOLDER / name).read_text(encoding="utf-8")
     made = reference_pages.PAGES[name]()
-    assert present == made, "write it anew: python -m tests.docs.reference_pages"
+    assert present == made, "write it anew: python -m docs.builders"
 
 
 def test_every_command_has_a_section() -> None:

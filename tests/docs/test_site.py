@@ -13,7 +13,7 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import Abort
 
-from tests.docs import site
+from docs.builders import EXTERNAL_PAGES, site
 from tests.started import rank_environment
 
 ROOT = Path(__file__).parents[2]
@@ -35,10 +35,11 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_every_page_is_there(built: Path) -> None:
     pages = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
-    pages |= {Path(place) for place in site.BROUGHT}
+    pages |= {Path(place) for place in EXTERNAL_PAGES}
     made = {path.relative_to(built) for path in built.rglob("*.html")}
     assert {page.with_suffix(".html") for page in pages} <= made
     assert Path("api/autotune.html") in made
+    assert not [page for page in made if "<!-- = " in (built / page).read_text(encoding="utf-8")]
 
 
 def test_nothing_is_loaded_from_elsewhere(built: Path) -> None:

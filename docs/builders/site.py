@@ -1,6 +1,7 @@
 """What MkDocs does besides: pages from elsewhere, lists as GitHub reads them.
 
-The runtime's README is a page of the site.  The API reference is made from the docstrings.
+The runtime's README and the pages at the repository's root are pages of the site.  The API
+reference is made from the docstrings.
 """
 
 from __future__ import annotations
@@ -17,9 +18,8 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files
 
-ROOT = Path(__file__).parents[2]
-BROUGHT = {"reference/mate.md": "runner/mate/README.md"}
-"""Pages of the site, and where their texts lie in the repository."""
+from docs.builders import EXTERNAL_PAGES, ROOT, constants
+
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)#\s]+)")
 FENCE = re.compile(r"^\s*(```|~~~)")
 CODE = re.compile(r"`[^`]+`")
@@ -30,9 +30,9 @@ _api = tempfile.TemporaryDirectory(prefix="api-")
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add the pages that do not lie in ``docs``."""
-    for place, source in BROUGHT.items():
+    for place, source in EXTERNAL_PAGES.items():
         files.append(File.generated(config, place, content=(ROOT / source).read_text()))
-    command = [sys.executable, "-m", "tests.docs.api_reference", _api.name]
+    command = [sys.executable, "-m", "docs.builders.api_reference", _api.name]
     made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if made.returncode:
         raise PluginError(f"the API reference was not made:\n{made.stderr}")
@@ -46,13 +46,13 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     """The page with links that hold on the site, and lists that Python-Markdown reads."""
     place = page.file.src_uri
-    return lists(bars(links(markdown, place)))
+    return lists(bars(links(constants.MARK.sub("", constants.inject(markdown)), place)))
 
 
 def links(markdown: str, place: str) -> str:
     """Links between the repository's files as links between the site's pages."""
-    pages = {source: page for page, source in BROUGHT.items()}
-    source = BROUGHT.get(place, f"docs/{place}")
+    pages = {source: page for page, source in EXTERNAL_PAGES.items()}
+    source = EXTERNAL_PAGES.get(place, f"docs/{place}")
 
     def on_the_site(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))

@@ -1,26 +1,22 @@
 """Pages of the reference that are made from the code and from the shipped spaces.
 
-    python -m tests.docs.reference_pages      # writes them anew; the tests compare
-
 The pages are committed, so that they can be read without building the site.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 from autotune.cli.commands import build
 from autotune.config.find import is_shipped, list_configs
 from autotune.config.validated import read_toml
 from autotune.space.definition import Definition, Keys
+from docs.builders import ROOT
 
-ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "reference"
-MADE = "<!-- Made by python -m tests.docs.reference_pages; do not edit. -->\n"
+MADE = "<!-- Made by python -m docs.builders; do not edit. -->\n"
 COMMAND_LINE = """# Every option of every command
 
 This page lists what `autotune COMMAND --help` says, for all commands. It is for users who look
@@ -148,15 +144,3 @@ PAGES: dict[str, Callable[[], str]] = {
     "command-line.md": command_line,
     "parameters.md": parameters,
 }
-
-
-def main() -> int:
-    """Write all pages."""
-    for name, text in PAGES.items():
-        (FOLDER / name).write_text(text(), encoding="utf-8")
-        print(FOLDER / name)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

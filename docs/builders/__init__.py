@@ -1,0 +1,15 @@
+"""Builders of pages: what the documentation takes from the code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+EXTERNAL_PAGES = {
+    "reference/mate.md": "runner/mate/README.md",
+    "project/changelog.md": "CHANGELOG.md",
+    "project/contributing.md": "CONTRIBUTING.md",
+    "project/security.md": "SECURITY.md",
+}
+"""Pages of the site that do not lie in ``docs``, and where their texts lie in the repository."""
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / path for path in EXTERNAL_PAGES.values())]

@@ -1,0 +1,136 @@
+"""Names of modules, of what is in them, and of files, in docstrings and pages, lead somewhere.
+
+The sources are read, not imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeGuard
+
+import pytest
+
+from docs.builders import PAGES
+
+ROOT = Path(__file__).parents[2]
+CODE = ("autotune", "runner", "benchmarks", "tests", "docs")
+TOPS = (*CODE, "configs", "datasets", "examples", "notebooks")
+ROLE = re.compile(r":(?:class|func|meth|mod|data|attr|exc|obj):`~?\.?([\w.]+)`")
+DOTTED = re.compile(rf"(?<![\w./@\\-])((?:{'|'.join(CODE)})(?:\.[A-Za-z_]\w*)+)(?![\w/*-])")
+FILE = re.compile(
+    rf"(?<![\w./~-])((?:{'|'.join(TOPS)})/(?:[\w.-]+/)*[\w.-]*\w)(?![\w*{{<]|[-./]+[*{{<])"
+)
+GROUPS = {"autotune.formats", "autotune.mpi", "autotune.schedulers", "autotune.strategies"}
+"""Entry points of packages that extend autotune."""
+OF_THE_USER = {
+    *("autotune/kernels", "autotune/daps.json", "autotune/mcoll.json", "autotune/cab.json"),
+    *("configs/apps/heat.toml", "datasets/three", "runner.py"),
+}
+"""Files of users, of examples and of tests."""
+SOURCES = sorted(path for top in CODE for path in (ROOT / top).rglob("*.py"))
+TEXTS = [ROOT / "README.md", *PAGES]
+TEXTS.remove(ROOT / "CHANGELOG.md")  # It also names what is gone.
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+@cache
+def names(path: Path) -> frozenset[str]:
+    """What a module defines, imports, or lists as text (``__all__``, what is imported lazily)."""
+    defined: set[str] = set()
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.ClassDef() | ast.FunctionDef() | ast.AsyncFunctionDef():
+                defined.add(node.name)
+            case ast.Import() | ast.ImportFrom():
+                defined.update(alias.asname or alias.name for alias in node.names)
+            case ast.Name(ctx=ast.Store()):
+                defined.add(node.id)
+            case ast.Attribute(ctx=ast.Store()):
+                defined.add(node.attr)
+            case ast.Constant(value=str()) if node.value.isidentifier():
+                defined.add(node.value)
+    return frozenset(defined)
+
+
+@cache
+def all_names() -> frozenset[str]:
+    return frozenset().union(*map(names, SOURCES))
+
+
+def is_there(name: str) -> bool:
+    """Whether a dotted name is a package, a module, or something that one of them defines."""
+    place, parts = ROOT, name.split(".")
+    while parts and (place / parts[0]).is_dir():
+        place /= parts.pop(0)
+    if parts and (place / f"{parts[0]}.py").is_file():
+        module = place / f"{parts.pop(0)}.py"
+    else:
+        module = place / "__init__.py"
+    if not parts or not module.is_file():
+        return not parts
+    return parts[0] in names(module) and all_names().issuperset(parts[1:])
+
+
+def is_text(node: ast.AST) -> TypeGuard[ast.Expr]:
+    """Whether a statement is a text and nothing else."""
+    value = node.value if isinstance(node, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+def docstrings(path: Path) -> Iterator[str]:
+    """Docstrings, and texts that stand behind a constant for it."""
+    return (node.value.value for node in ast.walk(tree(path)) if is_text(node))
+
+
+def dangling(text: str) -> set[str]:
+    """Names and files in a text that are not there."""
+    wrong = {name for name in DOTTED.findall(text) if not is_there(name)}
+    wrong |= {name for name in FILE.findall(text) if not (ROOT / name).exists()}
+    roles = {name for name in ROLE.findall(text) if name.split(".")[0] not in TOPS}
+    wrong |= {name for name in roles if not all_names().issuperset(name.split("."))}
+    return {name for name in wrong - GROUPS - OF_THE_USER if "NAME" not in name}
+
+
+@pytest.mark.parametrize("top", CODE)
+def test_docstrings_name_what_is_there(top: str) -> None:
+    sources = {path.relative_to(ROOT).as_posix(): path for path in SOURCES}
+    wrong = {
+        name: dangling("\n".join(docstrings(path)))
+        for name, path in sources.items()
+        if name.startswith(f"{top}/")
+    }
+    assert not {name: names for name, names in wrong.items() if names}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=lambda page: page.name)
+def test_pages_name_what_is_there(page: Path) -> None:
+    """Those of benchmarks may be gone, with their commit: ``tests/benchmarks/test_named.py``."""
+    names = dangling(page.read_text(encoding="utf-8"))
+    assert not {name for name in names if not name.startswith("benchmarks")}
+
+
+def test_a_text_stands_behind_what_it_describes() -> None:
+    orphans = []
+    for path in SOURCES:
+        for node in ast.walk(tree(path)):
+            body = getattr(node, "body", None)
+            for before, text in pairwise(body if isinstance(body, list) else []):
+                if is_text(text) and not isinstance(before, ast.Assign | ast.AnnAssign):
+                    orphans.append(f"{path.relative_to(ROOT)}:{text.lineno}")
+    assert not orphans
+
+
+def test_a_name_that_is_not_there_is_seen() -> None:
+    wrong = "``autotune.study.provenance``, :class:`runner.types.RunRecords`, autotune/study/a.py"
+    right = "`runner.types.RunRecord.state`, :func:`autotune.tune`, docs/index.md"
+    assert len(dangling(wrong)) == 3
+    assert not dangling(right)
