@@ -25,7 +25,7 @@ from urllib.parse import quote
 from runner.lock import MachineLock
 from runner.machine import describe_machine
 from tests.revision import ROOT, code_of_now
-from tests.skips import load
+from tests.skips import remedy
 
 VARIABLES = {"PYTHONPATH": f"{ROOT}", "AUTOTUNE_TEST_MPIS": "all", "AUTOTUNE_CHAOS_KILLS": "200"}
 PYTEST = ("pytest", "-q", "-rfEs", "-p", "no:cacheprovider", "-m")
@@ -152,7 +152,7 @@ def skips(logs: Iterable[Path]) -> list[str]:
     """Why tests were skipped, and how to get what was missing."""
     output = "\n".join(log.read_text("utf-8", "replace") for log in logs)
     reasons = dict.fromkeys(re.findall(r"^SKIPPED \[\d+\] \S+: (.*)$", output, re.MULTILINE))
-    get = {r: a.get for r in reasons for a in load() if a.reason.fullmatch(r)}
+    get = {reason: remedy(reason) for reason in reasons}
     if "covered" not in FUZZ:
         get["fuzzing guided by coverage needs atheris"] = "pip install atheris"
     return [f"skipped: {reason}: {words}" for reason, words in get.items()]

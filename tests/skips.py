@@ -13,14 +13,28 @@ import pytest
 LIST = Path(__file__).with_name("allowed_skips.txt")
 
 
+def _entry(reason: str) -> tuple[re.Match[str], str] | None:
+    """The entry of a reason: its match, and what is done about it."""
+    for line in LIST.read_text().splitlines():
+        pattern, _, words = line.partition("  # ")
+        match = None if line.startswith("#") else re.fullmatch(pattern, reason)
+        if match is not None and pattern:
+            return match, words
+    return None
+
+
+def remedy(reason: str) -> str:
+    """What is done about an allowed reason; empty for another one."""
+    entry = _entry(reason)
+    return "" if entry is None else entry[1]
+
+
 def problem(reason: str) -> str | None:
     """Why a skip with this reason is a failure; None if it is allowed."""
-    rows = (line.partition("  #")[0] for line in LIST.read_text().splitlines())
-    patterns = [row for row in rows if row and not row.startswith("#")]
-    match = next(filter(None, (re.fullmatch(pattern, reason) for pattern in patterns)), None)
-    if match is None:
+    entry = _entry(reason)
+    if entry is None:
         return f"skipped: {reason}\nnot listed in {LIST.name}"
-    groups = match.groupdict()
+    groups = entry[0].groupdict()
     programs = re.findall(r"[\w.+-]+", groups.get("programs") or "")
     modules = re.findall(r"\w+", groups.get("modules") or "")
     present = [name for name in programs if shutil.which(name)]
