@@ -95,7 +95,7 @@ def test_a_file_that_is_skipped_whole_is_judged(inner: Path) -> None:
 @pytest.mark.parametrize(
     ("reason", "there"),
     [
-        ("strategy optuna:GPSampler needs json, which is not installed", "the module json"),
+        ("strategy gp needs json, which is not installed", "the module json"),
         ("munged, sh not installed", "the program sh"),
         ("none of tcsh, sh is installed", "the program sh"),
         ("needs two CPUs", "2 CPUs"),
