@@ -54,7 +54,7 @@ def train(
         str,
         opt(
             "--model M",
-            "Kind of model: auto (the best on programs left out), knn, mlp, ranking or exposure; "
+            "Kind of model: auto (the best on programs left out), knn, mlp or exposure; "
             "or composed: how programs differ from what a calibration of their machine composes.",
         ),
     ] = "auto",

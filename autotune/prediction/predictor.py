@@ -19,16 +19,15 @@ from autotune.prediction.exposure import ExposureModel
 from autotune.prediction.neighbours import Neighbours, ThesisNeighbours
 from autotune.prediction.network import Network, ThesisNetwork
 from autotune.prediction.parsing import floats, mapping, number, texts
-from autotune.prediction.ranking import Ranking
 from autotune.prediction.scorer import SETS, Effect, Scaler, Scorer, described
 from autotune.space import DEFAULT, Setting
 from runner.types import finite
 
 KINDS: dict[str, type[Scorer]] = {
     kind.kind: kind
-    for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, Ranking, ExposureModel)
+    for kind in (Neighbours, ThesisNeighbours, Network, ThesisNetwork, ExposureModel)
 }
-CHOICES = (Neighbours.kind, Network.kind, Ranking.kind, ExposureModel.kind)
+CHOICES = (Neighbours.kind, Network.kind, ExposureModel.kind)
 """Models that cross-validation chooses from if the user names none."""
 THESIS = {Neighbours.kind: ThesisNeighbours.kind, Network.kind: ThesisNetwork.kind}
 """The model that ``--preset thesis`` uses in place of a model."""

@@ -29,6 +29,8 @@ _BELIEF = Prior(pairs=0.2, stiffness=1.0, noises=(0.02, 0.05, 0.12), rounds=3)
 
 Three levels of noise and three rounds keep the fit of 100 runs short.
 """
+_CLIP = 0.3
+"""Log ratio that stands for everything slower, failures included: that of ``auto``."""
 _BEST = 3
 """Number of the best individuals whose one-step neighbours are candidates."""
 _SHARE = 3
@@ -130,7 +132,7 @@ class AssistedPopulation:
 
     def _surrogate(self) -> Estimates | JointModel:
         """Effects of levels and of pairs in a small space, sparse ones and cliffs elsewhere."""
-        codec, clip, anchored = self._codec, self._plan.loss_clip, self._default is not None
+        codec, clip, anchored = self._codec, _CLIP, self._default is not None
         if codec.space.listed(LISTED) is not None:
             return Estimates(codec, _BELIEF, clip, anchored=anchored)
         return JointModel(

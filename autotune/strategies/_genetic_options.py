@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from autotune.strategies._genes import Rates
 from autotune.strategies.options import Option, OptionValue, table
 
+_STEP = 0.5
+"""Share of changed levels that go to a neighbouring level, if the levels are ordered."""
+_DROP = 0.1
+"""Probability that a parameter of a mutated child is left out."""
+
 
 @dataclass(frozen=True)
 class GeneticOptions:
@@ -27,7 +32,6 @@ class GeneticOptions:
     ei_threshold: float
     ei_patience: int
     min_trials: int
-    loss_clip: float
     thesis: bool = False
     """Whether the search follows the text of the thesis only.
 
@@ -79,16 +83,6 @@ OPTIONS = table(
         0.3,
         "probability that a parameter of a mutated child changes its level",
         (0, 1),
-    ),
-    Option(
-        "step",
-        "float",
-        0.5,
-        "share of these changes that go to a neighbouring level, if the levels are ordered",
-        (0, 1),
-    ),
-    Option(
-        "drop", "float", 0.1, "probability that a parameter of a mutated child is left out", (0, 1)
     ),
     Option(
         "insert",
@@ -158,13 +152,6 @@ OPTIONS = table(
         (0, 100_000),
     ),
     Option(
-        "loss_clip",
-        "float",
-        0.3,
-        "with a surrogate: log ratio that stands for everything slower, failures included",
-        (0.05, 10),
-    ),
-    Option(
         "rules",
         "choice",
         "own",
@@ -183,8 +170,6 @@ THESIS: dict[str, OptionValue] = {
     "start_default": "no",
     "mutation_individual": 0.002,
     "mutation_gene": 0.005,
-    "step": 0.0,
-    "drop": 0.0,
     "insert": 0.0,
     "breed": 1,
     "replace": "tournament",
@@ -199,6 +184,7 @@ line."""
 def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
     """The options in the form that the population needs; absent ones have their defaults."""
     values = {name: option.default for name, option in OPTIONS.items()} | dict(given)
+    thesis = values["rules"] == "thesis"
     return GeneticOptions(
         population=int(values["population"]),
         tournament=int(values["tournament"]),
@@ -207,8 +193,8 @@ def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
         rates=Rates(
             individual=float(values["mutation_individual"]),
             gene=float(values["mutation_gene"]),
-            step=float(values["step"]),
-            drop=float(values["drop"]),
+            step=0.0 if thesis else _STEP,
+            drop=0.0 if thesis else _DROP,
             insert=float(values["insert"]),
         ),
         breed=int(values["breed"]),
@@ -220,6 +206,5 @@ def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
         ei_threshold=float(values["ei_threshold"]),
         ei_patience=int(values["ei_patience"]),
         min_trials=int(values["min_trials"]),
-        loss_clip=float(values["loss_clip"]),
-        thesis=values["rules"] == "thesis",
+        thesis=thesis,
     )

@@ -1,19 +1,20 @@
-"""Optuna's samplers as strategies: ask and tell on a study in memory.
+"""Optuna's samplers as strategies, ``optuna:SAMPLER``: ask and tell on a study in memory.
 
-The study is rebuilt from observations. The last part has the samplers that come with Optuna.
+The study is rebuilt from observations. The last part has the samplers, one class for each.
 """
 
 from __future__ import annotations
 
+import copy
+import math
 import warnings
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import optuna
 from optuna import Study
-from optuna.distributions import BaseDistribution, CategoricalDistribution
-from optuna.exceptions import ExperimentalWarning
-from optuna.samplers import BaseSampler, GPSampler, NSGAIISampler, TPESampler
+from optuna.distributions import BaseDistribution, CategoricalDistribution, IntDistribution
+from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, NSGAIISampler, TPESampler
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.space import DEFAULT, Setting, Space
@@ -34,6 +35,9 @@ NUMBER = "number"
 _SYSTEM = "optuna"
 """Attribute of a proposal with what the sampler stored with the trial."""
 _TRIES = 5
+_WORST = 10.0
+"""A larger ratio counts as this one for CMA-ES."""
+_YES = {"yes": True, "no": False}
 
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
@@ -57,14 +61,32 @@ def distributions(
     return {name: kind(list(texts)) for name, texts in named}
 
 
+def _positions(codec: Codec) -> list[tuple[int, ...]]:
+    """The position of each code among all levels of its parameter; words in the space's order.
+
+    Unset is below all levels if its place among them is not known.
+    """
+    found = []
+    for axis, size in zip(codec.axis, codec.sizes.tolist(), strict=True):
+        order = [*(code for code in range(size) if code not in axis), *axis]
+        found.append(tuple(order.index(code) for code in range(size)))
+    return found
+
+
 class OptunaStrategy(Strategy):
     """A strategy that wraps an Optuna sampler.
+
+    ``sampler`` is its class; the options are arguments of its constructor. With ``ordered`` a
+    parameter is the position of its level, a whole number; else it is the text of its level.
 
     The sampler gets a new seed before each draw, from the seed and the position in the stream. So a
     rebuilt study continues as the old one would have. The sampler draws on a scratch trial, which
     is then dropped; only the repaired setting is used. An ended trial is added as a finished one. A
     failure has the value infinity and not Optuna's state FAIL, which samplers ignore.
     """
+
+    sampler: ClassVar[type[Any]]
+    ordered: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -75,16 +97,32 @@ class OptunaStrategy(Strategy):
         options: Mapping[str, OptionValue] | None = None,
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
+        self._levels: Sequence[Sequence[str | int]] = self.codec.texts
         self._distributions = distributions(self.codec, _Shared)
+        if self.ordered:
+            self._levels = _positions(self.codec)
+            self._distributions = {
+                name: IntDistribution(0, len(levels) - 1)
+                for name, levels in zip(self.codec.names, self._levels, strict=True)
+            }
         self._study = optuna.create_study(sampler=self._sampler(0))
         self._pending: dict[str, Proposal] = {}
         self._running: dict[str, int] = {}
         if space.is_valid(DEFAULT):
             self._finish_trial(Observation(-1, DEFAULT, 1.0))
 
-    @abstractmethod
+    @classmethod
+    def check_options(cls, values: Mapping[str, OptionValue]) -> None:
+        """Raise UsageError if a package that the sampler needs is not installed."""
+        need(cls.name, cls.needs)
+
     def _sampler(self, seed: int) -> BaseSampler:
         """The sampler, ready for one draw from this seed."""
+        given = {name: _YES.get(str(value), value) for name, value in self.values.items()}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # That a sampler may change in a later Optuna.
+            sampler: BaseSampler = self.sampler(seed=seed, **given)
+        return sampler
 
     def propose(self) -> Proposal | None:
         self._show_pending()
@@ -132,21 +170,18 @@ class OptunaStrategy(Strategy):
         study = self._study
         study.sampler = sampler = self._sampler(seed)
         scratch = study.ask()
-        texts = dict(scratch.relative_params)
+        params = dict(scratch.relative_params)
         frozen = study.get_trials(deepcopy=False)[scratch.number]
         for name, distribution in self._distributions.items():
-            if name not in texts:
-                texts[name] = sampler.sample_independent(study, frozen, name, distribution)
+            if name not in params:
+                params[name] = sampler.sample_independent(study, frozen, name, distribution)
         study.tell(scratch, state=TrialState.FAIL)
         kept = dict(frozen.system_attrs)
-        return self._decode(texts), {_SYSTEM: kept} if kept else {}
+        return self._decode(params), {_SYSTEM: kept} if kept else {}
 
-    def _decode(self, texts: Mapping[str, str]) -> Setting:
-        codes = [
-            choices.index(texts[name])
-            for name, choices in zip(self.codec.names, self.codec.texts, strict=True)
-        ]
-        return self.codec.decode(codes)
+    def _decode(self, params: Mapping[str, Any]) -> Setting:
+        named = zip(self.codec.names, self._levels, strict=True)
+        return self.codec.decode([levels.index(params[name]) for name, levels in named])
 
     def _finish_trial(self, observation: Observation) -> None:
         notes: dict[str, object] = {NUMBER: observation.number}
@@ -173,12 +208,12 @@ class OptunaStrategy(Strategy):
         codes = self.codec.encode(setting)
         if codes is None:
             return None  # Off the grid: no sampler could have drawn it or can learn from it.
-        texts = zip(self.codec.names, self.codec.texts, codes, strict=True)
+        named = zip(self.codec.names, self._levels, codes, strict=True)
         system = attrs.get(_SYSTEM, {})
         return create_trial(
             state=state,
             value=value,
-            params={name: choices[code] for name, choices, code in texts},
+            params={name: levels[code] for name, levels, code in named},
             distributions=self._distributions,
             user_attrs=notes,
             system_attrs=dict(system) if isinstance(system, Mapping) else {},
@@ -186,26 +221,18 @@ class OptunaStrategy(Strategy):
 
 
 class TPE(OptunaStrategy):
-    """Optuna's tree-structured Parzen estimator over all parameters together."""
+    """Optuna's tree-structured Parzen estimator, by default over all parameters together."""
 
-    name = "tpe"
-    summary = "Optuna's TPE, multivariate"
+    name = "optuna:TPESampler"
+    summary = "Optuna's tree-structured Parzen estimator"
+    sampler = TPESampler
     options = table(
         Option(
-            "startup", "int", 10, "trials drawn at random before the model is used", (1, 10_000)
+            "n_startup_trials", "int", 10, "trials drawn at random before the model", (1, 10_000)
         ),
-        Option("candidates", "int", 24, "candidates per proposal", (1, 10_000)),
+        Option("n_ei_candidates", "int", 24, "candidates per proposal", (1, 10_000)),
+        Option("multivariate", "choice", "yes", "all parameters in one model", ("yes", "no")),
     )
-
-    def _sampler(self, seed: int) -> BaseSampler:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
-            return TPESampler(
-                seed=seed,
-                multivariate=True,
-                n_startup_trials=int(self.values["startup"]),
-                n_ei_candidates=int(self.values["candidates"]),
-            )
 
 
 class _Recomputed(NSGAIISampler):
@@ -222,30 +249,66 @@ class _Recomputed(NSGAIISampler):
 class NSGA2(OptunaStrategy):
     """Optuna's NSGA-II with the ratio as its only objective."""
 
-    name = "nsga2"
+    name = "optuna:NSGAIISampler"
     summary = "Optuna's NSGA-II with one objective"
-    options = table(Option("population", "int", 20, "individuals per generation", (2, 10_000)))
+    sampler = _Recomputed
+    options = table(
+        Option("population_size", "int", 50, "individuals per generation", (2, 10_000)),
+        Option("crossover_prob", "float", 0.9, "probability that a child has two parents", (0, 1)),
+        Option("swapping_prob", "float", 0.5, "probability that they swap a parameter", (0, 1)),
+    )
 
-    def _sampler(self, seed: int) -> BaseSampler:
-        return _Recomputed(population_size=int(self.values["population"]), seed=seed)
+
+class _Replayed(CmaEsSampler):
+    """CMA-ES whose state is computed from the trials before each draw; Optuna's is a pickle."""
+
+    _trials: Sequence[FrozenTrial] = ()
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        # Optuna adds the number of the trial to the seed; a rebuilt study has other numbers.
+        numbered = copy.copy(trial)
+        numbered.number = 0
+        return super().sample_relative(study, numbered, search_space)
+
+    def _restore_optimizer(self, completed_trials: list[FrozenTrial]) -> None:
+        self._trials = sorted(completed_trials, key=lambda t: int(t.user_attrs[NUMBER]))
+
+    def _init_optimizer(self, trans: Any, direction: Any) -> Any:
+        optimizer = super()._init_optimizer(trans, direction)
+        size = optimizer.population_size
+        while True:
+            told = self._get_solution_trials(list(self._trials), optimizer.generation)[:size]
+            if len(told) < size:
+                return optimizer
+            optimizer.tell([(trans.transform(t.params), _bounded(t.value)) for t in told])
+
+
+def _bounded(value: float | None) -> float:
+    return _WORST if value is None or not math.isfinite(value) else min(value, _WORST)
+
+
+class CMAES(OptunaStrategy):
+    """Optuna's CMA-ES on the positions of the levels; raises UsageError without its package."""
+
+    name = "optuna:CmaEsSampler"
+    summary = "Optuna's CMA-ES on the order of the levels; needs the package cmaes"
+    needs = ("cmaes",)
+    sampler = _Replayed
+    ordered = True
+    options = table(Option("popsize", "int", 8, "settings per generation", (4, 10_000)))
 
 
 class GaussianProcess(OptunaStrategy):
     """Optuna's Gaussian process; raises UsageError if PyTorch is not installed."""
 
-    name = "gp"
+    name = "optuna:GPSampler"
     summary = "Optuna's Gaussian process; needs PyTorch"
     needs = ("torch",)
+    sampler = GPSampler
     options = table(
-        Option("startup", "int", 10, "trials drawn at random before the model is used", (1, 10_000))
+        Option(
+            "n_startup_trials", "int", 10, "trials drawn at random before the model", (1, 10_000)
+        )
     )
-
-    @classmethod
-    def check_options(cls, values: Mapping[str, OptionValue]) -> None:
-        """Raise UsageError if the package is not installed."""
-        need(cls.name, cls.needs)
-
-    def _sampler(self, seed: int) -> BaseSampler:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
-            return GPSampler(seed=seed, n_startup_trials=int(self.values["startup"]))

@@ -23,11 +23,10 @@ _PLACES: dict[str, str] = {
     "ga": "ga:Genetic",
     "random": "random_search:RandomSearch",
     "exhaustive": "exhaustive:Exhaustive",
-    "ofat": "ofat:OneFactor",
-    "tpe": "optuna_samplers:TPE",
-    "nsga2": "optuna_samplers:NSGA2",
-    "cmaes": "cmaes:CMAES",
-    "gp": "optuna_samplers:GaussianProcess",
+    "optuna:TPESampler": "optuna_samplers:TPE",
+    "optuna:NSGAIISampler": "optuna_samplers:NSGA2",
+    "optuna:CmaEsSampler": "optuna_samplers:CMAES",
+    "optuna:GPSampler": "optuna_samplers:GaussianProcess",
 }
 """Module and class of each strategy; a module is imported when its strategy is asked for."""
 GROUP = "autotune.strategies"

@@ -11,13 +11,21 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 
-from autotune.strategies import find
+from autotune.strategies import find, names
 from benchmarks.search.peers import is_peer, peer_module
 
 ROOT = Path(__file__).parents[2]
 _OURS = ("autotune", "runner", "benchmarks")
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 """Packages whose distribution has another name."""
+
+
+def strategy_and_preset(name: str) -> tuple[str, str | None]:
+    """The parts of ``NAME`` or ``NAME:PRESET``; the name of a strategy may have a colon itself."""
+    if name in names():
+        return name, None
+    base, _, preset = name.partition(":")
+    return base, preset or None
 
 
 def contestant_module(name: str) -> str:
@@ -27,7 +35,7 @@ def contestant_module(name: str) -> str:
     """
     if is_peer(name):
         return peer_module(name)
-    return find(name.partition("+")[0].partition(":")[0]).__module__
+    return find(strategy_and_preset(name.partition("+")[0])[0]).__module__
 
 
 @cache

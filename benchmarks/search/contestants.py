@@ -16,6 +16,7 @@ from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies import Strategy, find, resolve_options
 from benchmarks.search.checkpoint import Checkpoint, Figures
+from benchmarks.search.code_digest import strategy_and_preset
 from benchmarks.search.landscapes import Case, Land
 from benchmarks.search.peers import MATCHED, Peer, find_peer, is_peer
 from benchmarks.search.replayed_search import (
@@ -77,8 +78,8 @@ def maker(name: str) -> Make:
             space, seed=seed, trials=trials if matched else None
         )
     whole, plus, suffix = name.partition("+")
-    base, _, preset = whole.partition(":")
-    options = resolve_options(base, {}, preset or None)
+    base, preset = strategy_and_preset(whole)
+    options = resolve_options(base, {}, preset)
     kind, traced = find(base), plus + suffix == TRACED
     if plus and not traced:
         if plus + suffix not in VARIANTS:

@@ -11,6 +11,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation, Strategy
 from autotune.strategies._codec import Codes
 from benchmarks.search.checkpoint import Checkpoint
+from benchmarks.search.code_digest import contestant_module
 from benchmarks.search.contestants import Rules, compete, maker, search
 from benchmarks.search.families import landscape
 from benchmarks.search.landscapes import fixed, grid
@@ -41,6 +42,15 @@ class _Told(Peer):
     def recommendation(self) -> Setting | None:
         name = self.space.names[0]
         return Setting({name: self.space[name].levels[0]}) if (self.trials or 0) > 9 else None
+
+
+def test_a_strategy_with_a_colon_in_its_name_is_a_contestant() -> None:
+    land = landscape("benign", 1)
+    ours = maker("optuna:TPESampler")(land.space, 0, (), 20)
+    assert ours.name == "optuna:TPESampler"
+    thesis = maker("ga:thesis")(land.space, 0, (), 20)
+    assert (thesis.name, thesis.values["population"]) == ("ga", 50)
+    assert contestant_module("optuna:TPESampler").endswith("optuna_samplers")
 
 
 def test_a_matched_peer_knows_the_default_and_the_order_of_sizes() -> None:

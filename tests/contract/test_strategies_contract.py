@@ -17,7 +17,8 @@ class TestStrategies(StrategyContract):
     def kind(self, request: pytest.FixtureRequest) -> type[Strategy]:
         name = str(request.param)
         if absent := missing_package(find(name).needs):
-            pytest.skip(f"strategy {name} needs {', '.join(absent)}, which is not installed")
+            short = name.rpartition(":")[2]
+            pytest.skip(f"strategy {short} needs {', '.join(absent)}, which is not installed")
         return find(name)
 
 

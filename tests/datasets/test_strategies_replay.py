@@ -37,7 +37,8 @@ def answers(land: Landscape, seed: int = 0) -> Measure:
 def name(request: pytest.FixtureRequest) -> str:
     found = str(request.param)
     if absent := missing_package(find(found).needs):
-        pytest.skip(f"strategy {found} needs {', '.join(absent)}, which is not installed")
+        short = found.rpartition(":")[2]
+        pytest.skip(f"strategy {short} needs {', '.join(absent)}, which is not installed")
     return found
 
 

@@ -28,7 +28,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("recorded") / "toy"
     record(folder)
     data = training_set([folder])
-    trained = train("ranking", data.examples)
+    trained = train("knn", data.examples)
     return folder, json.dumps(model_of(trained, data, {}).to_json())
 
 

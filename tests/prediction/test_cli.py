@@ -148,8 +148,8 @@ def test_evaluation_as_table_picture_and_json(cli: Cli, few: Path, work: Path) -
     [
         (("train",), "--from DATASET"),
         (("train", "--from", "nowhere"), "no dataset 'nowhere'"),
-        (("train", "--from", "x", "--model", "forest"), "auto, knn, mlp, ranking, exposure"),
-        (("train", "--from", "x", "--model", "ranking", "--preset", "thesis"), "knn or mlp"),
+        (("train", "--from", "x", "--model", "forest"), "auto, knn, mlp, exposure"),
+        (("train", "--from", "x", "--model", "exposure", "--preset", "thesis"), "knn or mlp"),
         (("train", "--from", "x", "--preset", "best"), "expected thesis"),
         (("evaluate", "predict"), "--from DATASET"),
         (("evaluate", "predict", "--from", "x", "--leave-out", "y"), "cluster, ranks, machine"),

@@ -10,10 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.prediction import Example, TrainingSet, evaluate, train
+from autotune.prediction import (
+    Example,
+    TrainingSet,
+    evaluate,
+    model_of,
+    train,
+    warm_start_settings,
+)
 from autotune.prediction.exposure import Exposure, ExposureModel
 from autotune.prediction.scorer import NODES, described
-from autotune.space import DEFAULT, Setting
+from autotune.space import DEFAULT, Parameter, Setting, Space
 from runner.trace import FEATURES, Features
 from tests.prediction.family import traced
 
@@ -159,6 +166,14 @@ def test_the_default_scores_zero_and_what_nobody_ran_is_doubted() -> None:
     here = described(program(0.5, 2**17, nodes=1))
     assert model.scores(here, [Setting({TCP: 524288})])[0] == 0.0
     assert len(model.scores(values, [])) == 0
+
+
+def test_a_search_begins_with_a_level_too_that_nobody_ran() -> None:
+    levels = (16384, 393216)
+    space = Space("narrow", (Parameter(TCP, levels, default=65536),))
+    model = model_of(train("exposure", CELLS, DEFAULTS), FAMILY, {})
+    first = warm_start_settings(program(0.5, 2**17), space, model, "openmpi")
+    assert first == [Setting({TCP: 393216})]
 
 
 def test_it_says_what_it_expects_of_each_parameter() -> None:

@@ -143,7 +143,7 @@ def test_nan_is_no_number() -> None:
 
 
 def test_an_unknown_kind_of_model_is_named() -> None:
-    text = text_of("ranking").replace('"kind": "ranking"', '"kind": "os.system"')
+    text = text_of("knn").replace('"kind": "knn"', '"kind": "os.system"')
     with refused(UsageError, "model.invalid"):
         model_from_text(text, "m.json")
 
@@ -163,7 +163,7 @@ def test_the_users_own_model_comes_first(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_priors_are_legal_in_the_space_and_best_first() -> None:
-    trained = train("ranking", FAMILY.examples)
+    trained = train("knn", FAMILY.examples)
     model = model_of(trained, FAMILY, {})
     priors = warm_start_settings(traced(150.0), SPACE, model, "openmpi")
     assert priors[0].get(LIMIT) == 512
@@ -173,9 +173,8 @@ def test_priors_are_legal_in_the_space_and_best_first() -> None:
 
 def test_priors_leave_out_what_the_space_does_not_have() -> None:
     narrow = Space("narrow", (Parameter(LIMIT, (512, 1024), default=4096),))
-    model = model_of(train("ranking", FAMILY.examples), FAMILY, {})
-    # 1024 was run by nobody, but lies between levels that were.
-    expected = [Setting({LIMIT: 512}), Setting({LIMIT: 1024})]
+    model = model_of(train("knn", FAMILY.examples), FAMILY, {})
+    expected = [Setting({LIMIT: 512})]
     assert warm_start_settings(traced(150.0), narrow, model, "openmpi") == expected
     other = Space("other", (Parameter("mpi_yield_when_idle", (0, 1)),))
     assert warm_start_settings(traced(150.0), other, model, "openmpi") == []

@@ -14,10 +14,8 @@ from autotune.prediction import (
     CHOICES,
     KINDS,
     THESIS,
-    Example,
     TrainingSet,
     evaluate,
-    ranking,
     train,
 )
 from autotune.prediction.evaluation import judge_random, score_prediction
@@ -38,7 +36,7 @@ def learned(kind: str, every: int = 1, null: bool = False) -> Predictor:
     return train(kind, (NULL if null else FAMILY).examples[::every]).predictor
 
 
-@pytest.mark.parametrize("kind", ["knn", "knn-thesis", "ranking"])
+@pytest.mark.parametrize("kind", ["knn", "knn-thesis"])
 @pytest.mark.parametrize("size", [150.0, 1800.0, 14000.0])
 def test_a_limit_that_follows_from_the_message_size_is_learned(kind: str, size: float) -> None:
     named = learned(kind).name(described(traced(size)), SETTINGS)
@@ -54,9 +52,8 @@ def test_the_perceptron_learns_which_end_a_program_is_at() -> None:
         assert truth(size, named.setting) < 0.8
 
 
-@pytest.mark.parametrize("kind", ["knn", "ranking"])
-def test_the_interval_holds_the_true_gain(kind: str) -> None:
-    named = learned(kind).name(described(traced(150.0)), SETTINGS)
+def test_the_interval_holds_the_true_gain() -> None:
+    named = learned("knn").name(described(traced(150.0)), SETTINGS)
     assert named.interval is not None
     assert named.gain is not None
     low, high = named.interval
@@ -118,30 +115,6 @@ def test_no_row_of_a_program_is_in_its_own_training(monkeypatch: pytest.MonkeyPa
     cross_validate(kind, {"k": 1, "features": "thesis"}, several, {}, by_program)
     apps = {e.app for e in several}
     assert sorted(*zip(*(apps - s for s in seen), strict=True)) == sorted(apps)
-
-
-def test_the_default_scores_zero_in_the_ranking_model_whatever_it_learned() -> None:
-    model = find_kind("ranking").fit(FAMILY.examples, dict(find_kind("ranking").grid[0]), {})
-    assert model.scores(described(traced(150.0)), [DEFAULT])[0] == pytest.approx(0.0, abs=1e-9)
-
-
-def test_the_ranking_model_ranks_a_setting_that_nobody_ran() -> None:
-    left = Setting({LIMIT: 512, "bind_to": "none"})
-    short = []
-    for e in FAMILY.examples:
-        keep = [i for i, s in enumerate(e.settings) if s != left]
-        short.append(_only(e, keep))
-    model = find_kind("ranking").fit(short, dict(find_kind("ranking").grid[0]), {})
-    good, bad = model.scores(described(traced(150.0)), [left, Setting({LIMIT: 32768})])
-    assert good < -0.1 < bad
-
-
-def _only(e: Example, keep: list[int]) -> Example:
-    return dataclasses.replace(
-        e,
-        settings=tuple(e.settings[i] for i in keep),
-        runs=tuple(e.runs[i] for i in keep),
-    )
 
 
 def checks(*rows: tuple[float, float, bool]) -> Checks:
@@ -208,11 +181,11 @@ def test_a_setting_that_fails_has_performance_zero() -> None:
 
 
 def test_evaluation_beats_the_default_and_the_best_single_setting() -> None:
-    found = {r.method: r for r in evaluate(FAMILY, kinds=("ranking",)).rows}
-    assert found["ranking"].performance > 0.98
-    assert found["ranking"].slower == 0
+    found = {r.method: r for r in evaluate(FAMILY, kinds=("knn",)).rows}
+    assert found["knn"].performance > 0.98
+    assert found["knn"].slower == 0
     for name in ("default", "random", "best single"):
-        assert found["ranking"].performance > found[name].performance + 0.1
+        assert found["knn"].performance > found[name].performance + 0.1
     assert found["default"].share == 0.0
 
 
@@ -252,18 +225,6 @@ def test_values_average_on_their_scale_and_snap_to_levels() -> None:
 def test_every_kind_says_what_it_is() -> None:
     assert set(THESIS.values()) < set(KINDS)
     assert all(KINDS[k].summary for k in KINDS)
-
-
-def test_the_ranking_model_solves_its_equations() -> None:
-    rng = np.random.default_rng(3)
-    programs, settings = (a @ a.T for a in (rng.normal(size=(4, 4)), rng.normal(size=(6, 6))))
-    logs, runs = rng.normal(size=(4, 6)), rng.integers(0, 4, size=(4, 6)).astype(float)
-    ran = (runs > 0).ravel()
-    matrix = np.kron(programs, settings) + np.diag(0.3 / np.maximum(runs, 1).ravel())
-    expected = np.zeros(24)
-    expected[ran] = np.linalg.solve(matrix[np.ix_(ran, ran)], logs.ravel()[ran])
-    found = ranking._solve(programs, settings, logs, runs, 0.3)
-    assert found.ravel() == pytest.approx(expected, rel=1e-3, abs=1e-4)
 
 
 def test_a_network_is_fitted_without_threads_of_blas(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_the_same_options_whether_given_or_not() -> None:
             "gaa",
             {},
             None,
-            r"strategy 'gaa' is not known; did you mean ga or nsga2\? \(known: auto, ga, random",
+            r"strategy 'gaa' is not known; did you mean ga\? \(known: auto, ga, random",
         ),
         ("ga", {"tournment": "3"}, None, "no option 'tournment'; did you mean tournament"),
         ("ga", {"population": "many"}, None, "population=many: expected a whole number from 4 to"),
