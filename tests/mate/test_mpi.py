@@ -180,8 +180,8 @@ def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
     done = start(1, "-c", code)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("--workers 250, but this process may use only") == 1
-    assert "--bind-to none" in done.stdout
-    assert "--affinity none" in done.stdout
+    assert "--bind-to none" in done.stdout  # data
+    assert "--affinity none" in done.stdout  # data
 
 
 def heat(directory: Path, compiled: bool = False) -> str:

@@ -70,9 +70,8 @@ def test_what_cannot_be_compiled_runs_in_python_and_says_why(
     assert made.graph.machine_code == {"other"}
     said = made.graph.fallbacks["work"]
     told = capfd.readouterr().err.splitlines()
-    assert [line for line in told if not line.startswith(COMPILING)] == [
-        f"mate: graph test: {said}"
-    ]
+    (note,) = (line for line in told if not line.startswith(COMPILING))
+    assert note.endswith(f" test: {said}")
     place, _, words = said.partition(": ")
     file, _, line = place.rpartition(":")
     assert file == made.__file__
