@@ -162,7 +162,7 @@ def test_jacobi_is_the_same_to_the_last_bit(
     assert main(["mate", "translate", str(JACOBI), "-o", str(made)]) == 0
     captured = capfd.readouterr()
     assert captured.err == ""
-    assert captured.out.endswith("5 of 5 regions can be compiled\n")
+    assert re.findall("[0-9]+", captured.out.splitlines()[-1]) == ["5", "5"]
     monkeypatch.setenv("NUMBA_DISABLE_JIT", f"{small:d}")
     plain = json.loads(last(start(processes, str(JACOBI), *words)))
     for workers, ranks, core in ways:
