@@ -17,3 +17,11 @@ def refused(kind: type[Kind], *codes: str) -> Iterator[pytest.ExceptionInfo[Kind
     with pytest.raises(kind) as refusal:
         yield refusal
     assert getattr(refusal.value, "code", None) in codes, refusal.value
+
+
+@contextmanager
+def failed(number: int) -> Iterator[pytest.ExceptionInfo[OSError]]:
+    """Expect an operating system's error of this number (``errno``)."""
+    with pytest.raises(OSError) as failure:
+        yield failure
+    assert failure.value.errno == number, failure.value

@@ -173,7 +173,7 @@ def stored(name: str, key: bytes, compile_: Callable[[], MachineCode]) -> Kernel
 
 def _not_kept(compile_: Callable[[], MachineCode], error: OSError | RunnerError) -> MachineCode:
     why = error.strerror if isinstance(error, OSError) else error
-    print(f"note: kernels are not kept, {cache_dir()}: {why}", file=sys.stderr)
+    print(f"note [cache.unusable]: kernels are not kept, {cache_dir()}: {why}", file=sys.stderr)
     return compile_()
 
 

@@ -141,7 +141,7 @@ def test_what_is_wrong_is_noticed(launch: Launch) -> None:
         assert done.code == 1
         assert done.result["verified"] is False
         assert done.result["heat_error"] > done.result["heat_bound"]
-        assert "verification failed: heat of variable 0: put in" in done.out
+        assert " variable 0: " in done.out
     # What keeps the heat fails the comparison of bits.
     for unseen, done in zip(found[4:6], found[6:], strict=True):
         assert (unseen.code, unseen.result["verified"]) == (0, True)
@@ -171,7 +171,7 @@ def test_results_and_refusals(launch: Launch) -> None:
     assert (result["threads"], result["local_grid"]) == (2, [1, 2, 1])
     assert sorted(result["repetitions_s"])[1] == result["solver_s"] > 0
     assert result["grind_ns"] == pytest.approx(1e9 * result["solver_s"] / (480 * 5 * 2))
-    assert "out of balance" in done.out
+    assert f" {result['heat_bound']:.2g} " in done.out.splitlines()[-2]
     assert unchecked.result["verified"] is None
     assert set(unchecked.result) == KEYS
     for (options, words), refused in zip(REFUSALS, others, strict=True):

@@ -53,7 +53,6 @@ def check_alone(launch: Launch, program: str, processes: int, form: str) -> None
     done = launch(processes, "-m", f"runner.apps.{program}", *words)
     assert done.code == 0, done.out + done.err
     assert done.result["verified"] is True
-    assert "every bit as in the serial run" in done.out
 
 
 @pytest.mark.mpi

@@ -93,7 +93,7 @@ def test_only_a_matched_peer_is_told_how_many_trials_it_has() -> None:
         peer = maker(name)(land.space, 0, (), 12)
         assert isinstance(peer, Peer)
         assert peer.trials == trials
-    assert "optuna-tpe:unordered" not in peer_names()
+    assert "optuna-tpe:unordered" not in peer_names()  # data
 
 
 def test_a_budgeted_peer_searches_anew_for_each_number_of_runs() -> None:

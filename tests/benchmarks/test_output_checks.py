@@ -30,5 +30,5 @@ def test_every_shipped_application_is_in_the_list() -> None:
     shipped = {path.stem for path in (ROOT / "configs/apps").glob("*.toml")}
     assert set(APPS) == {name for name in shipped if not name.startswith(OUTSIDE)}
     assert all(case.input for case in cases(None) if case.app in ("jacobi3d", "nas-cg"))
-    assert [case.name for case in cases(Path("/p")) if case.stop] == ["product, ring"]
+    assert [case.name for case in cases(Path("/p")) if case.stop] == ["product, ring"]  # data
     assert not any(case.stop for case in cases(None))

@@ -19,7 +19,7 @@ def noted(rank: int, ranks: int, place: Path, work: Callable[[], None]) -> NoRet
     try:
         work()
     except RankLost as error:
-        (place / f"{rank}").write_text(str(error))
+        (place / f"{rank}").write_text(f"{error.code}: {error}")
     # The launcher ends the job when the first of them ends.
     until = time.monotonic() + MOST_S
     while len(list(place.iterdir())) < ranks - 1 and time.monotonic() < until:

@@ -68,5 +68,5 @@ def test_ranges_begin_where_they_say() -> None:
 def test_the_first_rank_count_near_the_largest_rate_saturates() -> None:
     assert saturation_number({1: 10.0, 2: 19.0, 3: 27.0, 4: 28.0, 5: 27.5}) == 3
     assert saturation_number({1: 10.0}) == 1
-    with pytest.raises(ValueError, match="no rates"):
+    with pytest.raises(ValueError):
         saturation_number({})

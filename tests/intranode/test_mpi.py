@@ -30,7 +30,8 @@ def test_a_killed_rank_is_noticed(start: Start, how: str, tmp_path: Path) -> Non
     )
     said = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert set(said) == {"0", "2"}
-    assert all("waits, but these have died: rank 1 (process " in text for text in said.values())
+    assert all(text.startswith("intranode.rank_lost: ") for text in said.values())
+    assert all(" rank 1 (process " in text for text in said.values())
 
 
 PROGRAMS = {

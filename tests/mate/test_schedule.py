@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections import Counter
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from syrupy.assertion import SnapshotAssertion
 
 from runner import mate
 from runner.mate import task
@@ -23,6 +25,11 @@ def config(workers: int, ranks: int, seed: int | None = None) -> mate.Config:
     return mate.Config(
         workers=workers, ranks_per_process=ranks, affinity="none", schedule_seed=seed
     )
+
+
+def executions(violation: str) -> list[str]:
+    """The executions that a violation names, each with its local rank."""
+    return re.findall(r"[a-z.]+\[[0-9]\]|\b[0-9]$|\b[0-9](?= )", violation)
 
 
 def figure_3_7(seed: int | None) -> str:
@@ -243,11 +250,11 @@ def test_the_checker_finds_what_the_rule_read_literally_does(
     mate.run(main, dataclasses.replace(config(1, 3), core="python"), log=log)
     found = log.check()
     for missing in (
-        "pack[0] of local rank 0",
-        "unpack[0] of local rank 0",
-        "compute[0] of local rank 1",
+        ("pack[0]", "0"),
+        ("unpack[0]", "0"),
+        ("compute[0]", "1"),
     ):
-        assert f"test.compute[1] of local rank 0 started before {missing} had finished" in found
+        assert ["test.compute[1]", "0", *missing] in map(executions, found)
 
 
 def test_the_checker_finds_a_compiled_core_that_is_too_permissive(
@@ -264,13 +271,10 @@ def test_the_checker_finds_a_compiled_core_that_is_too_permissive(
     log = mate.EventLog()
     mate.run(main, dataclasses.replace(config(1, 3), core="native"), log=log)
     found = log.check()
-    assert (
-        "test.compute[1] of local rank 0 started before pack[0] of local rank 0 had finished"
-        in (found)
-    )
+    assert ["test.compute[1]", "0", "pack[0]", "0"] in map(executions, found)
 
 
-def test_the_checker_finds_an_early_finish_and_a_missing_start() -> None:
+def test_the_checker_finds_an_early_finish_and_a_missing_start(snapshot: SnapshotAssertion) -> None:
     graph = graph_of({"a": []}, lambda name, ctx, i: None)
     graph.edges()
     log = mate.EventLog()
@@ -282,7 +286,5 @@ def test_the_checker_finds_an_early_finish_and_a_missing_start() -> None:
     start, body, finish = log.events
     busy = body._replace(posted=1)
     assert mate.check_events(graph, [start, body, finish], [[]]) == []
-    assert "0 of 1 messages" in mate.check_events(graph, [start, busy, finish], [[]])[0]
-    assert "without a start" in mate.check_events(graph, [body], [[]])[0]
-    assert "before its function" in mate.check_events(graph, [start, finish], [[]])[0]
-    assert "not finished" in mate.check_events(graph, [start, start], [[]])[0]
+    logs = [[start, busy, finish], [body], [start, finish], [start, start]]
+    assert [mate.check_events(graph, events, [[]]) for events in logs] == snapshot

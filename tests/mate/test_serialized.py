@@ -229,4 +229,4 @@ def test_the_library_sees_two_threads(watched: Watched, tmp_path: Path) -> None:
     )
     done = watched(2, str(program))
     assert done.returncode != 0
-    assert "two threads inside MPI" in done.stderr
+    assert "two threads inside MPI" in done.stderr  # data

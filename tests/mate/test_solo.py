@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from runner import mate
 from runner.errors import RunnerError
@@ -219,7 +220,7 @@ def test_an_unknown_reduction_is_refused() -> None:
         run(main)
 
 
-def test_a_deadlock_says_who_waits_for_what() -> None:
+def test_a_deadlock_says_who_waits_for_what(snapshot: SnapshotAssertion) -> None:
     graph = mate.Graph("stuck")
     graph.region("a", ["b@"])(lambda ctx, i: None)
     graph.region("b", ["a@"])(lambda ctx, i: None)
@@ -233,12 +234,9 @@ def test_a_deadlock_says_who_waits_for_what() -> None:
             ctx.add_local_neighbor(3 - ctx.local_rank)
             await ctx.execute(graph)
 
-    with pytest.raises(mate.Deadlock) as caught:
+    with refused(mate.Deadlock, "mate.deadlock") as caught:
         run(main, 4, 2)
-    told = str(caught.value)
-    assert "rank 0: receive from rank 1 (tag 7)" in told
-    assert "a (execution 0) waits for b of local rank 2 (finished 0 times, needed 1)" in told
-    assert "rank 3: local_barrier: 1 of 4 local ranks came (3)" in told
+    assert str(caught.value) == snapshot
 
 
 def test_a_rank_that_raises_ends_the_job() -> None:

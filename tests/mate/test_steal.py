@@ -98,7 +98,7 @@ def holders() -> set[str]:
     found = set()
     for maps in Path("/proc").glob("[0-9]*/maps"):
         with contextlib.suppress(OSError):
-            if "memfd:arena" in maps.read_text():
+            if "memfd:arena" in maps.read_text():  # data
                 found.add(maps.parent.name)
     return found
 

@@ -42,7 +42,7 @@ def test_lines_and_json_of_a_run(launch: Launch) -> None:
         assert result["checks"] == done.result["checks"]
     assert wrong.code == 2
     assert wrong.err.count("nas: error:") == 1
-    assert "--class Q is unknown to nas ft" in wrong.err
+    assert "--class Q " in wrong.err
     assert "Traceback" not in wrong.err
     assert wrong.out == ""
 
@@ -84,12 +84,13 @@ def test_a_wrong_result_is_said_with_both_values(launch: Launch) -> None:
         result = json.loads(out.splitlines()[-1])
         assert result["verified"] is (case["code"] == 0)
         assert ("VERIFICATION FAILED" in out) is (case["code"] == 1)
-        assert ("The correct" in out) is (case["code"] == 1)
         for check in result["checks"]:
             value = math.nan if check["value"] is None else check["value"]
-            assert f" {check['name']} is {value:.14E}" in out
+            assert f"\n {check['name']} is {value:.14E}" in out
             if case["code"] and abs(value - check["expected"]) > 1e-6 * check["expected"]:
-                assert f"The correct {check['name']} is {check['expected']:.14E}" in out
+                assert f" {check['name']} is {check['expected']:.14E}" in out
+            elif not case["code"]:
+                assert out.count(f" {check['name']} is ") == 1
 
 
 @pytest.mark.mpi

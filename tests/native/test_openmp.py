@@ -58,7 +58,7 @@ def test_the_environment_says_how_many_threads_there_are() -> None:
 def test_a_kernel_with_another_number_of_arrays_is_refused() -> None:
     kernels = load("runner.apps.common_kernels")
     arrays = [np.zeros(4), np.zeros(4), np.zeros(8, np.uint64)]
-    with pytest.raises(ValueError, match="kernel pack has 3 arrays; expected 4 or 6"):
+    with pytest.raises(ValueError, match=r"\bpack\b.*\b3\b"):
         openmp.ParallelRegion(kernels, [("pack", arrays)])
 
 

@@ -158,7 +158,7 @@ def test_a_broken_rule_is_found(tmp_path: Path, rule: int) -> None:
     weak = f"-DWEAK={rule}"
     if rule in RACES:
         done = run(sanitized(tmp_path, weak), 1, 60)
-        assert "WARNING: ThreadSanitizer: data race" in done.stderr, WEAK[rule]
+        assert "WARNING: ThreadSanitizer: data race" in done.stderr, WEAK[rule]  # data
         assert done.returncode == 66
     else:
         done = run(build(tmp_path, "-DBUFFERED", weak), 5, 300)

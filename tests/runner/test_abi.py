@@ -143,13 +143,13 @@ def test_another_interface_is_refused_with_what_to_do(install: Install, build: B
     (Path(open_mpi.bin) / "mpicc").touch()
     program = build(mpich, "libmpi.so.12")
     assert foreign_build(program, mpich) is None
-    with pytest.raises(UsageError) as refused:
+    with refused(UsageError, "program.other_abi") as refusal:
         library_folders(program, open_mpi)
-    text = str(refused.value)
-    assert "is built for MPICH (libmpi.so.12)" in text
-    assert "does not share Open MPI's binary interface" in text
+    text = str(refusal.value)
+    for name in ("MPICH", "libmpi.so.12", "Open MPI"):
+        assert name in text
     assert f"openmpi 5.0.1 ({open_mpi.bin})" in text
-    assert f"build it with {open_mpi.bin}/mpicc" in text
+    assert f"{open_mpi.bin}/mpicc" in text
     assert "mpi4py" in text
     assert "--program-b" in text
 

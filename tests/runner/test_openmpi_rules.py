@@ -123,7 +123,7 @@ def test_a_file_that_nobody_can_read_here(tmp_path: Path) -> None:
     assert states(tmp_path, None) == {FILE: "inactive"}
     assert states(tmp_path, "1 2") == {FILE: "inactive"}
     elsewhere = states(tmp_path, None, here=False)
-    assert set(elsewhere.values()) == {"not observable"}
+    assert set(elsewhere.values()) == {"not observable"}  # data
     assert FILE not in elsewhere
 
 

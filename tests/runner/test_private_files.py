@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import grp
 import os
 import stat
@@ -20,6 +21,7 @@ from runner.private_files import (
     read_private,
     write_private,
 )
+from tests.refusals import failed
 from tests.runner.others import GROUP, OTHER, as_other, needs_root, shared
 
 __all__ = ["shared"]
@@ -70,9 +72,9 @@ def test_no_link_is_followed(tmp_path: Path) -> None:
     write_private(thesis, "long work")
     link.symlink_to(thesis)
     assert not has_private(link)
-    with pytest.raises(OSError, match="symbolic links"):
+    with failed(errno.ELOOP):
         read_private(link)
-    with pytest.raises(OSError, match="symbolic links"):
+    with failed(errno.ELOOP):
         open_private(link)
     write_private(link, "new")
     assert not link.is_symlink()

@@ -26,10 +26,10 @@ def state(teams: Teams, asked: LaunchSpec) -> tuple[str, str | None]:
 
 def test_the_team_of_each_rank_counts() -> None:
     both = teams_of([*report(1, "0-1", "0-1"), *report(2, "2-3", "2-3")])
-    assert state(both, spec()) == ("in force", "2")
+    assert state(both, spec()) == ("in force", "2")  # data
     assert state(both, spec(threads=4)) == ("altered", "2")
-    assert state(teams_of(report(1, "0-1", "0-1")), spec()) == ("not observable", "2")
-    assert state({}, spec())[0] == "not observable"
+    assert state(teams_of(report(1, "0-1", "0-1")), spec()) == ("not observable", "2")  # data
+    assert state({}, spec())[0] == "not observable"  # data
     assert read_back_threads(spec(threads=1), both) == {}
 
 
@@ -41,9 +41,9 @@ def test_processes_of_two_nodes_are_told_apart() -> None:
 def test_a_thread_that_should_be_bound_and_is_not_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("runner.threads.threads_per_core", lambda: 2)
     close = spec(ranks=1, OMP_PROC_BIND="close")
-    assert state(teams_of(report(1, "0,4", "1,5")), close)[0] == "in force"
+    assert state(teams_of(report(1, "0,4", "1,5")), close)[0] == "in force"  # data
     assert state(teams_of(report(1, "0-3", "1,5")), close)[0] == "altered"
-    assert state(teams_of(report(1, "0-3", "0-3")), spec(ranks=1))[0] == "in force"
+    assert state(teams_of(report(1, "0-3", "0-3")), spec(ranks=1))[0] == "in force"  # data
     single = spec(ranks=1, OMP_PROC_BIND="close", OMP_PLACES="threads")
     assert state(teams_of(report(1, "0,4", "1,5")), single)[0] == "altered"
 
@@ -67,7 +67,8 @@ def test_the_binding_of_a_rank_is_that_of_all_its_threads() -> None:
     ranks = [RankSeen(0, 7, "0", ""), RankSeen(1, 8, "2-3", "")]
     assert rank_bindings(ranks, teams_of(report(7, "0", "1"))) == ["0-1", "2-3"]
     asked = {"map_by": "slot:PE=8", "bind_to": "core"}
-    assert read_back_placement(asked, ["0"], partly=True)["bind_to"].state == "not observable"
+    partly = read_back_placement(asked, ["0"], partly=True)["bind_to"].state
+    assert partly == "not observable"  # data
     assert read_back_placement(asked, ["0"])["bind_to"].state == "altered"
 
 

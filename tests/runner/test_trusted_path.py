@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import grp
 import os
 import pwd
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from runner.errors import RunnerError
 from runner.trusted_path import own_group, refuse_others, steps, weakness
+from tests.refusals import failed
 from tests.runner.others import (
     GROUP,
     OTHER,
@@ -41,7 +43,7 @@ def test_each_folder_and_link_is_looked_at(tmp_path: Path) -> None:
         assert place in seen
     assert seen[-1] == real / "a" / "b" / "end"
     (tmp_path / "round").symlink_to("round")
-    with pytest.raises(OSError, match="symbolic links"):
+    with failed(errno.ELOOP):
         list(steps(tmp_path / "round"))
     with pytest.raises(FileNotFoundError):
         list(steps(tmp_path / "none"))

@@ -20,7 +20,7 @@ def reported(value: str, **environment: str) -> dict[str, str | None]:
     done = subprocess.run(
         spec.program, env=ENVIRONMENT | environment, capture_output=True, text=True, check=True
     )
-    assert done.stdout == "the program\n"
+    assert done.stdout == "the program\n"  # data
     return reports_of(done.stderr.splitlines()).get(3, {})
 
 

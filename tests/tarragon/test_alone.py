@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -92,11 +94,10 @@ def test_tasks_that_wait_for_ever_are_named() -> None:
     runtime = Tarragon()
     graph = tarragon.VectorGraph(runtime, lambda number: Sum(number), tarragon.IdentityMap(3))
     runtime.graph_init(graph)
-    with pytest.raises(tarragon.Deadlock) as caught:
+    with refused(tarragon.Deadlock, "tarragon.deadlock") as caught:
         runtime.graph_execute(graph)
-    assert "task 1: waits for 1 messages" in str(caught.value)
-    assert "task 2: waits for 2 messages" in str(caught.value)
-    assert "task 0" not in str(caught.value)
+    waits = re.findall(r"\btask ([0-9]+): .*\b([0-9]+)\b", str(caught.value))
+    assert waits == [("1", "1"), ("2", "2")]
 
 
 class Content(tarragon.Task):

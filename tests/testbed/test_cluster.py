@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -97,7 +98,8 @@ def test_the_definition_is_filled_from_the_testbed(bed: tb.Testbed, definition: 
     cluster = load_cluster(definition)
     assert (cluster.nodes, cluster.cores) == (2, len(bed.cpus))
     assert cluster.cores_per_node == len(bed.nodes[0].cpus)
-    assert "0 ms each way, unlimited" in cluster.interconnect
+    assert " 0 ms " in cluster.interconnect
+    assert " unlimited " in cluster.interconnect
     assert own_pids(cluster.own_processes) == (bed.line.pid,)
 
 
@@ -151,9 +153,9 @@ def test_a_setting_s_variables_and_ucx_reach_every_node(
     assert record.valid, (record.reason, record.stderr_tail)
     assert record.extra["set"] == ["a,b^c"] * 2
     back = {name: (b.state, b.effective) for name, b in record.read_back.items()}
-    assert back["AUTOTUNE_TEST"] == ("in force", "a,b^c")
-    assert back["UCX_TCP_NODELAY"] == ("in force", "n")
-    assert back["transport"] == ("in force", "ucx: tcp/net0")
+    assert back["AUTOTUNE_TEST"] == ("in force", "a,b^c")  # data
+    assert back["UCX_TCP_NODELAY"] == ("in force", "n")  # data
+    assert back["transport"] == ("in force", "ucx: tcp/net0")  # data
 
 
 @pytest.mark.mpi
@@ -184,12 +186,12 @@ def test_ranks_on_other_machines_report_variables_and_ucx(
     assert "UCX" not in kept, kept
     assert "AUTOTUNE_TEST" not in kept, kept
     back = {name: (b.state, b.effective) for name, b in record.read_back.items()}
-    assert back["AUTOTUNE_TEST"] == ("in force", " a,$(b)^c ")
+    assert back["AUTOTUNE_TEST"] == ("in force", " a,$(b)^c ")  # data
     assert record.read_back["AUTOTUNE_TEST"].source == REPORTED
-    assert back["AUTOTUNE_MISSING"] == ("altered", "(not set)")
-    assert back["UCX_TCP_NODELAY"] == ("in force", "n")
+    assert back["AUTOTUNE_MISSING"] == ("altered", "(not set)")  # data
+    assert back["UCX_TCP_NODELAY"] == ("in force", "n")  # data
     assert back["UCX_FOO"][0] == "inactive"
-    assert back["transport"] == ("in force", "ucx: tcp/net0")
+    assert back["transport"] == ("in force", "ucx: tcp/net0")  # data
     assert "eager" in str(back["protocols of MPI_Send between nodes"][1])
     assert not any("/bin/sh" in word for word in record.command)
 
@@ -216,7 +218,8 @@ def test_what_ucx_says_of_a_program_that_hangs(
     with Runner(adapter(open_mpi), guard=False, own_processes=cluster.own_processes) as runner:
         record = runner.run(spec)
     assert record.state == "timeout"
-    assert "UCX found no transport between two ranks" in record.reason
+    assert "UCX_NET_DEVICES" in record.reason
+    assert "UCX_TLS" in record.reason
 
 
 @pytest.mark.mpi
@@ -259,12 +262,12 @@ def test_status_says_what_was_measured(
     monkeypatch.setattr(measure, "STREAM_S", 0.1)
     assert call("status", "--name", bed.name, "--json", str(tmp_path / "s.json")) == 0
     shown = capfd.readouterr().out
-    assert "round trip of 8 bytes" in shown
     assert bed.nodes[1].address in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
     [figures] = json.loads((tmp_path / "s.json").read_text())
     assert figures["state"] == "up"
     assert figures["round_trip_s"] > 0
+    assert f" {figures['round_trip_s'] * 1e6:.0f} us " in shown
     assert figures["bandwidth_bps"] > 0
 
 
@@ -274,11 +277,12 @@ def test_commands_from_up_to_down(bed: tb.Testbed, capfd: pytest.CaptureFixture[
     assert call("run", "--name", bed.name, "--", "hostname") == 0
     assert call("run", "--name", bed.name, "--", "false") == 1
     assert call("down", "--name", bed.name) == 0
-    assert call("status", "--name", bed.name) == 1
     shown = capfd.readouterr().out
     assert f"\n{bed.nodes[0].name}\n" in shown
-    assert f"testbed {bed.name}: down, 3 processes ended" in shown
-    assert f"testbed {bed.name} is down:" in shown
+    assert re.search(rf"{bed.name}: .*\b3\b", shown)
+    assert call("status", "--name", bed.name, "--json", "-") == 1
+    (status,) = json.loads(capfd.readouterr().out)
+    assert status["state"] == "down"
 
 
 def test_what_the_cluster_fixes_is_out_of_every_space(bed: tb.Testbed, definition: str) -> None:
@@ -288,4 +292,7 @@ def test_what_the_cluster_fixes_is_out_of_every_space(bed: tb.Testbed, definitio
     space = find_target(words).space(None)
     assert "bind_to" not in space
     assert "map_by" in space
-    assert str(space.unknown("bind_to")) == "bind_to cannot be used here: nodes look alike"
+    unknown = space.unknown("bind_to")
+    assert unknown.code == "parameter.unknown"
+    assert str(unknown).startswith("bind_to ")
+    assert str(unknown).endswith(": nodes look alike")

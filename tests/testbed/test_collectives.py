@@ -94,4 +94,4 @@ def test_every_level_between_nodes_gives_right_results(
             record = runner.run(spec)
             assert record.valid, f"{setting}: {record.reason}"
             states = {n: b.state for n, b in record.read_back.items() if n in setting}
-            assert set(states.values()) == {"in force"}, f"{setting}: {states}"
+            assert set(states.values()) == {"in force"}, f"{setting}: {states}"  # data

@@ -139,7 +139,7 @@ def test_nothing_arrives_before_its_time(
 def test_the_rate_holds(new_name: NewName, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measure, "PING_S", 0.1)
     slow = tb.up(new_name(), nodes=2, latency_s=0.0, rate_bps=20_000_000)
-    assert slow.shaper in ("tbf", "delay line")
+    assert slow.shaper in ("tbf", "delay line")  # data
     seen = tb.status(slow.name)
     # Without the limit it is some thousand Mbit/s.
     assert seen.bandwidth_bps is not None

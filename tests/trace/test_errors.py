@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.wording import share
 from runner import c_library
 from runner.mpi.library import Library
 from runner.trace import FEATURE_NAMES, load_features
@@ -34,7 +36,7 @@ def test_features_are_written_and_printed(
     done = cli("features", *QUICK, *metric, "--json", "-", "-o", "f.json", "--", *says)
     assert done.code == 0, done.err
     # Features need no figure; that it was not found is said, with what would read one.
-    assert "no positive number for 'took ([0-9.]+)'" in done.err
+    assert "'took ([0-9.]+)'" in done.err
     assert r"--metric 'time *(\S+)'" in done.err
     found = load_features(work / "f.json")
     assert json.loads(done.out) == found.to_json()
@@ -51,19 +53,23 @@ def test_an_application_and_its_input_are_named(cli: Cli, mpicc: str, work: Path
     done = cli("features", *QUICK, "--app", "jacobi3d", "--input", "tiny")
     assert done.code == 0, done.err
     assert all(len(line) <= 80 for line in done.out.splitlines())
-    assert "where the communication time goes" in done.out
-    assert "2 ranks, one node" in done.out
-    assert "is waiting for other ranks" in done.out
     found = load_features(work / "app_features.json")
     assert (found.app, found.input) == ("jacobi3d", "tiny")
+    assert (found.ranks, found.nodes) == (2, 1)
+    assert "2 ranks" in done.out
+    assert found.profile
+    longest = max(found.profile.rows, key=lambda row: row.seconds)
+    assert re.search(rf"^ *{longest.operation}\b.* %", done.out, re.MULTILINE)
+    waiting = share(found.profile.waiting_s / found.profile.communication_s)
+    assert f" {waiting} of " in done.out
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "named"),
     [
-        ("echo 1", "without calling MPI_Init"),
-        ("$0 7", "exit code 7"),
-        pytest.param("$0 -1", "the traced run ended as failed", marks=pytest.mark.slow),
+        ("echo 1", " no_mpi"),
+        ("$0 7", " 7"),
+        pytest.param("$0 -1", " failed", marks=pytest.mark.slow),
     ],
 )
 def test_programs_without_features(
@@ -71,11 +77,12 @@ def test_programs_without_features(
     quick: str,
     work: Path,
     text: str,
-    words: str,
+    named: str,
 ) -> None:
     done = cli("features", *QUICK, "--", "sh", "-c", text, quick)
     assert done.code == 1
-    assert words in done.err
+    assert "[trace.run_fails]" in done.err
+    assert named in done.err
     assert not (work / "app_features.json").exists()
 
 
@@ -89,7 +96,7 @@ def test_a_statically_linked_program(cli: Cli, compiler: str, work: Path) -> Non
     assert statically_linked(work / "one")
     done = cli("features", *QUICK, "--", "./one")
     assert done.code == 2
-    assert "statically linked" in done.err
+    assert "[trace.not_preloadable]" in done.err
 
 
 def test_what_is_not_statically_linked(tmp_path: Path) -> None:
@@ -105,7 +112,8 @@ def test_words_that_are_wrong(cli: Cli, program: Program, work: Path) -> None:
     assert cli("features").code == 2
     done = cli("features", "--ranks", "2", "-o", "none/f.json", "--", *program(HELLO))
     assert done.code == 2
-    assert "cannot write none/f.json" in done.err
+    assert "[file.unwritable]" in done.err
+    assert "none/f.json" in done.err
 
 
 def test_the_list_of_features_needs_no_program(cli: Cli) -> None:
@@ -125,12 +133,13 @@ def test_a_cache_that_cannot_be_used(
     monkeypatch.setenv("XDG_CACHE_HOME", str(work / "file"))
     done = cli("features", *QUICK, "--", *program(HELLO))
     assert done.code == 1
-    assert "XDG_CACHE_HOME sets another" in done.err
+    assert "[compiler.unwritable]" in done.err
+    assert "XDG_CACHE_HOME" in done.err
     monkeypatch.setenv("XDG_CACHE_HOME", str(work / "with blanks"))
     monkeypatch.setattr(c_library, "_compile", lambda _c, _s, at: (at / "library").touch())
     done = cli("features", *QUICK, "--", *program(HELLO))
     assert done.code == 2
-    assert "must not contain blanks" in done.err
+    assert "[compiler.library_path]" in done.err
 
 
 def _without_compiler(library: Library, place: Path) -> Library:
@@ -202,6 +211,7 @@ def test_without_a_compiler_python_counts(
     monkeypatch.setattr("runner.trace.run.profiling_library", none)
     done = cli("features", *QUICK, "--", *program(HELLO))
     assert done.code == 0, done.err
-    assert "there is no mpicc: counting in mpi4py instead" in done.err
+    assert "there is no mpicc" in done.err
+    assert "mpi4py" in done.err
     assert load_features(work / "app_features.json").method == "mpi4py"
     assert cli("features", *QUICK, "--method", "pmpi", "--", *program(HELLO)).code == 1

@@ -81,9 +81,9 @@ def test_a_killed_rank_is_noticed_on_all_nodes(start: Start, how: str, tmp_path:
     start(4, *words, more=("--enable-recovery",))
     said = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert set(said) == {"0", "2", "3"}
-    assert all("waits, but these have died: rank " in text for text in said.values())
+    assert all(text.startswith("intranode.rank_lost: ") for text in said.values())
     assert "rank 1 (process " in said["0"]
-    assert all("(its connection is closed)" in said[rank] for rank in "23")
+    assert all("(process " not in said[rank] and "connection" in said[rank] for rank in "23")
 
 
 @pytest.mark.parametrize("cases", [FEW, pytest.param(CASES, marks=pytest.mark.slow)])
@@ -105,7 +105,7 @@ def check_program(name: str, nodes: int, done: Finished) -> None:
     assert cells["none"]["by_others"] == 0
     assert result["seconds"] == cells["dynamic"]["seconds"]
     assert result["seconds"] == pytest.approx(result["us"] / 1e6)
-    assert ("simulated computing" in done.stdout) is ("sleep" in PROGRAMS[name].split())
+    assert ("DGEMM" in done.stdout) is ("sleep" in PROGRAMS[name].split())
     parts = {"capability": "put get accumulate send", "product": "stage1 stage2"}
     assert all(result[part] > 0 for part in parts.get(program, "communication").split())
 
@@ -146,7 +146,8 @@ def test_a_thread_of_its_own_needs_a_core(start: Start) -> None:
     words = "--program stencil --cells 64 --rounds 1 --modes thread:dedicated --steps"
     done = start(ranks, "-m", APP, *words.split(), "2")
     assert done.returncode == 2
-    assert f"--thread-place dedicated: {ranks} ranks have" in done.stderr
+    assert "--thread-place dedicated" in done.stderr  # data
+    assert f" {ranks} ranks " in done.stderr
     if ranks > 1:
         done = start(ranks - 1, "-m", APP, *words.split(), "2")
         assert done.returncode == 0, done.stderr
@@ -189,4 +190,4 @@ def test_wrong_data_are_noticed(start: Start) -> None:
     done = start(2, "-c", BROKEN)
     assert done.returncode == 1
     assert "Traceback" not in done.stderr, done.stderr
-    assert done.stdout.count("verification failed: the data are wrong") == 3
+    assert done.stdout.count('"verified": false') == 3

