@@ -70,7 +70,7 @@ def test_words_for_the_program(tmp_path: Path) -> None:
     assert words(space, "fast=0") == []
     assert words(space, "x=3") == ["--tiles 3x1 --parts 3"]
     assert words(space, "x=2,y=2,workers=2") == ["--tiles 2x2 --parts 4", "--share 2"]
-    assert words(space, 'word="two words"') == ["-w 'two words' --of 4"]
+    assert words(space, 'word="two words"') == ["-w 'two words' --of 4"]  # data
 
 
 def test_arguments_do_not_come_in_place_of_resources(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_derived_value_is_set_where_something_behind_it_is(tmp_path: Path) -> 
 
 
 def test_a_derived_value_cannot_be_set(tmp_path: Path) -> None:
-    problem = read(tmp_path, TILES).violations({"parts": 4})[0]
-    assert problem == "parts cannot be set, it is derived: parts = (x * y)"
+    [problem] = read(tmp_path, TILES).violations({"parts": 4})
+    assert "(x * y)" in problem
 
 
 def test_levels_that_follow_from_facts(tmp_path: Path) -> None:

@@ -52,9 +52,8 @@ def test_names_levels_rules_and_conditions_follow_the_library(tmp_path: Path) ->
     assert new.is_valid({"btl_sm_eager_limit": 2048})
     setting = Setting({"btl_vader_eager_limit": 1024, "btl_vader_max_send_size": 16384})
     assert old.canonical(setting).key == "btl_vader_eager_limit=1024"
-    assert old.violations({"btl_sm_eager_limit": 1024}) == [
-        "btl_sm_eager_limit is called btl_vader_eager_limit here"
-    ]
+    [problem] = old.violations({"btl_sm_eager_limit": 1024})
+    assert "btl_vader_eager_limit" in problem
 
 
 def test_without_a_library_names_stay(tmp_path: Path) -> None:

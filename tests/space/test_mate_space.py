@@ -164,16 +164,16 @@ def test_one_setting_as_words() -> None:
     launch = space.launched(space.canonical(setting))
     assert launch["resource"] == {"workers": "2", "processes": "2"}
     assert set(launch["arg"].values()) == {
-        "--variant mate",
+        "--variant mate",  # data
         "--workers 2",
         "--ranks-per-process 8 --local-grid 1x2x4",
-        "--queue shared",
+        "--queue shared",  # data
         "--block-size 32",
         "--split 2",
         "--in-process",
-        "--affinity scatter",
+        "--affinity scatter",  # data
         "--idle 50:3000",
-        "--thread-level serialized",
+        "--thread-level serialized",  # data
     }
 
 

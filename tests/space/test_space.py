@@ -100,7 +100,7 @@ def test_samples_are_valid_canonical_and_repeatable(space: Space, seed: int) -> 
     valid = set(space.enumerate())
     rng = np.random.default_rng(seed)
     if not valid:
-        with pytest.raises(UsageError, match="no setting drawn at random"):
+        with refused(UsageError, "space.no_setting"):
             space.sample(rng)
         return
     found = [space.sample(rng) for _ in range(5)]
@@ -241,7 +241,7 @@ def test_a_parameter_wins_over_the_fact_of_its_name() -> None:
 
 def test_a_forced_parameter_must_be_given() -> None:
     space = Space("s", (Parameter("n", (1, 2), unset=False, default=1), Parameter("a", (1,))))
-    assert space.violations(DEFAULT) == ["n must be given"]
+    assert [words.split()[0] for words in space.violations(DEFAULT)] == ["n"]
     assert [setting.key for setting in space.enumerate()] == ["n=1", "a=1,n=1", "n=2", "a=1,n=2"]
 
 
