@@ -116,7 +116,7 @@ def test_each_process_gets_the_cores_of_its_workers(library: Library) -> None:
         adapter(library), space_of(wanted), Setting.parse("variant=mate,workers=4")
     )
     assert line.startswith(f"{library.launcher} -n 1 ")
-    assert " --map-by slot:PE=4 --bind-to core " in line
+    assert " --map-by slot:PE=4 --bind-to core " in line  # data
     assert line.endswith(" --variant mate --workers 4 --ranks-per-process 4 --local-grid 1x1x4")
 
 

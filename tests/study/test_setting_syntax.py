@@ -70,7 +70,7 @@ def test_the_file_of_a_search_is_read(tmp_path: Path) -> None:
     """Lists in values, and what the space implies beside what was searched."""
     path = tmp_path / "autotune-s-1234.conf"
     path.write_text(tune_text(GROUPS["mca"] | {}, ["autotune: default", "gain a = b"]))
-    assert "--mca coll_tuned_use_dynamic_rules 1" in path.read_text()
+    assert "--mca coll_tuned_use_dynamic_rules 1" in path.read_text()  # data
     assert back(path) == SETTING.without("bind_to")
 
 
