@@ -64,8 +64,8 @@ def test_a_reason_that_is_not_listed_fails_and_says_what_to_do(
     done = run(inner, "the weather", LISTED, *words)
     assert done.returncode == 1, done.stdout
     assert "test_marked" in done.stdout
-    assert "skipped: the weather" in done.stdout
-    assert "or add an entry with the reason" in done.stdout
+    assert "the weather" in done.stdout
+    assert skips.LIST.name in done.stdout
     assert "1 failed, 1 passed, 1 skipped" in done.stdout.splitlines()[-1]
 
 
@@ -81,7 +81,8 @@ def test_what_is_said_to_be_missing_and_is_there_fails(inner: Path) -> None:
     (inner / "bin" / "cc").chmod(0o755)
     done = run(inner, LISTED, "no static C library")
     assert done.returncode == 1, done.stdout
-    assert "but the program cc is there" in done.stdout
+    assert f"skipped: {LISTED}" in done.stdout
+    assert skips.LIST.name not in done.stdout
     assert "1 failed, 1 passed, 1 skipped" in done.stdout.splitlines()[-1]
 
 
@@ -89,7 +90,7 @@ def test_a_file_that_is_skipped_whole_is_judged(inner: Path) -> None:
     (inner / "test_whole.py").write_text("import pytest\npytest.importorskip('no_such_module')\n")
     done = run(inner, LISTED, "no static C library")
     assert done.returncode == 1, done.stdout
-    assert "could not import 'no_such_module'" in done.stdout
+    assert "could not import 'no_such_module'" in done.stdout  # data
 
 
 @pytest.mark.parametrize(
@@ -111,14 +112,14 @@ def test_what_a_reason_claims_is_looked_up(
     monkeypatch.setattr(shutil, "which", lambda name, **_: "/bin/sh" if name == "sh" else None)
     told = skips.problem(reason, skips.load())
     assert told is not None
-    assert f"but {there} is there" in told
+    assert there in told.partition(reason)[2]
 
 
 def test_a_wrong_list_is_refused_with_its_entry(tmp_path: Path) -> None:
     file = tmp_path / "list.toml"
     file.write_text('[[allowed]]\nreason = "a"\nmachine = "b"\nget = "c"\nplace = "d"\n')
-    with pytest.raises(ValueError, match=r"entry 1 of allowed: .*place"):
+    with pytest.raises(ValueError, match=r"list\.toml.*\b1\b.*place"):
         skips.load(file)
     file.write_text('[[allowed]]\nreason = "a("\nmachine = "b"\nget = "c"\n')
-    with pytest.raises(ValueError, match="entry 1 of allowed"):
+    with pytest.raises(ValueError, match=r"list\.toml.*\b1\b"):
         skips.load(file)
