@@ -70,28 +70,35 @@ def test_what_is_optional_or_absent_is_only_remarked(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "code", "key", "told"),
     [
-        ("btl_tcp_eager_limit]\nlevels = [-1]", "-1 is negative (type size_t)"),
-        ("btl_tcp_eager_limit]\nlevels = ['abc']", "'abc' is not a number"),
-        ("btl_tcp_eager_limit]\nlevels = [1.5]", "1.5 is not a whole number"),
-        ("btl_tcp_eager_limit]\nlevels = [1]\ndefault = 'x'", "default: 'x' is not a number"),
-        ("btl_tcp_eager_limit]\nlevels = 'enum'", "lists none"),
-        ("mpi_yield_when_idle]\nlevels = [0, 2]", "2 is not a boolean"),
-        ("coll_tuned_bcast_algorithm]\nlevels = [1, 44]", "44 is not among 0 ignore, 1 basic"),
-        ("coll_tuned_bcast_algorithm]\nlevels = ['chian']", "'chian' is not among"),
-        ("coll_tuned_bcast_algorithm]\nlevels = [1]\nexclude = ['two']", "exclude: 'two' is not"),
-        ("mpi_yield_when_idle]\nlevels = [1]\nimplies = {smcs = 1}", "did you mean smsc"),
-        ("mpi_yield_when_idle]\nlevels = [1]\nimplies = {btl_tcp_links = 'a'}", "'a' is not a"),
-        ("a]\non.'openmpi<5' = {levels = [1]}\ntarget = 'env'", "no levels for this library"),
-        ("a]\nlvels = [1]", "unknown key"),
-        ("map_by]\nlevels = ['slot']\nunset = false\nwhen = 'ranks > 1'", "cannot have a cond"),
+        ("btl_tcp_eager_limit]\nlevels = [-1]", "parameter.value", "levels", "-1"),
+        ("btl_tcp_eager_limit]\nlevels = ['abc']", "parameter.value", "levels", "'abc'"),
+        ("btl_tcp_eager_limit]\nlevels = [1.5]", "parameter.value", "levels", "1.5"),
+        ("btl_tcp_eager_limit]\nlevels = [1]\ndefault = 'x'", "parameter.value", "default", "'x'"),
+        ("btl_tcp_eager_limit]\nlevels = 'enum'", "levels.no_enum", "levels", '"enum"'),
+        ("mpi_yield_when_idle]\nlevels = [0, 2]", "parameter.value", "levels", "2"),
+        ("coll_tuned_bcast_algorithm]\nlevels = [1, 44]", "parameter.value", "levels", "44"),
+        ("coll_tuned_bcast_algorithm]\nlevels = ['chian']", "parameter.value", "levels", "'chian'"),
+        ("coll_tuned_bcast_algorithm]\nlevels = [1]\nexclude = ['two']",
+         "parameter.value", "exclude", "'two'"),
+        ("mpi_yield_when_idle]\nlevels = [1]\nimplies = {smcs = 1}",
+         "parameter.unknown", "implies", "smsc"),
+        ("mpi_yield_when_idle]\nlevels = [1]\nimplies = {btl_tcp_links = 'a'}",
+         "parameter.value", "implies.btl_tcp_links", "'a'"),
+        ("a]\non.'openmpi<5' = {levels = [1]}\ntarget = 'env'", "levels.none", "levels", ""),
+        ("a]\nlvels = [1]", "space.invalid", "", "parameters.a.lvels"),
+        ("map_by]\nlevels = ['slot']\nunset = false\nwhen = 'ranks > 1'",
+         "space.invalid", "", '"when"'),
     ],
 )  # fmt: skip
-def test_illegal_values_are_refused(tmp_path: Path, text: str, told: str) -> None:
+def test_illegal_values_are_refused(
+    tmp_path: Path, text: str, code: str, key: str, told: str
+) -> None:
     found = findings(tmp_path, f"[parameters.{text}\n")
-    assert len(found) == 1
-    assert told in str(found[0])
+    where = f"parameters.{text.partition(']')[0]}.{key}" if key else ""
+    assert places(found) == [("error", code, where)]
+    assert told in found[0].message
 
 
 def test_legal_values_pass(tmp_path: Path) -> None:
