@@ -52,4 +52,6 @@ def test_parts_of_chaos_are_the_last_and_nothing_runs_beside(tmp_path: Path) -> 
 def test_a_skip_says_how_to_get_what_is_missing(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_text("SKIPPED [2] tests/a.py:1: no static C library\n3 passed\n")
-    assert skips([log, log])[0] == "skipped: no static C library: apt-get install libc6-dev"
+    first = skips([log, log])[0]
+    assert "no static C library" in first
+    assert "libc6-dev" in first

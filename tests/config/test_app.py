@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,8 @@ from autotune.config.app import App, Input, app_from_command, load_app, program_
 from autotune.config.find import ConfigFile, list_configs
 from autotune.errors import UsageError
 from tests.refusals import refused
+
+FORM, INVALID = "app.cheap_form", "config.invalid"
 
 
 @pytest.mark.parametrize(
@@ -34,12 +37,13 @@ def test_the_remedy_names_what_to_type(work: object) -> None:
     for first, remedy in (
         ("hello.py", "-- python3 hello.py"),
         ("./hello.py", "-- python3 ./hello.py"),
-        ("run", "chmod \\+x ./run"),
-        ("./nothere", "Check its path"),
-        ("nothere", "for example ./nothere "),
+        ("run", "chmod +x ./run"),
+        ("./nothere", "'./nothere'"),
+        ("nothere", " ./nothere "),
     ):
-        with pytest.raises(UsageError, match=remedy):
+        with refused(UsageError, "program.not_found") as told:
             app_from_command((first,), None, None)
+        assert remedy in str(told.value)
 
 
 def test_the_only_input_is_meant_where_none_is_named() -> None:
@@ -104,30 +108,29 @@ def test_the_cheap_form_of_an_application_without_inputs(work: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "said"),
+    ("table", "code", "said"),
     [
-        ('[fidelity.lang]\ninput = "short"', r"fidelity\.lang: .*expected one of long, short"),
-        ("[fidelity.long]", r"fidelity\.long: found nothing; expected exactly one of input, args"),
+        ('[fidelity.lang]\ninput = "short"', FORM, r"fidelity\.lang: .*long, short"),
+        ("[fidelity.long]", FORM, r"fidelity\.long: .*input, args"),
         (
             '[fidelity.long]\ninput = "short"\nargs = ["-x"]',
-            r"fidelity\.long: found input and args; expected exactly one",
+            FORM,
+            r"fidelity\.long: .*input\b.*args\b.*;",
         ),
-        (
-            '[fidelity.long]\ninput = "long"',
-            r"long\.input: .*expected one of short, wide",
-        ),
-        ('[fidelity.long]\ninput = "shirt"', r"'shirt' is not another input"),
-        ('[fidelity.long]\ninput = "wide"', r"'wide' has ranks = 8 and 'long' has unset"),
-        ('[fidelity.long.values]\nstep = "1"', r"no \{step\}.*expected one of steps"),
-        ('[fidelity.long.values]\nsteps = "1000"', r"values\.steps: .*also the value"),
-        ('[fidelity.long]\nimput = "short"', r"fidelity\.long\.imput: unknown key; did you mean"),
-        ('[fidelity.long]\nargs = "-x"', r"fidelity\.long\.args: "),
-        ("fidelity = 3", "unknown key|valid dictionary"),
+        ('[fidelity.long]\ninput = "long"', FORM, r"fidelity\.long\.input: 'long'.*short, wide"),
+        ('[fidelity.long]\ninput = "shirt"', FORM, r"fidelity\.long\.input: 'shirt'"),
+        ('[fidelity.long]\ninput = "wide"', FORM, r"'wide'.* 8 .*'long'"),
+        ('[fidelity.long.values]\nstep = "1"', FORM, r"values\.step: .*\{step\}.*\bsteps"),
+        ('[fidelity.long.values]\nsteps = "1000"', FORM, r"values\.steps: '1000'"),
+        ('[fidelity.long]\nimput = "short"', INVALID, r"fidelity\.long\.imput: .*'input'"),
+        ('[fidelity.long]\nargs = "-x"', INVALID, r"fidelity\.long\.args: "),
+        ("fidelity = 3", INVALID, r"fidelity: "),
     ],
 )
-def test_a_wrong_cheap_form_is_refused(work: object, table: str, said: str) -> None:
-    with pytest.raises(UsageError, match=rf"(?s)mine\.toml: .*{said}"):
+def test_a_wrong_cheap_form_is_refused(work: object, table: str, code: str, said: str) -> None:
+    with refused(UsageError, code) as told:
         load_app(written(table))
+    assert re.search(rf"(?s)mine\.toml: .*{said}", str(told.value)), told.value
 
 
 def test_an_input_without_a_cheap_form_says_how_to_declare_it() -> None:

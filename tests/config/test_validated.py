@@ -6,9 +6,11 @@ from typing import Annotated
 
 import pytest
 from pydantic import BaseModel, ConfigDict, Field
+from syrupy.assertion import SnapshotAssertion
 
 from autotune.config.validated import read_toml, read_what_is_right
 from autotune.errors import UsageError
+from tests.refusals import refused
 
 
 class Inner(BaseModel):
@@ -26,21 +28,24 @@ class Outer(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    "text",
     [
-        ("titel = 'x'", "f: titel: unknown key; did you mean 'title'?"),
-        ("name = 'x'", "f: name: unknown key here ([tables.NAME] has one); keys here are lines, "),
-        ("Name = 'x'", "f: Name: unknown key here ([tables.NAME] has one); keys here are lines, "),
-        ("zzz = 'x'", "f: zzz: unknown key; keys here are lines, rows, tables, title"),
-        ("[tables.a]\nlevel = 1", "f: tables.a.level: unknown key; did you mean 'levels'?"),
-        ("[tables.name]\nlevel = 1", "tables.name.level: unknown key; did you mean 'levels'?"),
-        ("[[rows]]\ntitle = 1", "rows.0.title: unknown key here (the top of the file has one)"),
+        "titel = 'x'",
+        "name = 'x'",
+        "Name = 'x'",
+        "zzz = 'x'",
+        "[tables.a]\nlevel = 1",
+        "[tables.name]\nlevel = 1",
+        "[[rows]]\ntitle = 1",
     ],
+    ids=["near", "of-a-table", "capital", "far", "in-a-table", "named-as-a-key", "of-the-top"],
 )
-def test_an_unknown_key_is_explained_where_it_stands(text: str, told: str) -> None:
-    with pytest.raises(UsageError) as raised:
+def test_an_unknown_key_is_explained_where_it_stands(
+    text: str, snapshot: SnapshotAssertion
+) -> None:
+    with refused(UsageError, "config.invalid") as raised:
         read_toml(text, "f", Outer)
-    assert told in str(raised.value)
+    assert str(raised.value) == snapshot
 
 
 def test_a_table_with_a_mistake_in_it_is_no_second_mistake() -> None:

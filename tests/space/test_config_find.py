@@ -66,19 +66,22 @@ def test_without_xdg_the_home_directory_counts(
 
 
 def test_what_is_not_there_is_told_with_near_names_and_places(places: tuple[Path, Path]) -> None:
-    with pytest.raises(
-        UsageError, match=r"no space called 'opnmpi' \(did you mean openmpi"
-    ) as told:
+    with refused(UsageError, "config.missing") as told:
         find_config("spaces", "opnmpi")
     assert str(places[1]) in str(told.value)
-    with pytest.raises(UsageError, match=r"known names: .*null, openmpi"):
+    assert "openmpi" in str(told.value)
+    assert "null" not in str(told.value)
+    with refused(UsageError, "config.missing") as told:
         find_config("spaces", "qqq")
-    with pytest.raises(UsageError, match="no space called ''"):
+    assert all(file.name in str(told.value) for file in list_configs("spaces"))
+    with refused(UsageError, "config.missing"):
         find_config("spaces", "")
-    with pytest.raises(UsageError, match=r"cannot read .*none\.toml: No such file"):
+    with refused(UsageError, "config.unreadable") as told:
         find_config("spaces", "./none.toml")
-    with pytest.raises(UsageError, match=r"no widget called 'x' \(known names: none\)"):
+    assert "none.toml" in str(told.value)
+    with refused(UsageError, "config.missing") as told:
         find_config("widgets", "x")
+    assert "widget" in str(told.value)
 
 
 def test_a_file_that_is_no_text_is_told(tmp_path: Path) -> None:

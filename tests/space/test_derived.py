@@ -70,7 +70,7 @@ def test_words_for_the_program(tmp_path: Path) -> None:
     assert words(space, "fast=0") == []
     assert words(space, "x=3") == ["--tiles 3x1 --parts 3"]
     assert words(space, "x=2,y=2,workers=2") == ["--tiles 2x2 --parts 4", "--share 2"]
-    assert words(space, 'word="two words"') == ["-w 'two words' --of 4"]
+    assert words(space, 'word="two words"') == ["-w 'two words' --of 4"]  # data
 
 
 def test_arguments_do_not_come_in_place_of_resources(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_a_derived_value_is_set_where_something_behind_it_is(tmp_path: Path) -> 
 
 
 def test_a_derived_value_cannot_be_set(tmp_path: Path) -> None:
-    problem = read(tmp_path, TILES).violations({"parts": 4})[0]
-    assert problem == "parts cannot be set, it is derived: parts = (x * y)"
+    [problem] = read(tmp_path, TILES).violations({"parts": 4})
+    assert "(x * y)" in problem
 
 
 def test_levels_that_follow_from_facts(tmp_path: Path) -> None:
@@ -140,26 +140,45 @@ def test_the_hash_tells_words_and_derived_values_apart(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "code", "where", "named"),
     [
-        (("{x}x{y}", "{x}x{q}"), r"arguments.0.words: {q} is not a parameter"),
-        (("{x}x{y}", "{x}x{block_size}"), r"{block_size} has no value where it is unset"),
-        (("{x}x{y}", "{x}x{y"), "a brace that is not part of a placeholder"),
-        (("--tiles {x}", "'--tiles {x}"), "cannot be split into words"),
-        (('"x * y"', '"x * share"'), "derived.parts: share must be given before it"),
-        (('"x * y"', '"x *"'), "expected a name"),
-        (("parts = ", "y = "), "derived.y: a parameter or a fact has this name"),
-        (("divisors: ranks", "divisors: x"), "parameters.workers.levels: x is no fact"),
-        (("divisors: ranks", "divisors: 2 *"), "expected a name"),
-        (('when = "workers > 1"', 'when = "cells > 1"'), "arguments.1.when: cells is neither"),
-        (('levels = "divisors: ranks"', "levels = [1, 2]\ndefault = 2"), "must be 1"),
+        (("{x}x{y}", "{x}x{q}"), "space.invalid", "arguments.0.words", "{q}"),
+        (("{x}x{y}", "{x}x{block_size}"), "space.invalid", "arguments.0.words", "{block_size}"),
+        (("{x}x{y}", "{x}x{y"), "config.invalid", "arguments.0.words", "{y --parts"),
+        (("--tiles {x}", "'--tiles {x}"), "config.invalid", "arguments.0.words", "'--tiles"),
+        (('"x * y"', '"x * share"'), "space.invalid", "derived.parts", "share"),
+        (('"x * y"', '"x *"'), "config.invalid", "derived", "column 4"),
+        (("parts = ", "y = "), "space.invalid", "derived.y", ""),
+        (("divisors: ranks", "divisors: x"), "space.invalid", "parameters.workers.levels", "x"),
+        (
+            ("divisors: ranks", "divisors: 2 *"),
+            "config.invalid",
+            "parameters.workers.levels",
+            "column 4",
+        ),
+        (
+            ('when = "workers > 1"', 'when = "cells > 1"'),
+            "space.invalid",
+            "arguments.1.when",
+            "cells",
+        ),
+        (
+            ('levels = "divisors: ranks"', "levels = [1, 2]\ndefault = 2"),
+            "space.invalid",
+            "parameters.workers.default",
+            "1",
+        ),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, change: tuple[str, str], message: str) -> None:
+def test_mistakes_are_named(
+    tmp_path: Path, change: tuple[str, str], code: str, where: str, named: str
+) -> None:
     assert change[0] in TILES
-    with pytest.raises(UsageError, match=message) as problem:
+    with refused(UsageError, code) as problem:
         read(tmp_path, TILES.replace(change[0], change[1], 1))
-    assert "own.toml" in str(problem.value)
+    file, _, words = str(problem.value).partition(f": {where}: ")
+    assert file.endswith("own.toml")
+    assert named in words
 
 
 def test_facts_of_the_application(tmp_path: Path) -> None:

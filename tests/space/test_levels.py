@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.space.parameter import parse_levels
+from tests.refusals import refused
 
 
 @pytest.mark.parametrize(
@@ -35,26 +36,27 @@ def test_what_is_read(spec: object, levels: tuple[object, ...]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spec", "told"),
+    ("spec", "code", "named"),
     [
-        ("5:2", "5 is above 2"),
-        ("0:8:*2", "a start of at least 1"),
-        ("1:8:*1", "at least"),
-        ("1:8:+0", "at least"),
-        ("1:8:2", "is not a range"),
-        ("fast", "is not a range"),
-        ("0:1M", "more than 10000"),
-        ([], "is not a list of levels"),
-        (5, "is not a list of levels"),
-        ({"a": 1}, "is not a list of levels"),
-        ([1, "slow"], "mix words and numbers"),
-        ([[1]], "cannot be the value"),
-        (["9:1"], "9 is above 1"),
+        ("5:2", "levels.range", "'5:2'"),
+        ("0:8:*2", "levels.invalid", "0"),
+        ("1:8:*1", "levels.invalid", "*2"),
+        ("1:8:+0", "levels.invalid", "+1"),
+        ("1:8:2", "levels.syntax", "'1:8:2'"),
+        ("fast", "levels.syntax", "'fast'"),
+        ("0:1M", "levels.range", "10000"),
+        ([], "levels.syntax", "[]"),
+        (5, "levels.syntax", "5"),
+        ({"a": 1}, "levels.syntax", "{'a': 1}"),
+        ([1, "slow"], "levels.invalid", "[1, 'slow']"),
+        ([[1]], "parameter.value", "[1]"),
+        (["9:1"], "levels.range", "'9:1'"),
     ],
 )
-def test_what_is_refused(spec: object, told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_what_is_refused(spec: object, code: str, named: str) -> None:
+    with refused(UsageError, code) as told:
         parse_levels(spec)
+    assert named in str(told.value)
 
 
 @given(st.integers(-50, 50), st.integers(0, 200), st.integers(1, 20))

@@ -45,7 +45,7 @@ class TestUnion:
         assert three.names[0] == "mpi"
         assert three["mpi"].levels == ("openmpi-4.1.8", "mpich-4.0.2")
         assert three["mpi"].unset
-        assert three.name == "openmpi, mpich"
+        assert three.name.split(", ") == ["openmpi", "mpich"]
 
     def test_a_parameter_of_several_libraries_is_there_once(self, three: LibraryChoice) -> None:
         names = [name for space in three.members.values() for name in space.names]
@@ -55,7 +55,7 @@ class TestUnion:
 
     def test_a_parameter_acts_under_the_libraries_that_have_it(self, three: LibraryChoice) -> None:
         name = "MPIR_CVAR_BCAST_INTRA_ALGORITHM"
-        assert str(three[name].when) == "(set(mpi) and (mpi == 'mpich-4.0.2'))"
+        assert str(three[name].when) == str(parse_expression("set(mpi) and mpi == 'mpich-4.0.2'"))
         assert not three.active(name, {})
         assert three.active(name, {"mpi": "mpich-4.0.2"})
         assert three.active("btl_sm_eager_limit", {})
@@ -73,8 +73,9 @@ class TestUnion:
 
     def test_levels_are_those_of_the_library(self, three: LibraryChoice) -> None:
         (words,) = three.violations({"map_by": "socket"})
-        assert words.startswith("violates the constraint ((map_by == 'slot') or (map_by == 'numa')")
-        assert words.endswith("(its levels under the first library)")
+        [rule] = three.broken({"map_by": "socket"})
+        assert str(rule) in words
+        assert rule.expr.names == {"map_by", "mpi"}
         assert three.is_valid({"map_by": "socket", "mpi": "openmpi-4.1.8"})
         assert not three.is_valid({"map_by": "package", "mpi": "openmpi-4.1.8"})
 
@@ -107,9 +108,9 @@ class TestUnion:
         )
         wrong = {"a": 2, "b": 1}
         assert space.is_valid(wrong)
-        assert space.violations({**wrong, **OTHER}) == [
-            "violates the constraint (a < b) (small first)"
-        ]
+        assert [str(broken.expr) for broken in space.broken({**wrong, **OTHER})] == [str(rule.expr)]
+        [words] = space.violations({**wrong, **OTHER})
+        assert str(rule) in words
 
     def test_parameters_of_one_form_are_shared_without_a_condition(self) -> None:
         same = (Parameter("bind_to", ("none", "core"), target="placement"),)

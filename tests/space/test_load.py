@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -52,9 +53,8 @@ def test_names_levels_rules_and_conditions_follow_the_library(tmp_path: Path) ->
     assert new.is_valid({"btl_sm_eager_limit": 2048})
     setting = Setting({"btl_vader_eager_limit": 1024, "btl_vader_max_send_size": 16384})
     assert old.canonical(setting).key == "btl_vader_eager_limit=1024"
-    assert old.violations({"btl_sm_eager_limit": 1024}) == [
-        "btl_sm_eager_limit is called btl_vader_eager_limit here"
-    ]
+    [problem] = old.violations({"btl_sm_eager_limit": 1024})
+    assert "btl_vader_eager_limit" in problem
 
 
 def test_without_a_library_names_stay(tmp_path: Path) -> None:
@@ -182,33 +182,44 @@ def test_targets(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "code", "told"),
     [
-        ("parameters = 3", "parameters"),
-        ("[parameters]", "parameters"),
-        ("[parameters.a]\nlevels = [1]\n[parameters.a]\nlevels = [2]", "not valid TOML"),
-        ("[parameters.a]\nlvels = [1]", "parameters.a.lvels: unknown key; did you mean 'levels'"),
-        ('[parameters.a]\nlevels = "9:1"', "parameters.a.levels: range '9:1'"),
-        ("[parameters.a]\nhelp = 'x'", "a has no levels"),
-        ("[parameters.a]\nlevels = [1]\nwhen = 'b >'", r"parameters.a.when: .*column 4"),
-        ("[parameters.a]\nlevels = [1]\nwhen = 'b > 1'", r"a\.when: b is neither a parameter"),
-        ("[parameters.a]\nlevels = [1]\ntarget = 'mac'", r"parameters.a.target: .*'mca'"),
-        ("[parameters.a]\nlevels = [1]\nunset = 'no'", "parameters.a.unset"),
-        ("[parameters.a]\nlevels = [1]\nexclude = [1]", '"exclude" leaves no level'),
-        ("[parameters.a]\nlevels = [1]\non.'openmpi5' = {name = 'b'}", "does not name an MPI"),
-        ("[parameters.a]\nlevels = [1]\non.openmpi = {nam = 'b'}", "did you mean 'name'"),
-        ("[parameters.'a b']\nlevels = [1]", "'a b' is not a parameter name"),
-        ("[parameters.a]\nlevels = [1]\n[[constraints]]\nrule = 'a < c'", "constraints.0.rule: c"),
-        ("[parameters.a]\nlevels = [1]\n[[constraints]]\nreason = 'x'", "rule: this key"),
-        ("[parameters.a]\nlevels = [1]\n[constraint]\nrule = 'a'", "did you mean 'constraints'"),
-        ("library = 'open mpi'\n[parameters.a]\nlevels = [1]", "'open mpi' does not name an"),
-        ("[parameters.a]\non.'openmpi<5' = {levels = [1]}", "no levels without a library"),
+        ("parameters = 3", "config.invalid", "parameters: "),
+        ("[parameters]", "config.invalid", "parameters: "),
+        ("[parameters.a]\nlevels = [1]\n[parameters.a]\nlevels = [2]", "config.syntax", "line 3"),
+        ("[parameters.a]\nlvels = [1]", "config.invalid", "parameters.a.lvels: .*'levels'"),
+        ('[parameters.a]\nlevels = "9:1"', "config.invalid", "parameters.a.levels: .*'9:1'"),
+        ("[parameters.a]\nhelp = 'x'", "config.invalid", 'parameters: a .*"absent"'),
+        ("[parameters.a]\nlevels = [1]\nwhen = 'b >'", "config.invalid",
+         "parameters.a.when: .*column 4"),
+        ("[parameters.a]\nlevels = [1]\nwhen = 'b > 1'", "space.invalid", "parameters.a.when: b "),
+        ("[parameters.a]\nlevels = [1]\ntarget = 'mac'", "config.invalid",
+         "parameters.a.target: .*'mca'"),
+        ("[parameters.a]\nlevels = [1]\nunset = 'no'", "config.invalid", "parameters.a.unset: "),
+        ("[parameters.a]\nlevels = [1]\nexclude = [1]", "levels.none", 'parameters.a: "exclude"'),
+        ("[parameters.a]\nlevels = [1]\non.'openmpi5' = {name = 'b'}", "config.invalid",
+         "parameters.a.on: 'openmpi5'"),
+        ("[parameters.a]\nlevels = [1]\non.openmpi = {nam = 'b'}", "config.invalid",
+         "parameters.a.on.openmpi.nam: .*'name'"),
+        ("[parameters.'a b']\nlevels = [1]", "config.invalid", "parameters: 'a b'"),
+        ("[parameters.a]\nlevels = [1]\n[[constraints]]\nrule = 'a < c'", "space.invalid",
+         "constraints.0.rule: c "),
+        ("[parameters.a]\nlevels = [1]\n[[constraints]]\nreason = 'x'", "config.invalid",
+         "constraints.0.rule: "),
+        ("[parameters.a]\nlevels = [1]\n[constraint]\nrule = 'a'", "config.invalid",
+         "constraint: .*'constraints'"),
+        ("library = 'open mpi'\n[parameters.a]\nlevels = [1]", "config.invalid",
+         "library: 'open mpi'"),
+        ("[parameters.a]\non.'openmpi<5' = {levels = [1]}", "levels.none",
+         'parameters.a: .*"absent"'),
     ],
 )  # fmt: skip
-def test_mistakes_are_told_with_file_and_key(tmp_path: Path, text: str, told: str) -> None:
-    with pytest.raises(UsageError, match=told) as caught:
+def test_mistakes_are_told_with_file_and_key(
+    tmp_path: Path, text: str, code: str, told: str
+) -> None:
+    with refused(UsageError, code) as caught:
         load(tmp_path, text)
-    assert "mine.toml" in str(caught.value)
+    assert re.search(rf"mine\.toml: .*{told}", str(caught.value)), caught.value
 
 
 def test_spaces_are_joined(tmp_path: Path) -> None:

@@ -164,16 +164,16 @@ def test_one_setting_as_words() -> None:
     launch = space.launched(space.canonical(setting))
     assert launch["resource"] == {"workers": "2", "processes": "2"}
     assert set(launch["arg"].values()) == {
-        "--variant mate",
+        "--variant mate",  # data
         "--workers 2",
         "--ranks-per-process 8 --local-grid 1x2x4",
-        "--queue shared",
+        "--queue shared",  # data
         "--block-size 32",
         "--split 2",
         "--in-process",
-        "--affinity scatter",
+        "--affinity scatter",  # data
         "--idle 50:3000",
-        "--thread-level serialized",
+        "--thread-level serialized",  # data
     }
 
 
@@ -190,13 +190,13 @@ def test_workers_alone_are_a_layout() -> None:
 @pytest.mark.parametrize(
     ("text", "rule"),
     [
-        ("variant=mate,workers=3", "processes x workers = cores"),
-        ("variant=mate,odf=2,local_x=4", "as many parts as there are ranks"),
-        ("variant=mate,workers=64,odf=8", "8 bits"),
-        ("variant=mate,odf=16,local_y=16", "ghost layer"),
-        ("variant=mate,odf=16", "ghost layer"),
-        ("variant=mate,affinity=scatter", "the same as compact"),
-        ("variant=mate,queue=shared", "every queue is its own"),
+        ("variant=mate,workers=3", "(ranks % workers) == 0"),
+        ("variant=mate,odf=2,local_x=4", "ranks_per_process % (local_x * local_y)"),
+        ("variant=mate,workers=64,odf=8", "ranks_per_process <= 256"),
+        ("variant=mate,odf=16,local_y=16", "cells_y >= (2 * local_y)"),
+        ("variant=mate,odf=16", "cells_z >= (2 * local_z)"),
+        ("variant=mate,affinity=scatter", "affinity != 'scatter'"),
+        ("variant=mate,queue=shared", "queue == 'home'"),
     ],
 )
 def test_what_is_ruled_out(text: str, rule: str) -> None:

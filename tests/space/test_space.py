@@ -100,7 +100,7 @@ def test_samples_are_valid_canonical_and_repeatable(space: Space, seed: int) -> 
     valid = set(space.enumerate())
     rng = np.random.default_rng(seed)
     if not valid:
-        with pytest.raises(UsageError, match="no setting drawn at random"):
+        with refused(UsageError, "space.no_setting"):
             space.sample(rng)
         return
     found = [space.sample(rng) for _ in range(5)]
@@ -173,13 +173,13 @@ def test_canonical(space: Space) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("eagre=512", "eagre is not a parameter of space demo; did you mean eager?"),
-        ("gone=1", "gone cannot be used here: it was removed"),
-        ("btl_old=512", "btl_old is called eager here"),
-        ("eager=513", "eager=513 is not among its levels (512, 4096, 8192)"),
+        ("eagre=512", "eager"),
+        ("gone=1", "it was removed"),
+        ("btl_old=512", "eager"),
+        ("eager=513", "(512, 4096, 8192)"),
         ("bind_to=core", "too many ranks"),
-        ("bind_to=5", "bind_to=5 is not among its levels (none, core)"),
-        ("alg=nine", "alg=nine is not among its levels (1, 2, 3)"),
+        ("bind_to=5", "(none, core)"),
+        ("alg=nine", "(1, 2, 3)"),
     ],
 )
 def test_violations_are_told(space: Space, text: str, told: str) -> None:
@@ -241,7 +241,7 @@ def test_a_parameter_wins_over_the_fact_of_its_name() -> None:
 
 def test_a_forced_parameter_must_be_given() -> None:
     space = Space("s", (Parameter("n", (1, 2), unset=False, default=1), Parameter("a", (1,))))
-    assert space.violations(DEFAULT) == ["n must be given"]
+    assert [words.split()[0] for words in space.violations(DEFAULT)] == ["n"]
     assert [setting.key for setting in space.enumerate()] == ["n=1", "a=1,n=1", "n=2", "a=1,n=2"]
 
 

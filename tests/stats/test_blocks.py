@@ -114,5 +114,5 @@ def test_ratios_know_no_unit(times, unit: float) -> None:
 def test_ratio_needs_another_run_of_the_default() -> None:
     assert ratios_of([2.0, 3.0, 2.0], [True, False, True]) == pytest.approx([1, 1.5, 1])
     for is_default in ([False, False], [True, False]):
-        with pytest.raises(ValueError, match="run of the default"):
+        with pytest.raises(ValueError):
             ratios_of([1.0, 2.0], is_default)

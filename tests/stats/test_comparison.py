@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import WorkError
-from autotune.stats import compare
+from autotune.stats import NoBlocks, compare
 from autotune.stats.comparison import verdict
 from autotune.stats.simulation import MODELS, Simulated, simulate
 from tests.refusals import refused
@@ -144,7 +144,7 @@ def test_zeros_of_a_coarse_metric_are_bounds_and_without_steps_an_error() -> Non
 
 def test_candidate_always_over_the_limit_is_worse() -> None:
     c = compare([1.0, 1.02, 0.99, 1.01, 1.0, 1.03], [3.0] * 6, censored_candidate=[True] * 6)
-    assert (c.verdict, c.bound, c.lo) == ("worse", "at most", -1.0)
+    assert (c.verdict, c.bound, c.lo) == ("worse", "at most", -1.0)  # data
     assert c.hi == pytest.approx(1.03 / 3 - 1, abs=0.01)
     assert any(w.data == {"side": "setting", "cut": 6, "blocks": 6} for w in c.warnings)
 
@@ -152,7 +152,7 @@ def test_candidate_always_over_the_limit_is_worse() -> None:
 def test_default_over_the_limit_is_a_gain_of_at_least() -> None:
     rng = np.random.default_rng(36)
     c = compare([3.0] * 8, 1 + rng.normal(0, 0.01, 8), censored_default=[True] * 8)
-    assert (c.verdict, c.bound, c.hi) == ("better", "at least", math.inf)
+    assert (c.verdict, c.bound, c.hi) == ("better", "at least", math.inf)  # data
 
 
 def test_both_over_the_limit_say_nothing() -> None:
@@ -185,9 +185,9 @@ def test_too_few_blocks_give_a_range_and_no_verdict() -> None:
 
 
 def test_misuse_by_code_is_a_value_error() -> None:
-    with pytest.raises(ValueError, match="2 runs of the default for 1"):
+    with pytest.raises(ValueError, match=r"\b2\b.*\b1\b"):
         compare([1.0, 2.0], [1.0])
-    with pytest.raises(ValueError, match="at least one block"):
+    with pytest.raises(NoBlocks):
         compare([], [])
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from autotune.errors import UsageError
 from autotune.stats import ErrorBudget
+from tests.refusals import refused
 
 
 @given(alpha=st.floats(0.001, 0.5), rounds=st.integers(1, 60))
@@ -30,7 +31,7 @@ def test_the_first_round_has_at_least_half_of_alpha() -> None:
 
 
 def test_values_that_make_no_budget_are_refused() -> None:
-    with pytest.raises(UsageError, match="between 0 and 1"):
+    with refused(UsageError, "proof.range"):
         ErrorBudget(0.0)
-    with pytest.raises(ValueError, match="counted from 1"):
+    with pytest.raises(ValueError, match="round 0"):
         ErrorBudget(0.05).round(0)

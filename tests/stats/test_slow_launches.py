@@ -30,7 +30,7 @@ def test_a_difference_is_named_where_there_is_none_in_alpha_at_most() -> None:
     n = 12
     named = np.array(
         [
-            [slow_launches(a, n, b, n, alpha=0.1).verdict != "no difference shown"
+            [slow_launches(a, n, b, n, alpha=0.1).verdict in ("rarer", "more frequent")
              for b in range(n + 1)]
             for a in range(n + 1)
         ]
@@ -55,7 +55,8 @@ def test_the_detectable_rate_is_shown_with_eighty_percent() -> None:
 
 def test_too_few_launches_show_nothing() -> None:
     seen = slow_launches(0, 3, 1, 3, alpha=0.05)
-    assert (seen.verdict, seen.rarer_from, seen.more_from) == ("no difference shown", None, None)
+    assert seen.verdict == "no difference shown"  # data
+    assert (seen.rarer_from, seen.more_from) == (None, None)
     assert slow_launches(0, 0, 0, 0, alpha=0.05).rate == 0.0
 
 

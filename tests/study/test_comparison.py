@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from autotune.config.app import App
 from autotune.space import DEFAULT, Setting
@@ -93,7 +95,8 @@ def test_what_never_runs_is_said_in_its_own_words() -> None:
     proof = confirm_blocks(blocks, LookPlan.fixed(8), Budget(simulated.history))
     request: Any = asked()
     seen = outcome_of(request, simulated, blocks, proof, "study")
-    assert seen.failed.startswith("B does not start: failed: failed (in all its 8 runs")
+    assert seen.failed.startswith("B ")
+    assert re.search(r"\b8\b", seen.failed)
     assert seen.to_json()["outcome"] == "failed"
 
 
@@ -128,27 +131,20 @@ def told(second_s: float, blocks: int = 12) -> ComparisonOutcome:
     )
 
 
-@pytest.mark.parametrize(
-    ("second_s", "faster", "words"),
-    [
-        (0.8, "b", "mpich 5.0.2 is faster than openmpi 4.1.8: 25.0 % faster, 95 % interval"),
-        (1.25, "a", "openmpi 4.1.8 is faster than mpich 5.0.2, which is 25.0 % slower, 95 % int"),
-        (1.0, None, "neither library is shown to be faster; mpich 5.0.2 against openmpi 4.1.8: no"),
-    ],
-)
+@pytest.mark.parametrize(("second_s", "faster"), [(0.8, "b"), (1.25, "a"), (1.0, None)])
 def test_the_faster_library_is_said_in_one_sentence(
-    second_s: float, faster: str | None, words: str
+    second_s: float, faster: str | None, snapshot: SnapshotAssertion
 ) -> None:
     seen = told(second_s)
     assert seen.faster == faster
-    assert seen.words.startswith(words)
+    assert seen.words == snapshot
     assert seen.to_json()["mpi"] == LIBRARIES
 
 
-def test_no_library_is_named_before_there_is_an_interval() -> None:
+def test_no_library_is_named_before_there_is_an_interval(snapshot: SnapshotAssertion) -> None:
     seen = told(0.8, blocks=4)
     assert seen.faster is None
-    assert "too few for an interval" in seen.words
+    assert seen.words == snapshot
 
 
 def test_two_builds_of_one_version_are_told_apart() -> None:

@@ -110,5 +110,5 @@ def test_the_error_names_what_to_remove() -> None:
     error = resumed_error(longer, [FirstRun(0, ("my state",), ("log",))], "the default")
     assert isinstance(error, WorkError)
     assert error.code == "work.resumed"
-    assert "--before 'rm -f '\"'\"'my state'\"'\"''" in str(error)
+    assert "--before 'rm -f '\"'\"'my state'\"'\"''" in str(error)  # data
     assert "--fresh-dir" in str(error)

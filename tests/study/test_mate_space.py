@@ -116,7 +116,7 @@ def test_each_process_gets_the_cores_of_its_workers(library: Library) -> None:
         adapter(library), space_of(wanted), Setting.parse("variant=mate,workers=4")
     )
     assert line.startswith(f"{library.launcher} -n 1 ")
-    assert " --map-by slot:PE=4 --bind-to core " in line
+    assert " --map-by slot:PE=4 --bind-to core " in line  # data
     assert line.endswith(" --variant mate --workers 4 --ranks-per-process 4 --local-grid 1x1x4")
 
 
@@ -169,13 +169,14 @@ def test_layouts() -> None:
     assert Layout.of(8, {"workers": "4"}) == Layout(2, workers=4)
     assert Layout.of(8, {"processes": "2", "workers": "2"}) == Layout(2, workers=2)
     assert Layout.of(8, {"ranks": "3"}) == Layout(3)
-    for given_, words in [
-        ({"workers": "3"}, "does not divide"),
-        ({"processes": "4", "workers": "4"}, "need 16 cores"),
-        ({"processes": "none"}, "whole number"),
+    for given_, code, named in [
+        ({"workers": "3"}, "layout.cores", "workers=3"),
+        ({"processes": "4", "workers": "4"}, "layout.cores", "16"),
+        ({"processes": "none"}, "layout.range", "processes=none"),
     ]:
-        with pytest.raises(UsageError, match=words):
+        with refused(UsageError, code) as told:
             Layout.of(8, given_)
+        assert named in str(told.value)
 
 
 def test_a_space_without_room_is_refused_at_once(tmp_path: Path) -> None:

@@ -86,7 +86,7 @@ def test_where_the_budget_does_not_hold_it_not_pruned_is_said(space: Space) -> N
     simulated = evaluator(acting)
     made = recommend(simulated, space, [WHOLE], SearchPlan(max_runs=40))
     assert made.setting == WHOLE
-    assert made.pruning.state == "not pruned"
+    assert made.pruning.state == "not pruned"  # data
     assert "budget" in made.pruning.why
 
 
@@ -101,7 +101,7 @@ def test_pruning_that_the_budget_ended_half_way_is_not_called_done() -> None:
     simulated = evaluator(first_acts)
     made = recommend(simulated, wide, [whole], SearchPlan(max_runs=104))
     assert 1 < len(made.setting) < len(whole)
-    assert made.pruning.state == "not pruned"
+    assert made.pruning.state == "not pruned"  # data
     assert "budget" in made.pruning.why
 
 
@@ -119,7 +119,7 @@ def test_a_small_setting_that_is_not_proven_itself_is_not_named(space: Space) ->
     whole = Setting({"eager": 8, "links": 3})
     made = recommend(simulated, space, [whole])
     assert made.setting == whole
-    assert made.pruning.state == "not pruned"
+    assert made.pruning.state == "not pruned"  # data
     assert "alone" in made.pruning.why
 
 
@@ -222,7 +222,7 @@ def test_a_setting_with_more_slow_launches_is_not_recommended(space: Space) -> N
         if not answer.proofs or answer.proofs[0][1].winners != [SMALL]:
             continue
         proven += 1
-        vetoed += [made.slow.verdict for made in answer.vetoed] == ["more frequent"]
+        vetoed += [made.slow.verdict for made in answer.vetoed] == ["more frequent"]  # data
         assert (answer.chosen is None) == bool(answer.vetoed)
     assert proven >= 6
     assert vetoed >= proven / 2

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
+from syrupy.assertion import SnapshotAssertion
 
 from autotune.errors import AutotuneError, WorkError
 from autotune.space import DEFAULT, Setting, Space
@@ -23,7 +24,13 @@ from autotune.study.pipeline import run_procedure
 from autotune.study.recommendation import StudyOutcome
 from autotune.study.run_history import RunHistory
 from autotune.study.screening import AUDIT, BOTH_FIRST, OFF, Screening
-from autotune.study.screening_summary import LINK, screening_words, stored_summary, summary
+from autotune.study.screening_summary import (
+    LINK,
+    screening_words,
+    stored_summary,
+    summary,
+    why_off,
+)
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import CHEAP, Trial
 from tests.contract.store_samples import key
@@ -277,7 +284,7 @@ def test_cheap_runs_spend_the_budget_by_their_time(space: Space) -> None:
         Budget(budget.history, None, math.floor(budget.spent_runs), cheap).require()
 
 
-def test_the_summary_counts_what_was_run(space: Space) -> None:
+def test_the_summary_counts_what_was_run(space: Space, snapshot: SnapshotAssertion) -> None:
     answer, trial_store, screens = study(space, timed(1.0), timed(0.1), shuffled())
     cheap, full = screens.evaluator.history, answer.search.evaluator.history
     seen = summary("--iterations 10", "0" * 64, cheap, full, trial_store.trials, None)
@@ -286,15 +293,17 @@ def test_the_summary_counts_what_was_run(space: Space) -> None:
     assert seen["screened_out"] == out
     assert seen["saved_s"] == pytest.approx(seen["spared_s"] - cheap.launched_s, abs=0.01)
     assert seen["spared_s"] == pytest.approx(out * answer.search.budget.cost_s(1), abs=0.01)
-    words = screening_words(seen)
-    assert f"screened out {out} settings" in words
-    assert (" saved." if seen["saved_s"] >= 0 else " lost.") in words
-    none = seen | {"screened_out": 0, "spared_s": 0.0, "saved_s": -seen["machine_s"]}
-    assert "screened out no setting: " in screening_words(none)
-    assert "switched off" not in words
     off = {"correlation": -0.31, "settings": 9, "needed": 0.6, "missed_gain": None}
     ended = summary("--iterations 10", "0" * 64, cheap, full, trial_store.trials, off)
-    assert "switched off: rank correlation -0.31 over 9 settings" in screening_words(ended)
+    assert (ended["correlation"], ended["both"]) == (-0.31, 9)
+    assert (seen["off"], ended["off"]) == (None, why_off(off))
+    figures = {"runs": 9, "machine_s": 12.0, "correlation": 0.8, "both": 5}
+    figures |= {"screened_out": 3, "spared_s": 30.0, "saved_s": 18.0}
+    none = {"screened_out": 0, "spared_s": 0.0, "saved_s": -12.0}
+    switched_off = {"off": ended["off"], "correlation": -0.31, "both": 9}
+    assert [
+        screening_words(seen | figures | other) for other in ({}, none, switched_off)
+    ] == snapshot
     assert DEFAULT.key not in {t.setting.key for t in trial_store.trials}
 
 

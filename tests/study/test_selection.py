@@ -377,7 +377,7 @@ def test_a_part_of_the_winner_goes_on_until_it_is_decided() -> None:
         blocks = Blocks(simulated, made.phase, made.settings, seed, None)
         proof = confirm_blocks(blocks, made.plan, Budget(simulated.history))
         if whole in proof.winners:
-            assert proof.decisions[part].why != "another finalist won" or is_missed(
+            assert proof.decisions[part].outcome != "futile" or is_missed(
                 blocks.pairs(part, against=whole), 0.02
             )
         preferred += part in proof.winners

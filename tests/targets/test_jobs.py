@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from autotune.targets import jobs
 from runner.cpus import available_cpus, core_sets, cpu_list
@@ -31,7 +32,8 @@ def test_free_cores_are_offered(there: list[MpiJob]) -> None:
     there.append(job(7, theirs))
     free = cpu_list(EVERY - theirs)
     [who, what] = jobs.shared_notes(None, 1)
-    assert f"./p7 (pid 7, user ann): 1 rank bound to CPUs {cpu_list(theirs)}." in who.words
+    assert (who.code, who.data) == ("jobs.shared_cpus", {"pids": [7]})
+    assert jobs.job_words(there[0]) in who.words
     assert what.data == {"cpus": free}
     assert jobs.shared_notes(own, 1) == []
     # More ranks than free cores: the cores are divided.
@@ -46,10 +48,11 @@ def test_a_job_on_all_cores_gets_a_line_of_its_launcher(
     there.append(job(7, EVERY, library))
     who, shares = jobs.shared_notes(None, 1)
     _, line, here = shares.words.splitlines()
-    assert f"not bound, on any of CPUs {cpu_list(EVERY)}" in who.words
+    assert jobs.job_words(there[0]) in who.words
     listed = cpu_list(theirs)
     if library is None:
-        assert line == f"  pid 7:  on CPUs {listed}, by the options of its launcher"
+        assert "taskset" not in line
+        assert f" {listed}," in line
     else:
         assert line.startswith(f"  pid 7:  taskset -c {listed} mpirun -n 1 ")
         assert ("hwloc_default_cpu_list" in line) == (library is OPEN_MPI)
@@ -66,7 +69,15 @@ def test_what_cannot_be_divided_is_told(there: list[MpiJob]) -> None:
 def test_a_job_whose_cpus_are_not_readable_counts(there: list[MpiJob]) -> None:
     there.append(job(7, None))
     who = jobs.shared_notes(frozenset({min(EVERY)}), 1)[0]
-    assert "1 rank on CPUs that are not readable" in who.words
+    assert who.data == {"pids": [7]}
+
+
+def test_a_job_is_named_with_where_it_runs(
+    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
+) -> None:
+    monkeypatch.setattr("runner.jobs.available_cpus", lambda: frozenset(range(4)))
+    places = (frozenset({0, 1}), frozenset(range(4)), None)
+    assert [jobs.job_words(job(7, cpus)) for cpus in places] == snapshot
 
 
 def test_few_of_many_jobs_are_named(there: list[MpiJob]) -> None:

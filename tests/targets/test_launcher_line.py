@@ -65,7 +65,7 @@ def test_an_unknown_option_is_refused_with_the_corrected_line() -> None:
         parse_launcher_line(("mpirun", "-np", "4", "--frobnicate", "./cg.A.x"), "compare")
     text = str(caught.value)
     assert "--frobnicate" in text
-    assert "autotune compare -- mpirun -np 4 ./cg.A.x" in text
+    assert "autotune compare -- mpirun -np 4 ./cg.A.x" in text  # data
 
 
 @pytest.mark.parametrize(

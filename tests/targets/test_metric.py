@@ -57,7 +57,7 @@ def test_lines_that_differ_in_an_exponent_have_one_pattern() -> None:
 
 def test_figures_of_a_json_line() -> None:
     (found,) = figures('{"solver_time": 0.5, "cells": 7}\n', {"solver_time": 0.5, "cells": 7})
-    assert found.metric == "json:solver_time"
+    assert found.metric == "json:solver_time"  # data
 
 
 def test_a_rate_is_proposed_where_no_time_is_printed() -> None:
@@ -65,7 +65,7 @@ def test_a_rate_is_proposed_where_no_time_is_printed() -> None:
     assert (found.rate, found.metric) == (True, r"FOM *= *(\S+)")
     assert found.words.startswith("--metric-rate ")
     assert [f.rate for f in figures("FOM = 16.3 Gflop/s\ntime 3.5 s\n")] == [False]
-    assert [f.words for f in figures("", {"gflops": 3.0})] == ["--metric-rate json:gflops"]
+    assert [f.words for f in figures("", {"gflops": 3.0})] == ["--metric-rate json:gflops"]  # data
 
 
 def test_the_column_of_a_table() -> None:

@@ -61,7 +61,7 @@ def test_what_the_line_says_of_oversubscription_is_kept(mpi: str) -> None:
     assert "--oversubscribe" in words
     assert "mpi_yield_when_idle" not in words
     words = command(f"mpirun -np {MANY} --hostfile hosts --map-by core:OVERSUBSCRIBE true", mpi)
-    assert words[words.index("--map-by") + 1] == "core:oversubscribe"
+    assert words[words.index("--map-by") + 1] == "core:oversubscribe"  # data
     more = target(f"mpirun -np {MANY + 1} --hostfile hosts --oversubscribe true", mpi)
     assert more.oversubscribed
 
@@ -80,7 +80,7 @@ def test_what_is_not_known_is_refused(line: str, code: str) -> None:
         target(line)
     assert caught.value.code == code
     if code == "hosts.slots_unknown":
-        assert "autotune cluster init" in str(caught.value)
+        assert "autotune cluster init" in str(caught.value)  # data
 
 
 def test_one_rank_for_each_host_is_known() -> None:

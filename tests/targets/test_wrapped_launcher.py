@@ -99,7 +99,7 @@ def test_the_line_of_a_script_is_read(tmp_path: Path) -> None:
         assert found is not None
         name, line = found
         assert (name, line) == ("job.sh", ["mpirun", "-np", "2", "bin/hello", "input"])
-        assert "autotune run -- mpirun -np 2" in script_words(program, "run", tmp_path)
+        assert "autotune run -- mpirun -np 2" in script_words(program, "run", tmp_path)  # data
     for program in (("job.sh",), ("bash", "none.sh"), ("bash",), ("./none",), ()):
         assert launcher_in_script(program, tmp_path) is None
 

@@ -114,7 +114,7 @@ def test_slash_goes_to_the_search_and_tab_goes_everywhere(
             assert here[1] == "solid", here  # The focus can be seen.
             assert here[2] >= 2, here
             reached.append(here[0])
-    assert "Skip to the content" in reached[0]
+    assert 'class="skip"' in reached[0]
     assert len(reached) >= wanted
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import re
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from syrupy.assertion import SnapshotAssertion
 
 from autotune.api.live import live_state
 from autotune.publish.formats import find
@@ -16,10 +18,14 @@ from autotune.publish.published_files import remember_file
 from autotune.publish.verification import last_verifications, record_path, remember_verifications
 from autotune.publish.verify import FileState
 from autotune.store import Store
+from autotune.study.budget import SearchPlan
 from autotune.testing.format import NEW, evidence, planned
 from tests.contract.store_samples import key, ok
 from tests.ui.conftest import Clients
 from tests.ui.stores import TOKEN, searched
+
+TRIALS_S = 20 * 10.0 + SearchPlan().proof_runs(SearchPlan().finalists)
+"""Of 20 settings, each as long as the ten runs of one second, and the proof."""
 
 
 def test_datasets_and_a_card(client: TestClient) -> None:
@@ -29,7 +35,10 @@ def test_datasets_and_a_card(client: TestClient) -> None:
     for word in ("Complete grids of few parameters", "autotune explore grid-node", "cg-W"):
         assert word in card
     cells = client.get("/dataset/grid-node/cells").text
-    assert "null cell" in cells
+    rows = dict(re.findall(r"<tr><td>([^<]+)(.*)", cells))
+    assert len(rows) == 10
+    # Noise and gain, and of a null cell the noise only.
+    assert [rows[cell].count(" %<") for cell in ("pingpong-4k", "bcast-256k")] == [2, 1]
     assert "<html" not in cells
 
 
@@ -44,11 +53,11 @@ def test_two_studies_side_by_side(clients: Clients, tmp_path: Path) -> None:
     assert "<td>guard</td>" not in text  # It is the same.
     assert f"A: study {a[:8]}" in text
     assert f"B: study {b[:8]}" in text
-    assert "autotune compare" in text
-    assert "choose a study" in client.get("/compare").text
+    assert "autotune compare" in text  # data
+    assert client.get("/compare").text.count('<select name="study">') == 2
     too_many = client.get(f"/compare?study={a[:16]}&study={b[:16]}&study={a[:16]}")
     assert too_many.status_code == 404
-    assert "expected two" in too_many.text
+    assert 'role="alert">3 ' in too_many.text
 
 
 def test_a_cluster_with_its_studies(client: TestClient) -> None:
@@ -60,11 +69,13 @@ def test_a_cluster_with_its_studies(client: TestClient) -> None:
 
 
 def test_no_published_file(client: TestClient) -> None:
-    assert "autotune publish" in client.get("/published").text
+    assert "<code>autotune publish</code>" in client.get("/published").text  # data
     assert client.get("/published/0123456789ab").status_code == 404
 
 
-def test_a_study_that_runs_and_one_that_does_not(database: Path) -> None:
+def test_a_study_that_runs_and_one_that_does_not(
+    database: Path, snapshot: SnapshotAssertion
+) -> None:
     with Store.open(database) as store:
         one = store.get_study(store.studies()[0].id)
         before = live_state(store, one)
@@ -78,19 +89,26 @@ def test_a_study_that_runs_and_one_that_does_not(database: Path) -> None:
     assert now["words"]["phase"] == "searching"
     low, high = now["best"]["band"]
     assert low < now["best"]["ratio"] < high
-    assert "not proven" in now["words"]["best"]
+    assert now["words"]["best"] == snapshot
 
 
 @pytest.mark.parametrize(
-    ("bounds", "words"),
+    ("bounds", "left_s", "done"),
     [
-        ({"trials": None, "budget_s": 100.0, "max_runs": None}, "at most 90 s"),
-        ({"trials": None, "budget_s": None, "max_runs": 20}, "at most 10 s"),
-        ({"trials": 20, "budget_s": None, "max_runs": None}, "with the proof"),
-        ({}, "no bound that was stored"),
+        ({"trials": None, "budget_s": 100.0, "max_runs": None}, 90.0, 0.1),
+        ({"trials": None, "budget_s": None, "max_runs": 20}, 10.0, 0.5),
+        ({"trials": 20, "budget_s": None, "max_runs": None}, TRIALS_S, 10 / (10 + TRIALS_S)),
+        ({}, None, None),
     ],
+    ids=["budget", "runs", "trials", "unbounded"],
 )
-def test_the_time_left(tmp_path: Path, bounds: dict[str, float | None], words: str) -> None:
+def test_the_time_left(
+    tmp_path: Path,
+    bounds: dict[str, float | None],
+    left_s: float | None,
+    done: float | None,
+    snapshot: SnapshotAssertion,
+) -> None:
     with Store.open(tmp_path / "left.db") as store:
         study = store.study(key())
         store.store_document(study.id, "session:1", bounds)
@@ -98,7 +116,9 @@ def test_the_time_left(tmp_path: Path, bounds: dict[str, float | None], words: s
         for _ in range(10):
             store.add_run(study.id, trial.id, "search", 0, 0, ok(1.0))
         left = live_state(store, store.get_study(study.id))
-    assert words in left["words"]["left"]
+    assert left["left_s"] == (None if left_s is None else pytest.approx(left_s))
+    assert left["done"] == (None if done is None else pytest.approx(done))
+    assert left["words"]["left"] == snapshot
 
 
 def test_the_last_verification_is_stored_for_display(tmp_path: Path) -> None:
@@ -126,14 +146,16 @@ def test_a_published_file_with_what_it_changed(client: TestClient, tmp_path: Pat
     listed = client.get("/published").text
     found = re.search(rf'href="/{TOKEN}(/published/[0-9a-f]{{12}})"', listed)
     assert found is not None
-    assert "not verified yet" in listed
+    assert "not verified yet" in listed  # data
     remember_verifications([FileState(place, True, "1 value in force")], [])
     text = client.get(found[1]).text
     assert "1 value in force" in text
-    assert "The previous content is in openmpi-mca-params.conf.before-autotune" in text
-    assert "&lt;b&gt;of the administrator" in text
+    assert before.name in text
+    assert html.escape(before.read_text()) in text
     name, value = next(iter(next(iter(made.content.groups.values())).items()))
     assert f"+{name} = {value}" in text
-    assert f"autotune unpublish {place}" in text
+    assert f"autotune unpublish {place}" in text  # data
     before.unlink()
-    assert "It cannot be shown" in client.get(found[1]).text
+    without = client.get(found[1]).text
+    assert before.name in without
+    assert [page.count('<pre class="output">') for page in (text, without)] == [1, 0]
