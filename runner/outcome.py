@@ -66,6 +66,11 @@ def classify(
         return "launcher_inside", inside_words(spec, result.inner_launcher), None
     if result.waits_for_input:
         return "failed", WAITS_FOR_INPUT, None
+    if result.launcher_stuck:
+        record.code = "run.launcher_stuck"
+        why = failure_message(result.stderr, result.stdout_tail).words
+        before = f"; before: {why}" if why else ""
+        return "failed", f"the launcher did not end after its ranks, and was ended{before}", None
     if result.timed_out:
         if loaded:
             return "foreign_load", load_words(result), None

@@ -246,6 +246,8 @@ class ExecResult:
     """The lines of standard output as a set."""
     waits_for_input: bool = False
     """A rank was ended because it waited for standard input that could never come."""
+    launcher_stuck: bool = False
+    """Whether the launcher was ended because it went on after its ranks."""
     inner_launcher: tuple[str, ...] = ()
     """Command line of a launcher that a rank started, for which the run was ended; empty: none."""
     stops: int = 0

@@ -40,7 +40,7 @@ from runner.supervise.process_tree import (
     end_everything,
     living,
 )
-from runner.supervise.watches import InputWatch, RankWatch, ReadyFile
+from runner.supervise.watches import InputWatch, LauncherWatch, RankWatch, ReadyFile
 
 _ORPHAN_GRACE_S = 2.0
 """Grace time in seconds for the tree when the tuner has gone: no caller waits for it any more."""
@@ -218,6 +218,8 @@ class Run:
         )
         self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
+        self._launcher = LauncherWatch(request.rank_env, request.env)
+        self._launcher_stuck = False
         self._inner = InnerLauncherWatch(request.rank_env, request.env)
         self._inner_launcher: tuple[str, ...] = ()
         self._account = Account(request, table)
@@ -332,6 +334,7 @@ class Run:
                 times.append(_after(self._start, self._watch.next_s))
                 times.append(_after(self._start, self._input.next_s))
                 times.append(_after(self._start, self._inner.next_s))
+                times.append(_after(self._start, self._launcher.next_s))
         return min((t for t in times if t is not None), default=None)
 
     def on_time(self, now: float) -> None:
@@ -354,6 +357,10 @@ class Run:
         elif _due(now, self._start, self._inner.next_s):
             self._inner.later()
             self._look_for_launchers(now)
+        elif _due(now, self._start, self._launcher.next_s):
+            self._launcher_stuck = self._launcher.look(os.getpid(), self._launched.pid)
+            if self._launcher_stuck:
+                self._begin_stop(now, self.request.grace_s)
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
         """The result, after ``ended``. Processes in ``others`` are never culprits."""
@@ -388,6 +395,7 @@ class Run:
             marked=self._capture.marked,
             printed=self._capture.printed,
             waits_for_input=self._waits_for_input,
+            launcher_stuck=self._launcher_stuck,
             inner_launcher=self._inner_launcher,
             stops=0,  # The tuner counts them.
             files=self._watch.files.close(),

@@ -1,4 +1,7 @@
-"""Watches of the supervision process during a run: ranks, the file of MPI_Init, waiting for input.
+"""Watches of the supervision process during a run.
+
+They look for ranks, the file of MPI_Init, ranks that wait for input, and a launcher that waits for
+nothing.
 
 Ranks: which process is which rank, and on which CPUs it may run, read from /proc.
 
@@ -164,6 +167,44 @@ class ReadyFile:
         return exists(self._path)
 
 
+LAUNCHER_LOOKS_S = 5.0
+"""Seconds between looks at a launcher whose ranks have ended; later looks are up to four times as
+far apart."""
+
+
+class LauncherWatch:
+    """Looks for a launcher that does not collect a process that it started, and has no rank left.
+
+    PRRTE 3 sometimes waits for ever for ranks that failed in MPI_Init.
+    """
+
+    def __init__(self, variables: tuple[str, ...], env: dict[str, str]) -> None:
+        self._variables = [name.encode() for name in variables if name not in env]
+        self._dead: set[int] = set()
+        self._gap_s = LAUNCHER_LOOKS_S
+        self.next_s: float | None = LAUNCHER_LOOKS_S if self._variables else None
+        """Seconds after the start at which to look again; None: never."""
+
+    def look(self, root: int, launcher: int) -> bool:
+        """Take one look; True if a process was dead in two looks, and no rank lives."""
+        below = process_tree.descendants(root)
+        alive = [pid for pid in below if process_tree.is_alive(pid)]
+        dead = set(below).difference(alive, (launcher,))
+        if dead and any(_has_rank(pid, self._variables) for pid in alive if pid != launcher):
+            dead = set()
+        stuck = bool(dead & self._dead) and launcher in alive
+        self._dead = dead
+        self._gap_s = LAUNCHER_LOOKS_S if dead else min(2 * self._gap_s, 4 * LAUNCHER_LOOKS_S)
+        self.next_s = (self.next_s or 0.0) + self._gap_s
+        return stuck
+
+
+def _has_rank(pid: int, variables: list[bytes]) -> bool:
+    """Whether a process has a rank variable, which only the launcher sets."""
+    env = process_tree.environ(pid)
+    return any(env.get(name, b"").isdigit() for name in variables)
+
+
 INPUT_FIRST_LOOK_S = 0.5
 """Looks are at 1, 2, 4, 8, ... times this many seconds after the start; two in a row must agree."""
 _READ = {"x86_64": 0, "aarch64": 63, "ppc64le": 3, "riscv64": 63, "s390x": 3}.get(
@@ -193,7 +234,7 @@ class InputWatch:
         self._gap_s *= 2
         now: dict[int, float] = {}
         for pid in process_tree.descendants(root):
-            if pid == launcher or not (_reads(pid) and self._is_rank(pid)):
+            if pid == launcher or not (_reads(pid) and _has_rank(pid, self._variables)):
                 continue
             if _target(pid) == self._fifo or _shared(pid, self._starter(pid, launcher)):
                 now[pid] = _cpu_ticks(pid)
@@ -204,13 +245,9 @@ class InputWatch:
     def _starter(self, pid: int, launcher: int) -> int:
         """The process that started the rank: the launcher, or its daemon on a node of a testbed."""
         parent = _parent(pid)
-        while parent > 1 and parent != launcher and self._is_rank(parent):
+        while parent > 1 and parent != launcher and _has_rank(parent, self._variables):
             parent = _parent(parent)
         return parent if parent > 1 else launcher
-
-    def _is_rank(self, pid: int) -> bool:
-        env = process_tree.environ(pid)
-        return any(env.get(name, b"").isdigit() for name in self._variables)
 
 
 def _reads(pid: int) -> bool:
