@@ -44,6 +44,11 @@ STOPPED = RunFault(
     "count; the program, or somebody else, sends signals to its parents",
 )
 
+STUCK = RunFault(
+    code="run.launcher_stuck",
+    words="the launcher did not end after its ranks, and was ended",
+)
+
 
 def classify(
     spec: LaunchSpec,
@@ -67,10 +72,10 @@ def classify(
     if result.waits_for_input:
         return "failed", WAITS_FOR_INPUT, None
     if result.launcher_stuck:
-        record.code = "run.launcher_stuck"
+        record.code = STUCK.code
         why = failure_message(result.stderr, result.stdout_tail).words
         before = f"; before: {why}" if why else ""
-        return "failed", f"the launcher did not end after its ranks, and was ended{before}", None
+        return "failed", f"{STUCK.words}{before}", None
     if result.timed_out:
         if loaded:
             return "foreign_load", load_words(result), None
