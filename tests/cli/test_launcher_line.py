@@ -13,7 +13,7 @@ from autotune.space import DEFAULT
 from autotune.store import Store
 from autotune.targets.request import TargetRequest
 from runner.mpi.base import PYTHON_LIBRARY
-from runner.mpi.discover import adapter
+from runner.mpi.discover import adapter, launcher_of
 from tests.cli.conftest import Cli
 from tests.mpis import built, library_named, put_on_path
 
@@ -76,7 +76,7 @@ def test_a_program_of_another_mpi_is_told(
     said = " ".join(done.err.split())
     assert f"openmpi {library.version} " in said
     assert f"openmpi {other.version} " in said
-    assert "--mpi" in said
+    assert f"--mpi {launcher_of(library.family, library.version)} " in said
 
 
 VERSION = (

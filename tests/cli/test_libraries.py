@@ -148,7 +148,7 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, open_mpi: Library, slower:
     assert "[mpi.count]" in wrong(cli, *two, *here, *program)
     assert "(default)" in wrong(cli, "default", *two, *program)
     assert "[compare.settings]" in wrong(cli, *here, *program)
-    assert "--program-b" in wrong(cli, "default", "pml=ob1", "--program-b", "x", *program)
+    assert "--mpi" in wrong(cli, "default", "pml=ob1", "--program-b", "x", *program)
     named = ("--app", "jacobi3d", "--program-b", "x")
     assert "[program.second_build]" in wrong(cli, *two, *named)
     assert "[mpi.unknown]" in wrong(cli, *here, "--mpi", "nosuch", *program)

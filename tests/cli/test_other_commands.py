@@ -100,11 +100,12 @@ def test_cluster_init(
     assert (work / "configs" / "clusters" / "mine.toml").exists()
     listed = cli("cluster", "list").out
     assert "configs/clusters/mine.toml" in listed, "where it comes from is in the list"
-    said = " ".join(cli("cluster", "show", "mine").out.split())
-    assert "configs/clusters/mine.toml" in said
-    assert " openmpi " in f"{said} "
+    own = cli("cluster", "show", "mine").out
+    assert "autotune)" not in own, "it is not a shipped one"
+    assert any(line.endswith(" openmpi") for line in own.splitlines()), "the name of its space"
+    assert "configs/clusters/mine.toml" in own
     assert json.loads(cli("cluster", "show", "mine", "--json", "-").out)["name"] == "mine"
-    assert "autotune" in cli("cluster", "show", "local").out
+    assert "autotune)" in cli("cluster", "show", "local").out, "it is a shipped one"
     fixed = json.loads(cli("cluster", "show", "testbed", "--json", "-").out)["fixed"]
     down = " ".join(cli("cluster", "show", "testbed").out.split())
     assert f"bind_to: {fixed['bind_to']}" in down

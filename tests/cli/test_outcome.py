@@ -35,6 +35,11 @@ SHORT = Setting({"bind_to": "numa", "btl_sm_eager_limit": 8192})
 NAMES = re.compile(r"[a-z_0-9]+=[a-z0-9]+")
 
 
+@pytest.fixture(autouse=True)
+def usual_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 def result(status: str = "keep_default", recommended: Setting | None = None) -> Result:
     """An answer with a short and a long finalist, each of which is named again in the notes."""
     found = Result(
