@@ -59,7 +59,7 @@ def test_a_strategy_has_a_name_and_no_code_in_its_studies(install: Install, cli:
     done = cli("search", "--strategy", "in-ordr", "-n", "1", "--", "true")
     assert done.code == 2
     assert "[strategy.unknown]" in done.err
-    assert "in-order" in done.err
+    assert "in-order?" in done.err
 
 
 @pytest.mark.parametrize(
