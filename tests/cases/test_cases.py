@@ -117,7 +117,8 @@ def test_a_launch(
     done = cli("run", *options, "--", *shlex.split(line))
     if row.get("refused"):
         assert done.code == 2, done.text
-        (proposed,) = [one.strip() for one in done.err.splitlines() if " autotune run " in one]
+        lines = done.err.splitlines()
+        (proposed,) = [one.strip() for one in lines if " autotune run " in one]  # data
         before, words = proposed.split("autotune run ")
         for variable in shlex.split(before.replace("env ", "")):
             monkeypatch.setenv(*variable.split("=", 1))

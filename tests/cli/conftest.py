@@ -55,6 +55,13 @@ A rank of it starts in a third of the time of one in Python with mpi4py.
 """
 
 
+def settings_title(shown: str) -> str:
+    """The title of the table of settings that ``show`` printed."""
+    parts = [part for part in shown.split("\n\n") if "\nsetting " in part]
+    [title] = [part.partition("\nsetting ")[0] for part in parts]
+    return title
+
+
 @dataclass
 class Outcome:
     code: int

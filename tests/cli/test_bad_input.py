@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
@@ -40,12 +41,13 @@ def test_an_unknown_parameter_or_value(cli: Cli, library: object) -> None:
 
 def test_nothing_to_run_and_too_much_to_run(cli: Cli) -> None:
     assert "--app" in refused(cli, "search")
-    assert "give only one of them" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
+    assert "[usage.conflict]" in refused(cli, "search", "--app", "jacobi3d", "--", "/bin/true")
 
 
 def test_a_budget_that_its_own_proof_needs(cli: Cli) -> None:
     text = refused(cli, "search", "-n", "2", "--runs", "20", "--", "/bin/true")
-    assert "--runs 20 leaves nothing for the search" in text
+    assert "[budget.too_small]" in text
+    assert "--runs 20" in text
 
 
 def test_a_missing_program(cli: Cli) -> None:
@@ -60,7 +62,7 @@ def test_broken_patterns(cli: Cli) -> None:
     text = refused(cli, "search", "-n", "2", "--metric", "time (", "--", "/bin/true")
     assert "--metric" in text
     text = refused(cli, "search", "-n", "2", "--metric", "time", "--", "/bin/true")
-    assert "exactly one group" in text
+    assert "[metric.pattern]" in text
 
 
 def test_mpirun_inside_mpirun(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,7 +131,7 @@ def test_a_search_whose_default_fails_says_why(cli: Cli, mpi_shell: str) -> None
     program = (mpi_shell, "echo boom >&2; exit 7")
     text = refused(cli, "search", "-n", "1", "--no-guard", "--", *program, code=1)
     assert "default" in text
-    assert "exit code 7" in text
+    assert "code 7" in text
     assert "boom" in text
 
 
@@ -137,9 +139,14 @@ def test_a_search_whose_default_fails_says_why(cli: Cli, mpi_shell: str) -> None
 def test_singletons_are_refused(cli: Cli, mpi_shell: str) -> None:
     # The ranks drop what makes them find each other, as a program of another MPI would.
     script = 'unset $(env | grep -Eo "^(PMIX|OMPI_COMM|PRTE)[^=]*"); exec $0 true'
-    outcome = cli("run", "-n", "2", "--no-guard", "--", "sh", "-c", script, mpi_shell)
+    outcome = cli(
+        *("run", "-n", "2", "--no-guard", "--json", "r.json"),
+        *("--", "sh", "-c", script, mpi_shell),
+    )
     assert outcome.code == 1
-    assert "did not find each other" in outcome.text.replace("\n", " ")
+    run = json.loads(Path("r.json").read_text())["run"]
+    assert (run["state"], run["world_size"]) == ("singletons", 1)
+    assert run["reason"] in " ".join(outcome.text.split())
 
 
 @pytest.mark.mpi

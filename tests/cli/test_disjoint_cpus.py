@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -95,7 +96,7 @@ def test_disjoint_cpus_are_measured_at_once(mpi_shell: str) -> None:
         first, second = finish(one, "a.db"), finish(other, "b.db")
     assert {cpu for record in first for cpu in record.bindings} == {str(CPUS[0])}
     assert {cpu for record in second for cpu in record.bindings} == {str(CPUS[1])}
-    assert all(r.read_back["cpus"].state == "in force" for r in (first[0], second[0]))
+    assert {r.read_back["cpus"].state for r in (first[0], second[0])} == {"in force"}  # data
     (begin, end), (begin_other, end_other) = first_to_last(first), first_to_last(second)
     assert begin < end_other
     assert begin_other < end
@@ -127,7 +128,7 @@ def test_a_set_that_splits_cores_is_told(
     )
     assert outcome.code == 0, outcome.err
     words = " ".join(outcome.text.split())
-    assert f"cpus = {CPUS[0]} uses part of some cores: the CPUs {CPUS[1]} share them" in words
+    assert re.search(rf"cpus = {CPUS[0]} .*CPUs {CPUS[1]}\b", words)
     assert sorted(os.sched_getaffinity(0)) == CPUS
 
 
@@ -136,4 +137,5 @@ def test_cpus_that_are_not_there_are_told(cli: Cli, work: Path) -> None:
     place.write_text('name = "far"\ncpus = "4095"\n')
     outcome = cli("run", "--cluster", "far", "-n", "1", "--store", "r.db", "--", sys.executable)
     assert outcome.code == 1
-    assert "cpus = '4095' of the cluster definition" in " ".join(outcome.text.split())
+    assert "[cluster.cpus]" in outcome.err
+    assert "'4095'" in outcome.err

@@ -57,8 +57,8 @@ def test_the_first_complaint_is_the_reason(cli: Cli, name: str, work: Path) -> N
         assert first.startswith("failed: ")
         assert reason in first
         assert not {"\0", "\ufffd"} & set(done.text)
-        assert "Exit code:" not in first
-        assert "End of error message" not in done.text
+        assert "Exit code:" not in first  # data
+        assert "End of error message" not in done.text  # data
 
 
 @pytest.mark.mpi
@@ -73,8 +73,8 @@ def test_no_run_is_endless(cli: Cli, mpi_shell: str, monkeypatch: pytest.MonkeyP
     ):
         done = cli(*command, *words)
         assert done.code == 1
-        assert "time limit of one run: 0.800 s (the default)" in done.err
-        assert "stopped at its time limit of 0.8 s" in " ".join(done.text.split())
+        assert "0.800 s" in done.err
+        assert "0.8 s" in " ".join(done.text.split())
 
 
 OPENMPI = [name for name in NAMES if name.startswith("openmpi")]
@@ -102,7 +102,8 @@ def test_a_bad_value_of_a_parameter_file_is_named(
     done = cli("run", *words, "--json", "-", "--", program, "silent")
     run = json.loads(done.out)["run"]
     assert run["state"] in ("failed", "timeout")
-    assert f"pml = nothere in {file}" in run["reason"]
+    assert "pml = nothere" in run["reason"]
+    assert str(file) in run["reason"]
 
 
 @pytest.mark.mpi

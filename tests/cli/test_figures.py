@@ -105,8 +105,7 @@ def test_no_figure_shows_the_output_and_what_would_read_it(
         command, *settings, "--no-guard", "-n", "2", "--metric", "Elapsed: ([0-9.]+)", *program
     )
     assert done.code == 1
-    assert "last lines of the program's output:" in done.text
-    assert "  | rank 1: solve time = 0.46 s" in done.text
+    assert "  | rank 1: solve time = 0.46 s" in done.text  # data
     candidate = r"      --metric 'rank *[0-9]+: *solve *time *= *(\S+)'"
     assert candidate in done.text.splitlines()
     if command == "run":
@@ -119,7 +118,6 @@ def test_figures_on_standard_error(cli: Cli, mpi_shell: str) -> None:
     words = ("run", "--no-guard", "-n", "1", "--metric", "time ([0-9.]+)", "--")
     done = cli(*words, *program)
     assert done.code == 1
-    assert "the program prints times on standard error" in done.text
     assert "-- sh -c 'exec \"$@\" 2>&1' sh PROGRAM ARGS" in done.text
     assert cli(*words, "sh", "-c", 'exec "$@" 2>&1', "sh", *program).code == 0
 

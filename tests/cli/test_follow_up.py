@@ -79,9 +79,8 @@ def obey(cli: Cli, command: str) -> Outcome:
 
 def test_options_of_the_target_are_handed_on(command: None) -> None:
     assert given() == ["--metric=time (.*)", "-n", "2", "--clean-env"]
-    assert on_this_target("noise") == (
-        "autotune noise '--metric=time (.*)' -n 2 --clean-env -- ./p -n"
-    )
+    line = "autotune noise '--metric=time (.*)' -n 2 --clean-env -- ./p -n"
+    assert on_this_target("noise") == line
 
 
 def test_autotune_is_called_as_the_user_called_it(
@@ -106,13 +105,14 @@ def test_what_comes_next_depends_on_the_status(command: None) -> None:
     proven = after(result("recommended"), [])
     assert proven["Use it"] == "mpirun -n 2 --mca a 1 ./p"
     assert proven["Make it the default of this user"] == (
-        "autotune publish --from study:0123456789ab"
+        "autotune publish --from study:0123456789ab"  # data
     )
     other = after(result("recommended"))
-    assert "autotune compare default study:0123456789ab" in other["Compare it again"]
+    again = "autotune compare default study:0123456789ab"
+    assert again in other["Compare it again"]
     assert "--budget 120s" in after(result("keep_default"))["Search further"]
     none_left = after(result("keep_default", NOTHING_LEFT))
-    assert none_left["Choose other parameters (--space)"] == "autotune space list"
+    assert none_left["Choose other parameters (--space)"] == "autotune space list"  # data
     open_one = result("inconclusive")
     open_one.next_step = {"words": "more runs", "options": {"--budget": "90s"}}
     decide = next(iter(after(open_one).values()))

@@ -59,7 +59,8 @@ def test_nothing_is_lost_and_nothing_is_left(mpi_shell: str, tmp_path: Path) -> 
     search.send_signal(signal.SIGHUP)
     _, said = search.communicate(timeout=60)
     assert search.returncode == 130
-    assert "autotune search" in said  # The command that continues it.
+    # The command that continues it.
+    assert "autotune search" in said  # data
     with Store.open_to_read(tmp_path / "r.db") as store:
         (study,) = store.studies()
         assert study.status == "interrupted"

@@ -127,9 +127,11 @@ def test_a_library_under_which_nothing_runs_is_named(
         "r.db", "--", work / "program",
     )  # fmt: skip
     assert outcome.code == 1
-    assert "B does not start" in outcome.err
-    assert "in all its 1 runs" in outcome.err, "it is not started pair after pair"
-    assert f"B is default under openmpi {open_mpi.version} in {slower}" in outcome.err
+    assert "[compare.fails]" in outcome.err
+    with Store.open("r.db") as store:
+        failed = [run.phase for run in store.runs(1) if not run.record.valid]
+    assert failed == ["warmup", "compare:0"], "it is not started pair after pair"
+    assert f"openmpi {open_mpi.version} in {slower}" in outcome.err
 
 
 def wrong(cli: Cli, *words: str | Path) -> str:
@@ -142,14 +144,14 @@ def test_what_cannot_be_compared_is_refused(cli: Cli, open_mpi: Library, slower:
     here = ("--mpi", open_mpi.bin)
     two = (*here, "--mpi", slower)
     program = ("-n", "1", "--", sys.executable, "program.py")
-    assert "are the same MPI library" in wrong(cli, *here, "--mpi", "openmpi", *program)
-    assert "3 MPI libraries were given" in wrong(cli, *two, *here, *program)
-    assert "one setting (default)" in wrong(cli, "default", *two, *program)
-    assert "two settings or two libraries" in wrong(cli, *here, *program)
-    assert "expected --mpi twice" in wrong(cli, "default", "pml=ob1", "--program-b", "x", *program)
+    assert "[mpi.same]" in wrong(cli, *here, "--mpi", "openmpi", *program)
+    assert "[mpi.count]" in wrong(cli, *two, *here, *program)
+    assert "(default)" in wrong(cli, "default", *two, *program)
+    assert "[compare.settings]" in wrong(cli, *here, *program)
+    assert "--mpi" in wrong(cli, "default", "pml=ob1", "--program-b", "x", *program)
     named = ("--app", "jacobi3d", "--program-b", "x")
-    assert "needs a program of your own" in wrong(cli, *two, *named)
-    assert "no MPI library matches" in wrong(cli, *here, "--mpi", "nosuch", *program)
+    assert "[program.second_build]" in wrong(cli, *two, *named)
+    assert "[mpi.unknown]" in wrong(cli, *here, "--mpi", "nosuch", *program)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_each_library_gets_its_build(cli: Cli, work: Path) -> None:
         "6",
     ]
     line = ["--", "mpirun", "-np", "2", first, "x"]
-    assert "cannot run under mpich" in wrong(cli, *words[1:], *line)
+    assert "[program.other_abi]" in wrong(cli, *words[1:], *line)
     outcome = cli(*words, "--program-b", second, *line)
     assert outcome.code == 0, outcome.text
     with Store.open(work / "r.db") as store:

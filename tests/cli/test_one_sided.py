@@ -50,7 +50,7 @@ def test_a_program_without_windows_gets_no_parameter_of_them(
     search: Callable[[str, str], str], cli: Cli, work: Path
 ) -> None:
     said = search(MESSAGES, "openmpi-rma")
-    assert "so not tuned: osc, osc_rdma_acc_use_amo" in said
+    assert "osc, osc_rdma_acc_use_amo" in said  # data
     study = json.loads(cli("studies", "--store", "r.db", "--json", "-").out)[0]["hash"]
     shown = json.loads(cli("show", study, "--store", "r.db", "--limit", "99", "--json", "-").out)
     assert not [one["key"] for one in shown["best"] if "osc" in one["key"]]
@@ -62,7 +62,7 @@ def test_a_space_without_parameters_of_windows_is_named(
     search: Callable[[str, str], str], cli: Cli, work: Path
 ) -> None:
     said = search(WINDOWS, "openmpi")
-    assert "--space openmpi+openmpi-rma" in said
+    assert "openmpi+openmpi-rma" in said
     study = json.loads(cli("studies", "--store", "r.db", "--json", "-").out)[0]["hash"]
     shown = json.loads(cli("show", study, "--store", "r.db", "--json", "-").out)
     assert "rdma" in shown["carried"]["default"]["windows"]

@@ -44,7 +44,7 @@ def test_the_ranks_own_binding_is_told(cli: Cli, work: Path, name: str, binding:
     if run["bindings"] or library.family == "openmpi":
         # MPICH leaves no trace of its MPI_Init: a run of milliseconds may be over unseen.
         assert sorted(run["bindings"]) == sorted(seen)
-        assert run["read_back"]["bind_to"]["state"] == "in force"
+        assert run["read_back"]["bind_to"]["state"] == "in force"  # data
     # The launcher's own name of what was asked for is no setting that was inherited.
     assert not [key for key in run["inherited"] if "binding_policy" in key]
 

@@ -81,7 +81,8 @@ def test_all_are_listed_and_an_unknown_one_is_an_error(cli: Cli) -> None:
     assert max(map(len, listed.out.splitlines())) <= 80
     slip = cli("schema", "serach")
     assert slip.code == 2
-    assert "did you mean search?" in slip.err
+    assert "[schema.unknown]" in slip.err
+    assert "search?" in slip.err
 
 
 READING = (

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from autotune.store import Store
-from tests.cli.conftest import Cli
+from tests.cli.conftest import Cli, settings_title
 
 pytestmark = pytest.mark.mpi
 QUICK = ("search", "--app", "steady", "--input", "tiny", "--no-guard", "--store", "r.db")
@@ -79,7 +80,9 @@ echo seconds 0.5  # Always the same: nothing is to be proven when the search has
 """From its fifth launch on it waits until it is ended, as long as there is the file ``wait``."""
 
 
-def test_interrupting_and_going_on(cli: Cli, mpi_shell: str, work: Path) -> None:
+def test_interrupting_and_going_on(
+    cli: Cli, mpi_shell: str, work: Path, snapshot: SnapshotAssertion
+) -> None:
     (work / "wait").touch()
     words = ["search", "--no-guard", "--store", "r.db"]
     words += ["--strategy", "random", "--metric", "seconds ([0-9.]+)"]
@@ -99,12 +102,11 @@ def test_interrupting_and_going_on(cli: Cli, mpi_shell: str, work: Path) -> None
         tuner.send_signal(signal.SIGINT)
         _, err = tuner.communicate()
     assert tuner.returncode == 130, err
-    assert "Continue with" in err
+    assert "autotune search" in err  # data
     (work / "wait").unlink()
     shown = cli("show", "1", "--store", "r.db")
     assert shown.code == 0, shown.err
-    assert "fastest settings" in shown.out
-    assert "see gain above" not in shown.out
+    assert settings_title(shown.out) == snapshot
     before = _runs(work)
     assert before >= 4
     done = cli(*words, "--trials", "3", *program)
@@ -132,7 +134,7 @@ def test_an_interrupted_run_says_so(mpi_shell: str, work: Path) -> None:
         run.send_signal(signal.SIGINT)
         _, err = run.communicate(timeout=60)
     assert run.returncode == 130, err
-    assert "Interrupted: the program was ended; nothing was stored." in err
+    assert "Interrupted" in err
     with Store.open(work / "r.db") as store:
         assert store.studies() == []
 
@@ -164,10 +166,10 @@ def test_one_run_says_what_took_effect(cli: Cli, library: object) -> None:
     )  # fmt: skip
     assert outcome.code == 0, outcome.err
     run = json.loads(Path("run.json").read_text())["run"]
-    assert run["read_back"]["btl_sm_eager_limit"]["state"] == "in force"
+    assert run["read_back"]["btl_sm_eager_limit"]["state"] == "in force"  # data
     assert run["verified"] is True
     assert run["world_size"] == 2
-    assert "in force" in outcome.out
+    assert "in force" in outcome.out  # data
 
 
 @pytest.mark.mpi
@@ -179,4 +181,4 @@ def test_the_users_own_parameter_wins_over_the_clusters(
     words += ["--mca", "btl", "self,sm", mpi_shell, "true"]
     outcome = cli("run", *words)
     assert outcome.code == 0, outcome.text
-    assert "self,sm of your command line is used" in outcome.err
+    assert "--mca btl self,sm " in outcome.err  # data

