@@ -35,7 +35,9 @@ def with_figure(
     if target.app.figure is not None:
         return replace(request, metric=None)
     run = one_run("default", target, target.space(None), store, guard=guard)
-    stored = store.stored_document(run.study.id, DOCUMENT)
+    stored = None
+    if store.has_study(run.key):
+        stored = store.stored_document(store.study(run.key).id, DOCUMENT)
     if stored is None:
         say(
             Note(
@@ -55,7 +57,7 @@ def with_figure(
                 f"--metric RE or --metric-rate RE, or neither: then the wall time counts{lines}",
                 code="metric.auto_none",
             )
-        stored = store.store_document(run.study.id, DOCUMENT, _options(proposal))
+        stored = store.store_document(store.study(run.key).id, DOCUMENT, _options(proposal))
     chosen = replace(
         plain,
         metric=stored["metric"],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from autotune.api.target import to_stderr
 from autotune.notes import Say
 from autotune.space import Setting, Space
-from autotune.store import Store, StudyRecord
+from autotune.store import Store, StudyKey
 from autotune.study.events import notes_to
 from autotune.study.executables import current_key, store_executables
 from autotune.study.session import MEASURED
@@ -35,13 +35,13 @@ class OneRun:
 
 @dataclass(frozen=True)
 class RunRequest:
-    """One run that is prepared: its setting, the space with all its names, and its study."""
+    """One run that is prepared: its setting, the space with all its names, and its study's key."""
 
     setting: Setting
     space: Space
     target: Target
     store: Store
-    study: StudyRecord
+    key: StudyKey
     guard: bool
 
     def measure(self, tell: Say) -> OneRun:
@@ -49,11 +49,12 @@ class RunRequest:
 
         ``tell`` gets notes on the machine lock and on other MPI jobs on the same CPUs.
         """
-        target, store, study = self.target, self.store, self.study.id
+        target, store = self.target, self.store
         with target.measured(self.guard, tell) as runner:
             spec = dataclasses.replace(target.spec(self.space, self.setting), watch_windows=True)
             with DeferredInterrupts():  # A run that has ended by itself is stored.
                 record = runner.run(spec)
+        study = store.study(self.key).id
         store_executables(store, study, executables_of(record, target.program))
         launched = self.space.launched(self.setting)
         store.add_run(
@@ -80,8 +81,8 @@ def one_run(
     adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
-    study = store.study(current_key(store, key, notes_to(tell)))
-    return RunRequest(chosen, known, target, store, study, guard)
+    current = current_key(store, key, notes_to(tell))
+    return RunRequest(chosen, known, target, store, current, guard)
 
 
 def run_once(
