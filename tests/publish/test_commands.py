@@ -157,7 +157,7 @@ def test_what_cron_does_not_find_is_said(
     assert main(words) == 0, capfd.readouterr().err
     said = capfd.readouterr().out
     assert "note [cluster.other]: " in said
-    assert "--cluster local" in " ".join(said.split())
+    assert "local?" in " ".join(said.split())
     assert "note [publish.local_config]: configs/clusters/mine.toml " in said
     monkeypatch.chdir("/")
     assert main(["verify-published"]) == 1
