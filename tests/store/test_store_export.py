@@ -149,7 +149,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, usual[1]))
     try:
-        with pytest.raises(WorkError, match="cannot write"):
+        with refused(WorkError, "file.unwritable"):
             export_study(store, study.id, to, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)
