@@ -82,7 +82,7 @@ def test_the_command_compares_the_library_with_several_senders(
             assert row["winner"] == "library"
         else:
             assert row["winner"] == ""
-    assert "the library and several senders on each node (mcoll)" in " ".join(done.out.split())
+    assert f"(mcoll), in {rivalry['blocks']} " in " ".join(done.out.split())
     # What was measured is not measured again.
     again = cli(*words, "--json", "-")
     assert json.loads(again.out)["parts"] == parts

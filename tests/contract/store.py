@@ -403,8 +403,9 @@ class StoreContract:
             lambda: store.set_result(7, "keep_default", {}),
             lambda: store.recover(7),
         ):
-            with pytest.raises(UsageError, match="with the id 7"):
+            with refused(UsageError, "study.unknown", "store.row_unknown") as refusal:
                 call()
+            assert " 7 " in str(refusal.value)
 
     # figures
 
