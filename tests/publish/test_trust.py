@@ -268,22 +268,30 @@ def _plain() -> Library:
 
 @pytest.mark.mpi
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "code", "said"),
     [
-        (Content({"mca": {"unheard_of": "1"}}), "no space known here has unheard_of"),
-        (Content({"env": {"btl_sm_eager_limit": "1"}}), "as an environment variable"),
-        (Content({"mca": {"btl_sm_eager_limit": "/etc/x"}}), "may not name a file"),
-        (Content({"placement": {"map_by": "rankfile:file=x"}}), "may not name a file"),
-        (Content({"mca": {"btl_sm_eager_limit": "1;x"}}), "1;x"),
-        (Content({"arg": {"variant": "mpi"}}), "has values for arg"),
+        (Content({"mca": {"unheard_of": "1"}}), "trust.parameter_unknown", "unheard_of"),
+        (
+            Content({"env": {"btl_sm_eager_limit": "1"}}),
+            "trust.parameter_unknown",
+            "btl_sm_eager_limit",
+        ),
+        (Content({"mca": {"btl_sm_eager_limit": "/etc/x"}}), "parameter.value_refused", "'/etc/x'"),
+        (
+            Content({"placement": {"map_by": "rankfile:file=x"}}),
+            "parameter.value_refused",
+            "'rankfile:file=x'",
+        ),
+        (Content({"mca": {"btl_sm_eager_limit": "1;x"}}), "parameter.value_refused", "1;x"),
+        (Content({"arg": {"variant": "mpi"}}), "published.untrusted", " arg;"),
     ],
 )
 def test_other_values_of_a_file_are_refused_too(
-    content: Content, said: str, tmp_path: Path, prober: Prober
+    content: Content, code: str, said: str, tmp_path: Path, prober: Prober
 ) -> None:
     path = forged(tmp_path / "f.tune", find("tune"), content, prober.library)
     seen = look(path, prober)
-    assert seen.refused
+    assert (seen.refused, seen.code) == (True, code)
     assert said in seen.why
 
 
@@ -373,9 +381,10 @@ def test_a_name_that_starts_something_is_refused_at_every_entry(
     """The space of the command line has the parameter: even then no other place gives its value."""
     value = str(canary.program)
     space = Space("own", (Parameter(name, ("a", "b")),))
-    words = f"{name} is refused|not proposed by its strategy: {name}"
-    with pytest.raises((AutotuneError, ValueError), match=words):
+    with pytest.raises(ValueError if entry == "model" else AutotuneError, match=name) as refusal:
         _take(entry, Setting({name: value}), space, tmp_path, store, make_study)
+    code = {"trial": "study.damaged", "model": None}.get(entry, "parameter.refused")
+    assert getattr(refusal.value, "code", None) == code
     assert not canary.sang
 
 

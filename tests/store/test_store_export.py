@@ -116,7 +116,7 @@ def test_a_file_is_replaced_only_on_demand(
 ) -> None:
     path = tmp_path / "out"
     path.write_text("mine")
-    with pytest.raises(UsageError, match=r"exists.*--force"):
+    with refused(UsageError, "file.exists"):
         export_study(store, study.id, to, path)
     assert path.read_text() == "mine"
     export_study(store, study.id, to, path, force=True)
