@@ -39,6 +39,9 @@ CAUTION = 1.645
 """A setting that is slower on a cell by this many standard errors is not chosen.  Suspected harm is
 avoided; harm is counted only when it is certain."""
 
+BEST_SINGLE = "best single"
+"""Name of the row with the best single setting in hindsight."""
+
 Method = Callable[[RunTable, SettingEffects, np.random.Generator], Setting]
 
 
@@ -223,7 +226,7 @@ def _hindsight(table: RunTable, effects: SettingEffects) -> ClassRow:
     cells = list(table.cells)
     best = max(effects.everywhere, key=lambda s: effects.merit(s, cells))
     slower = float(len(effects.slower(best, cells)))
-    return ClassRow("best single", best, effects.mean_share(best, cells), None, slower, None, 1.0)
+    return ClassRow(BEST_SINGLE, best, effects.mean_share(best, cells), None, slower, None, 1.0)
 
 
 def _decide(

@@ -279,8 +279,8 @@ def _unsure(answer: ComposedAnswer) -> str:
     best = answer.best
     if answer.hours < APART_H:
         return (
-            "the cluster was calibrated at one time only, and a machine may change its state: run "
-            f"autotune calibrate again with another --seed, {APART_H:.0f} hour later or more"
+            "the cluster was calibrated at one time only, and a machine may change its state: "
+            f"calibrate it again {APART_H:.0f} hour later or more, with another --seed"
         )
     if best.harm > HARM:
         return f"its chance of being slower is {best.harm:.0%}, and at most {HARM:.0%} is allowed"

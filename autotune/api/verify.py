@@ -36,7 +36,7 @@ def look_at(path: Path, library: Library, spaces: Sequence[str], say: Say) -> Fi
     try:
         cluster = load_cluster("local") if header is None else cluster_of(header, path)
     except UsageError as problem:
-        return FileState(path, False, f"refused: {problem}", header, refused=True)
+        return FileState.of_refusal(path, header, problem)
     lock = MachineLock("shared", tell=lock_notes(say))
     with lock, Prober(library, cluster) as prober:
         return look(path, prober, spaces)

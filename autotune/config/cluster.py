@@ -226,7 +226,7 @@ def cluster_file(name: str) -> ConfigFile:
         up = f"testbeds that are up: {', '.join(there)}" if there else "no testbed has that name"
         raise UsageError(
             f"{problem}; {up} (autotune testbed up --name {name} makes a cluster of that name)",
-            code="cluster.unknown",
+            code=problem.code,
         ) from None
 
 

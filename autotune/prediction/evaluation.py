@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from autotune.anova.classwide import direct_setting
+from autotune.anova.classwide import BEST_SINGLE, direct_setting
 from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import dataset_table
 from autotune.datasets import load
@@ -116,7 +116,7 @@ def _judge(
     found = {
         "default": [score_prediction(e, 0) for e in outside],
         "random": [judge_random(e) for e in outside],
-        "best single": [score_prediction(e, best_single(inside, e)) for e in outside],
+        BEST_SINGLE: [score_prediction(e, best_single(inside, e)) for e in outside],
     }
     if classwide is not None:
         chosen = classwide(inside)

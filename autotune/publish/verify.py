@@ -33,7 +33,7 @@ _PATTERNS = ("metric", "verify")
 @dataclass
 class FileState:
     """The state of one file.  ``in_force`` is None if it cannot be observed here; ``why`` in plain
-    words.
+    words, and ``code`` what is wrong.
 
     ``refused``: autotune would not write such a file, so no part of it was loaded.  ``expiry``: the
     library is of another version than the setting was proven with; the file may still be in force.
@@ -45,6 +45,13 @@ class FileState:
     header: Header | None = None
     refused: bool = False
     expiry: Expiry | None = None
+    code: str | None = None
+
+    @classmethod
+    def of_refusal(cls, path: Path, header: Header | None, problem: UsageError) -> FileState:
+        """The state of a file that must not be loaded."""
+        why = f"refused: {problem}"
+        return cls(path, False, why, header, refused=True, code=problem.code)
 
     @property
     def unchecked(self) -> list[Note]:
@@ -78,6 +85,7 @@ class FileState:
             "path": str(self.path),
             "in_force": self.in_force,
             "refused": self.refused,
+            "code": self.code,
             "why": self.why,
             "format": header.format if header else None,
             "source": header.evidence.source if header else None,
@@ -137,24 +145,27 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     """
     text = read_installed(path)
     if text is None:
-        return FileState(path, False, "the file does not exist any more")
+        return FileState(path, False, "the file does not exist any more", code="published.missing")
     header = text.header
     if header is None:
-        return FileState(path, False, "the file no longer contains what autotune published")
+        why = "the file no longer contains what autotune published"
+        return FileState(path, False, why, code="published.gone")
     if text.edited:
-        return FileState(path, False, "the file was edited since it was published", header)
+        why = "the file was edited since it was published"
+        return FileState(path, False, why, header, code="published.edited")
     here = series(prober.library)
     gone = expiry(path, header, prober.library)
     if here.split(" (")[0] != header.mpi.split(" (")[0]:
         if gone is None or still_installed(header, prober.library):
-            return FileState(path, False, _other_mpi(header, here), header)
+            why = _other_mpi(header, here)
+            return FileState(path, False, why, header, code="published.other_library")
         why = f"{gone.words}; {_other_series(header, here)}"
-        return FileState(path, False, why, header, expiry=gone)
+        return FileState(path, False, why, header, expiry=gone, code="published.other_library")
     state = _looked(path, text, header, prober, spaces)
     if gone is None or state.refused:
         return state
     why = f"{gone.words}; the file: {state.why}"
-    return FileState(path, state.in_force, why, header, expiry=gone)
+    return FileState(path, state.in_force, why, header, expiry=gone, code=state.code)
 
 
 def _looked(
@@ -164,14 +175,14 @@ def _looked(
     try:
         Trust(prober.library, known_names(prober.library, spaces)).check(path, text, header)
     except UsageError as problem:
-        return FileState(path, False, f"refused: {problem}", header, refused=True)
+        return FileState.of_refusal(path, header, problem)
     if not header.proven:
         return FileState(path, None, f"not observable ({header.probe})", header)
     fmt = find(header.format)
     try:
         prober.check(fmt, header.content, _loading(path, text, header, prober))
     except NotObeyed as problem:
-        return FileState(path, False, str(problem), header)
+        return FileState(path, False, str(problem), header, code=problem.code)
     why = f"{count(len(header.content.names), 'value')} in force"
     if not header.evidence.guarded:
         why += f"; {UNGUARDED} and published with --force: not proven"

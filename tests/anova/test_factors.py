@@ -173,5 +173,6 @@ def test_with_too_few_settings_nothing_is_judged(options: FactorOptions) -> None
     values = respond(table(count=8).where(lambda place: place.key == "a.S.4"), "log")
     factors = judge_factors(values, options)
     assert not any(f.significant for f in factors)
-    assert {f.why for f in factors} == {"fewer than two levels have 20 observations"}
+    (why,) = {f.why for f in factors}
+    assert "20" in why
     assert any(note.code == "anova.few_levels" for note in diagnose(values, options.model))

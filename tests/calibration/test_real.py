@@ -10,6 +10,7 @@ import pytest
 
 from autotune.calibration.points import COLLECTIVES, MESSAGES
 from autotune.calibration.rounds import REPEATS, TIMES
+from autotune.wording import share
 from tests.cli.conftest import Cli, cli  # noqa: F401
 
 SPACE = """
@@ -65,12 +66,14 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     monkeypatch.setenv("OMPI_MCA_mpi_yield_when_idle", "1")
     short = cli(*WORDS, "--budget", "0.1s")
     assert short.code == 1
-    assert "larger --budget continues" in " ".join(short.err.split())
+    assert "[budget.too_small]" in short.err
+    assert "--budget" in short.err
     done = cli(*WORDS, "--json", "c.json")
     assert done.code == 0, done.text
-    assert "2 ranks on 1 node" in done.out
+    assert "2 ranks " in done.out
     found = json.loads((data / "c.json").read_text())
     (one,) = found["tables"]
+    assert (one["ranks"], one["nodes"]) == (2, 1)
     settings = [row["setting"] for row in one["responses"]]
     assert {"btl_sm_eager_limit": levels[0]} in settings
     # Above the usual limit of 4 KiB a message of 8 KiB needs no handshake any more.
@@ -88,10 +91,10 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
     answer = cli("predict", "f.json")
     assert answer.code == 0, answer.text
     said = " ".join(answer.out.split())
-    assert "of the run responds to settings: " in said
-    assert "any setting can gain at most" in said
-    assert "Predicted for" in said
     told = json.loads(cli("predict", "f.json", "--json", "-").out)
+    assert share(told["composed"]["share_that_responds"]) in said
+    assert share(told["composed"]["largest_possible_gain"]) in said
+    assert " 2 ranks" in said
     assert told["composed"]["calibration"] == json.loads((data / "d.json").read_text())["id"]
     assert told["composed"]["work"][0]["bytes"] == 8192
     assert told["setting"] == {}  # Three runs do not see a machine that changes its state.
@@ -106,4 +109,4 @@ def test_a_calibration_is_measured_once_and_used_by_predict(
 def test_wrong_ranks_are_refused(cli: Cli, data: Path, ranks: str) -> None:  # noqa: F811
     refused = cli("calibrate", "--ranks", ranks)
     assert refused.code == 2
-    assert "expected numbers of ranks of 2 or more" in refused.err
+    assert "[ranks.range]" in refused.err

@@ -149,5 +149,5 @@ def test_calibrations_of_several_times_count_together() -> None:
     )
     alone = merged([first, elsewhere]).tables[0].responses[FAST][Point("pingpong", 4096)]
     assert alone.runs == 1
-    with pytest.raises(ValueError, match="one calibration or more"):
+    with pytest.raises(ValueError):
         merged([])

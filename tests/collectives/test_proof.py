@@ -129,7 +129,7 @@ def test_blocks_at_another_speed_of_the_machine_are_measured_again() -> None:
     slow.machine = lambda order: 1.5 if 40 <= order < 46 else 1.0
     again = proven(slow)
     assert any(note.code == "machine.drift" for note in again.warnings)
-    assert {entry.phase for entry in slow.history.entries} >= {"confirm:table:again"}
+    assert {entry.phase for entry in slow.history.entries} >= {"confirm:table:again"}  # data
     assert list(found.entries) == ENTRIES
 
 

@@ -26,8 +26,8 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_shipped_ones_from_anywhere(elsewhere: Path, capfd: pytest.CaptureFixture[str]) -> None:
     assert main(["dataset", "list"]) == 0
     said = capfd.readouterr().out
-    listed = [line for line in said.splitlines() if "autotune itself" in line]
-    assert any(line.startswith("grid-node ") for line in listed)
+    (line,) = [line for line in said.splitlines() if line.startswith("grid-node ")]
+    assert "/" not in line, "it is in no folder of the user"
     assert main(["dataset", "list", "--json", "-"]) == 0
     (entry,) = (e for e in json.loads(capfd.readouterr().out) if e["name"] == "grid-node")
     assert (entry["kind"], entry["cells"], entry["shipped"]) == ("grid", 10, True)
@@ -39,7 +39,9 @@ def test_shipped_ones_from_anywhere(elsewhere: Path, capfd: pytest.CaptureFixtur
     assert not {"workers", "odf", "variant"} & set(listed)
     assert main(["dataset", "describe", "grid-nod"]) == 2
     said = capfd.readouterr().err
-    assert "did you mean grid-node" in said
+    assert "[dataset.unknown]" in said
+    assert "grid-node" in said
+    assert "explore-testbed" not in said, "only what is alike"
     assert str(own_folder()) in said
 
 
@@ -67,7 +69,7 @@ def test_a_shipped_one_is_not_changed(
 ) -> None:
     assert is_shipped(load("grid-node").folder)
     assert main(["dataset", "trace", "grid-node", "--force"]) == 2
-    assert "autotune dataset import" in capfd.readouterr().err
+    assert "[dataset.shipped]" in capfd.readouterr().err
 
 
 def test_a_name_of_none(elsewhere: Path) -> None:

@@ -17,6 +17,7 @@ from autotune.study.study_key import study_key
 from autotune.targets.request import TargetRequest
 from runner.mpi.library import Library
 from runner.types import RunRecord
+from tests.refusals import refused
 
 TRIED = "osc_rdma_buffer_size=8192"
 
@@ -62,7 +63,7 @@ def test_a_study_becomes_a_dataset(study: str, capfd: pytest.CaptureFixture[str]
     stopped = runs[runs["state"] == "censored"]
     assert list(stopped["order"]) == [8]
     assert list(stopped["ratio"]) == [2.0]
-    with pytest.raises(UsageError, match="expected a complete grid"):
+    with refused(UsageError, "dataset.not_a_grid"):
         Landscape(made, cell.key)
 
 
@@ -70,5 +71,5 @@ def test_nothing_is_written_over(study: str, capfd: pytest.CaptureFixture[str]) 
     Path("out").mkdir()
     Path("out/mine").write_text("kept")
     assert main(["dataset", "export", study, "-o", "out", "--store", "s.db"]) == 2
-    assert "exists already" in capfd.readouterr().err
+    assert "[dataset.exists]" in capfd.readouterr().err
     assert [p.name for p in Path("out").iterdir()] == ["mine"]

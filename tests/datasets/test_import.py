@@ -24,6 +24,7 @@ from autotune.datasets.exchange import BOUNDS, Bounds, copy_folder, import_folde
 from autotune.datasets.shards import arrow_schema, shard_path
 from autotune.errors import UsageError
 from tests.datasets.conftest import make, planted
+from tests.refusals import refused
 
 SECRET = "root-only words"
 
@@ -41,13 +42,15 @@ def everything(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*")}
 
 
-def refused(folder: Path, words: str, name: str | None = None, bounds: Bounds = BOUNDS) -> None:
-    """The import ends with these words, and around it nothing is new."""
+def rejected(
+    folder: Path, code: str, told: str = "", name: str | None = None, bounds: Bounds = BOUNDS
+) -> None:
+    """The import ends with this code, what is told of it, and nothing new around it."""
     top = folder.parent.parent
     before = everything(top)
-    with pytest.raises(UsageError) as problem:
+    with refused(UsageError, code) as refusal:
         import_folder(folder, name, bounds=bounds)
-    assert words in str(problem.value)
+    assert told in str(refusal.value)
     assert everything(top) - before <= {"here/datasets"}
     assert not list(Path("datasets").glob("*"))
 
@@ -78,18 +81,18 @@ ESCAPES = (
 @pytest.mark.parametrize("name", ESCAPES)
 def test_the_name_on_the_card_stays_in_the_folder(theirs: Dataset, name: str) -> None:
     card_with(theirs, 'name = "theirs"', f'name = "{name}"')
-    refused(theirs.folder, "cannot name a file")
+    rejected(theirs.folder, "config.invalid", " name: ")
 
 
 @pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", ".x", "-x", "a\nb", "a\0b", ""])
 def test_the_name_of_the_command_line_too(theirs: Dataset, name: str) -> None:
-    refused(theirs.folder, "--name: ", name)
+    rejected(theirs.folder, "name.invalid", "--name: ", name)
 
 
 @pytest.mark.parametrize("key", ["../c", "/etc/c", "c.000", "c+", "_c", "c\\n", "c*"])
 def test_the_key_of_a_cell_stays_in_its_folders(theirs: Dataset, key: str) -> None:
     card_with(theirs, 'key = "c"', f'key = "{key}"')
-    refused(theirs.folder, "files are named by it")
+    rejected(theirs.folder, "config.invalid", ".key: ")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +103,7 @@ def test_what_a_card_names_is_looked_up_by_name(theirs: Dataset, key: str, name:
     """A path would be a program of the stranger's choice, run by: dataset trace."""
     old = {"app": 'app = "micro"', "cluster": 'cluster = "local"'}[key]
     card_with(theirs, old, f'{key} = "{name}"')
-    refused(theirs.folder, "is not the name of a configuration")
+    rejected(theirs.folder, "config.invalid", f".{key}: ")
 
 
 def _link(path: Path) -> None:
@@ -123,37 +126,37 @@ def _device(path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["card.toml", "settings/c.json", "shards/c.000.parquet", "x.md"])
 @pytest.mark.parametrize(
-    ("spoil", "words"),
-    [(_link, "a link"), (os.mkfifo, "a fifo"), (_socket, "a socket"), (_device, "a device")],
+    ("spoil", "kind"),
+    [(_link, "link"), (os.mkfifo, "fifo"), (_socket, "socket"), (_device, "device")],
 )
 def test_what_is_no_file_is_refused(
-    theirs: Dataset, place: str, spoil: Callable[[Path], None], words: str
+    theirs: Dataset, place: str, spoil: Callable[[Path], None], kind: str
 ) -> None:
     here = Path.cwd()
     path = theirs.folder / place
     path.unlink(missing_ok=True)
     spoil(path)
     os.chdir(here)
-    if place == "card.toml" and words != "a link":
+    if place == "card.toml" and kind != "link":
         # Without a card it is no dataset; the same words or those.
         with pytest.raises(UsageError):
             import_folder(theirs.folder)
         return
-    refused(theirs.folder, f"it is {words}; expected a regular file")
+    rejected(theirs.folder, "dataset.foreign_file", f" {kind}")
 
 
 def test_a_linked_folder_is_refused(theirs: Dataset) -> None:
     elsewhere = theirs.folder.parent / "shards"
     shutil.move(theirs.folder / "shards", elsewhere)
     (theirs.folder / "shards").symlink_to(elsewhere)
-    refused(theirs.folder, "it is a link; expected a regular file")
+    rejected(theirs.folder, "dataset.foreign_file", " link")
 
 
 def test_a_huge_file_is_not_read(theirs: Dataset) -> None:
     with (theirs.folder / "README.md").open("wb") as file:
         file.truncate(1 << 42)
     began = time.process_time()
-    refused(theirs.folder, "it is larger than 64 MiB, the limit for such a file")
+    rejected(theirs.folder, "dataset.foreign_file", " 64 MiB")
     assert time.process_time() - began < 60
 
 
@@ -161,9 +164,9 @@ def test_many_and_much(theirs: Dataset) -> None:
     for number in range(30):
         (theirs.folder / "features" / f"f{number}.json").parent.mkdir(exist_ok=True)
         (theirs.folder / "features" / f"f{number}.json").write_text("x" * 1000)
-    refused(theirs.folder, "more than 20 files", bounds=Bounds(entries=20))
-    refused(theirs.folder, "more than 0 MiB", bounds=Bounds(bytes=20_000))
-    refused(theirs.folder, "larger than 900 bytes", bounds=Bounds(file_bytes=900))
+    rejected(theirs.folder, "dataset.too_large", " 20 ", bounds=Bounds(entries=20))
+    rejected(theirs.folder, "dataset.too_large", " 0 MiB", bounds=Bounds(bytes=20_000))
+    rejected(theirs.folder, "dataset.foreign_file", " 900 bytes", bounds=Bounds(file_bytes=900))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +174,7 @@ def test_many_and_much(theirs: Dataset) -> None:
 )
 def test_files_have_plain_names(theirs: Dataset, name: str) -> None:
     (theirs.folder / "shards" / name).write_text("x")
-    refused(theirs.folder, "is not the name of a dataset's file")
+    rejected(theirs.folder, "dataset.foreign_file", repr(name))
 
 
 @pytest.mark.parametrize("name", ["run.sh", "shards/run.sh", "spaces/x.json", "more/x.toml"])
@@ -179,18 +182,18 @@ def test_what_nobody_reads_does_not_belong(theirs: Dataset, name: str) -> None:
     path = theirs.folder / name
     path.parent.mkdir(exist_ok=True)
     path.write_text("x")
-    refused(theirs.folder, "does not belong to a dataset")
+    rejected(theirs.folder, "dataset.foreign_file", name.removesuffix("/x.toml"))
 
 
 def test_folders_are_not_deep(theirs: Dataset) -> None:
     (theirs.folder / "shards" / "deep").mkdir()
-    refused(theirs.folder, "no folders inside its folders")
+    rejected(theirs.folder, "dataset.foreign_file", "deep")
 
 
 def test_features_are_checked(theirs: Dataset) -> None:
     (theirs.folder / "features").mkdir()
     (theirs.folder / "features" / "c.json").write_text(json.dumps({"schema": 3}))
-    refused(theirs.folder, "features/c.json: schema is 3")
+    rejected(theirs.folder, "features.version", "features/c.json: ")
 
 
 def test_runs_of_another_cell_are_refused(theirs: Dataset) -> None:
@@ -198,7 +201,7 @@ def test_runs_of_another_cell_are_refused(theirs: Dataset) -> None:
     table = pq.read_table(path)
     other = pa.array(["../d"] * len(table))
     pq.write_table(table.set_column(table.schema.get_field_index("cell"), "cell", other), path)
-    refused(theirs.folder, "has runs of cell '../d'")
+    rejected(theirs.folder, "dataset.mixed", "'../d'")
 
 
 def rows(count: int, **columns: object) -> pa.Table:
@@ -221,13 +224,13 @@ def test_rows_are_counted_before_they_are_read(
     assert path.stat().st_size < 200_000
     read: list[str] = []
     monkeypatch.setattr(pq.ParquetFile, "read", lambda *_, **__: read.append("read"))
-    refused(theirs.folder, f"has {shards.ROWS + 1} rows; a shard has {shards.ROWS} at most")
+    rejected(theirs.folder, "dataset.too_large", f" {shards.ROWS + 1} ")
     assert not read
 
 
 def test_rows_of_all_shards_are_counted(theirs: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("autotune.datasets.exchange.MOST_RUNS", 10)
-    refused(theirs.folder, "runs; a dataset may have 10 at most")
+    rejected(theirs.folder, "dataset.too_large", " 10 ")
 
 
 def test_a_long_text_is_not_written_out(theirs: Dataset) -> None:
@@ -235,7 +238,7 @@ def test_a_long_text_is_not_written_out(theirs: Dataset) -> None:
     path = shard_path(theirs.folder, "c", 0)
     pq.write_table(rows(shards.ROWS, reason="x" * 500_000), path, compression="zstd")
     assert path.stat().st_size < 1 << 20
-    refused(theirs.folder, "has a text of 500000 bytes")
+    rejected(theirs.folder, "dataset.too_large", " 500000 ")
 
 
 @pytest.mark.parametrize("name", ["setting", "cell", "value_s"])
@@ -244,7 +247,7 @@ def test_columns_have_their_types(theirs: Dataset, name: str) -> None:
     table = pq.read_table(path)
     at = table.schema.get_field_index(name)
     pq.write_table(table.set_column(at, name, pa.array([[1]] * len(table))), path)
-    refused(theirs.folder, f"column {name} is of type list")
+    rejected(theirs.folder, "dataset.damaged", f" {name} ")
 
 
 def test_the_copy_is_what_was_checked(theirs: Dataset, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -265,7 +268,7 @@ def test_the_copy_is_what_was_checked(theirs: Dataset, monkeypatch: pytest.Monke
 def test_a_link_in_the_place_of_the_dataset_is_not_followed(theirs: Dataset) -> None:
     Path("datasets").mkdir()
     Path("datasets/theirs").symlink_to(theirs.folder.parent / "nowhere")
-    with pytest.raises(UsageError, match="exists already"):
+    with refused(UsageError, "dataset.exists"):
         import_folder(theirs.folder)
     assert not (theirs.folder.parent / "nowhere").exists()
 
@@ -286,7 +289,7 @@ def test_what_a_kill_leaves_is_no_dataset(theirs: Dataset) -> None:
     [left] = Path("datasets").iterdir()
     assert left.name.startswith(".")
     assert (left / "card.toml").is_file()
-    with pytest.raises(UsageError, match="no dataset 'theirs'"):
+    with refused(UsageError, "dataset.unknown"):
         load("theirs")
     assert "theirs" not in [folder.name for folder in list_datasets()]
     import_folder(theirs.folder)
@@ -331,12 +334,14 @@ def test_a_fifo_in_a_dataset_that_is_read_does_not_wait(theirs: Dataset) -> None
     path = theirs.folder / "settings" / "all.json"
     (theirs.folder / "settings" / "c.json").unlink()
     os.mkfifo(path)
-    with pytest.raises(UsageError, match="it is a fifo"):
+    with refused(UsageError, "dataset.unreadable") as refusal:
         load(theirs.folder).settings("c")
+    assert "fifo" in str(refusal.value)
     (theirs.folder / "card.toml").unlink()
     os.mkfifo(theirs.folder / "card.toml")
-    with pytest.raises(UsageError, match="it is a fifo"):
+    with refused(UsageError, "dataset.unreadable") as refusal:
         load(theirs.folder)
+    assert "fifo" in str(refusal.value)
 
 
 def test_arguments_of_a_card_are_not_run(

@@ -90,7 +90,7 @@ def test_of_a_log_the_end_is_read(tmp_path: Path) -> None:
     with log.open("ab") as file:
         file.write(b"\nthe last line\n")
     assert len(read_tail(log, 100)) == 100
-    assert _lines(log)[-1] == "the last line"
+    assert _lines(log)[-1] == "the last line"  # data
     assert sum(map(len, _lines(log))) <= LOG_BYTES
 
 

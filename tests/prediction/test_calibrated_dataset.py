@@ -91,7 +91,9 @@ def test_the_commands_learn_and_evaluate(cli: Cli, dataset: Path) -> None:
     words = ("train", "--from", dataset, "--model", "composed")
     made = cli(*words, "-o", "c.json", "--json", "t.json")
     assert made.code == 0, made.text
-    assert "10 cells of 10 programs" in made.out
+    told = json.loads(Path("t.json").read_text())
+    assert (told["cells"], len(told["programs"])) == (10, 10)
+    assert "10 cells " in made.out
     found = cli("evaluate", "predict", "--from", dataset, "--model", "composed", "--json", "e.json")
     assert found.code == 0, found.text
     assert "covered" in found.out
@@ -101,7 +103,8 @@ def test_without_a_calibration_it_says_what_is_missing(cli: Cli, few: Path) -> N
     for words in (("train", "-o", "c.json"), ("evaluate", "predict")):
         refused = cli(*words, "--from", few, "--model", "composed")
         assert refused.code == 2
-        assert "no dataset has a calibration.json" in refused.err
+        assert "[training.no_calibration]" in refused.err
+        assert "calibration.json" in refused.err
 
 
 def test_a_changed_calibration_is_refused(dataset: Path, tmp_path: Path) -> None:
@@ -118,5 +121,5 @@ def test_a_changed_calibration_is_refused(dataset: Path, tmp_path: Path) -> None
     with refused(UsageError, "artifact.edited"):
         training_set([copy])
     path.write_text("{")
-    with pytest.raises(UsageError, match="not a calibration"):
+    with refused(UsageError, "dataset.calibration"):
         check_dataset(load(copy))

@@ -12,6 +12,7 @@ from autotune.prediction.classes import find_classes, words_of
 from tests.cli.conftest import Cli
 from tests.prediction.conftest import Recorded
 from tests.prediction.family import example
+from tests.refusals import refused
 
 
 def test_three_groups_are_found_as_three_classes() -> None:
@@ -39,7 +40,7 @@ def test_a_given_number() -> None:
     examples = [example(f"p{i}", 100 * 4**i) for i in range(5)]
     for count in (1, 2, 5):
         assert len(find_classes(examples, count).classes) == count
-    with pytest.raises(UsageError, match="expected 1 to 5"):
+    with refused(UsageError, "classwide.classes_range"):
         find_classes(examples, 6)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from autotune.anova.classwide import BEST_SINGLE
 from autotune.prediction import find_model, warm_start_settings
 from autotune.space import load_space
 from autotune.store import Store
@@ -55,7 +56,7 @@ def test_a_far_program_is_called_far_in_words(cli: Cli, recorded: Recorded, open
     far = recorded.home.parent / "far.json"
     traced(1e9, ranks=4000).save(far)
     text = cli("predict", far, "--model", recorded.model).out
-    assert "the default." in text
+    assert predicted(cli, far, "--model", recorded.model)["setting"] == {}
     assert "note [model.far]: " in text
     assert max(len(line) for line in text.splitlines()) <= 80
 
@@ -126,7 +127,7 @@ def test_training_writes_what_predict_finds(cli: Cli, recorded: Recorded) -> Non
     assert told["cost"]["knn"] < -0.2
     assert Path(told["model"]).parent.parent == recorded.home
     assert cli("predict", recorded.features, "--mpi", "none-such").code == 2
-    assert "trained on another machine" in cli("predict", recorded.features).out
+    assert "note [model.other_machine]: " in cli("predict", recorded.features).out
 
 
 def test_evaluation_as_table_picture_and_json(cli: Cli, few: Path, work: Path) -> None:
@@ -137,32 +138,44 @@ def test_evaluation_as_table_picture_and_json(cli: Cli, few: Path, work: Path) -
     )
     assert outcome.code == 0, outcome.text
     methods = [row["method"] for row in json.loads(data.read_text())["rows"]]
-    assert methods == ["default", "random", "best single", "class-wide", "knn-thesis"]
+    assert methods == ["default", "random", BEST_SINGLE, "class-wide", "knn-thesis"]
     assert all(name in outcome.out for name in methods)
     assert max(len(line) for line in outcome.out.splitlines()) <= 80
     assert picture.read_text().startswith("<svg")
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "code", "told"),
     [
-        (("train",), "--from DATASET"),
-        (("train", "--from", "nowhere"), "no dataset 'nowhere'"),
-        (("train", "--from", "x", "--model", "forest"), "auto, knn, mlp, exposure"),
-        (("train", "--from", "x", "--model", "exposure", "--preset", "thesis"), "knn or mlp"),
-        (("train", "--from", "x", "--preset", "best"), "expected thesis"),
-        (("evaluate", "predict"), "--from DATASET"),
-        (("evaluate", "predict", "--from", "x", "--leave-out", "y"), "cluster, ranks, machine"),
-        (("evaluate", "predict", "--from", "x", "--model", "y"), "knn-thesis"),
-        (("predict", "FEATURES", "--", "ls"), "--check"),
-        (("predict", "FEATURES", "--run-recorded"), "--check"),
-        (("predict", "FEATURES", "--check", "--run-recorded", "--", "ls"), "give only one of them"),
-        (("predict", "FEATURES", "--params-file", "no/such/place"), "cannot write"),
-        (("predict", "none.json"), "cannot read none.json"),
+        (("train",), "training.missing", "--from"),
+        (("train", "--from", "nowhere"), "dataset.unknown", "'nowhere'"),
+        (("train", "--from", "x", "--model", "forest"), "training.unknown", "exposure"),
+        (
+            ("train", "--from", "x", "--model", "exposure", "--preset", "thesis"),
+            "training.preset",
+            "--model",
+        ),
+        (("train", "--from", "x", "--preset", "best"), "training.unknown", "thesis"),
+        (("evaluate", "predict"), "evaluation.missing", "--from"),
+        (
+            ("evaluate", "predict", "--from", "x", "--leave-out", "y"),
+            "evaluation.unknown",
+            "machine",
+        ),
+        (("evaluate", "predict", "--from", "x", "--model", "y"), "evaluation.unknown", "exposure"),
+        (("predict", "FEATURES", "--", "ls"), "prediction.options", "--check"),
+        (("predict", "FEATURES", "--run-recorded"), "prediction.options", "--check"),
+        (
+            ("predict", "FEATURES", "--check", "--run-recorded", "--", "ls"),
+            "prediction.options",
+            "--run-recorded",
+        ),
+        (("predict", "FEATURES", "--params-file", "no/such/place"), "file.unwritable", "no/such"),
+        (("predict", "none.json"), "features.unreadable", "none.json"),
     ],
 )
 def test_what_is_wrong_is_said_once(
-    cli: Cli, recorded: Recorded, words: tuple[str, ...], told: str
+    cli: Cli, recorded: Recorded, words: tuple[str, ...], code: str, told: str
 ) -> None:
     given = [recorded.features if w == "FEATURES" else w for w in words]
     if words[0] == "predict":
@@ -171,7 +184,8 @@ def test_what_is_wrong_is_said_once(
         given[2:2] = ["--model", recorded.model]
     outcome = cli(*given)
     assert outcome.code == 2, outcome.text
-    assert told in " ".join(outcome.err.split())
+    assert f"[{code}]" in outcome.err
+    assert told in outcome.err
 
 
 def test_without_a_model_it_says_how_to_get_one(
@@ -180,7 +194,8 @@ def test_without_a_model_it_says_how_to_get_one(
     monkeypatch.setattr("autotune.prediction.model_file.SHIPPED", "none.json")
     outcome = cli("predict", recorded.features)
     assert outcome.code == 2
-    assert "autotune train" in outcome.err
+    assert "[model.missing]" in outcome.err
+    assert " train " in outcome.err
 
 
 @pytest.mark.parametrize(
@@ -252,9 +267,11 @@ def test_a_traced_command_line_is_found_among_the_studies(
     found = cli(*words)
     assert found.code == 2
     # The study is found; it is its space that is not known any more.
-    assert "names the space 'gone'" in found.err
+    assert "[training.no_search]" in found.err
+    assert "'gone'" in found.err
     dataclasses.replace(features, argv=("/opt/solve", "-n", "8")).save(work / "f.json")
     other = cli(*words)
     assert other.code == 2
-    assert "no search of a program with these features (/opt/solve -n 8 on 4 ranks" in other.err
+    assert "[training.no_search]" in other.err
+    assert "(/opt/solve -n 8 " in other.err
     assert "gone" not in other.err

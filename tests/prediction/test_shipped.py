@@ -95,7 +95,7 @@ def test_nothing_is_named_on_a_machine_that_it_has_not_seen(
     assert told["setting"] == {}
     assert "btl_tcp_eager_limit" in told["best_scored"]
     assert told["chance_of_harm"] is None
-    assert "autotune calibrate once for this cluster" in told["unsure"]
+    assert " calibrate " in told["unsure"]
     # Whoever names a model wants its answer.
     shipped = Path(__file__).parents[2] / "autotune" / "prediction" / "shipped.json"
     named = json.loads(cli("predict", place, "--model", shipped, "--json", "-").out)

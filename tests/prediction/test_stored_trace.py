@@ -55,17 +55,17 @@ def test_a_search_begins_with_the_prediction_for_a_stored_trace(
     search = ("search", "--strategy", "random", "--trials", "1")
     without = cli(*search, "--seed", "1", *program)
     assert without.code == 0, without.text
-    assert "stored trace" not in without.text
+    assert "predicted" not in without.text
     found = cli("features", "-o", "f.json", *program)
     assert found.code == 0, found.text
     began = cli(*search, "--seed", "2", *program)
     assert began.code == 0, began.text
-    assert "warm start with predicted settings from a stored trace" in " ".join(began.err.split())
+    assert "predicted" in began.err
     # It stays with what it began with; a study without it goes on without.
     for seed, trials in (("1", "2"), ("2", "1")):
         again = cli(*search[:-1], trials, "--seed", seed, *program)
         assert again.code == 0, again.text
-        assert "stored trace" not in again.text
+        assert "predicted" not in again.text
     with Store.open("r.db") as store:
         studies = {one.seed: one.id for one in store.studies()}
         before, after = (store.stored_document(studies[seed], "warm-start") for seed in (1, 2))

@@ -6,15 +6,20 @@ import json
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from autotune.cli import main
 from autotune.publish.formats.scripts import Csh
+from autotune.publish.recheck import Status
 from autotune.store import AppInfo
 from runner.mpi.library import Library
 from tests.publish.conftest import MakeStudy, put_in_place
 
 Capture = pytest.CaptureFixture[str]
 pytestmark = pytest.mark.mpi
+LINE = "--mca btl_sm_eager_limit 8192"
+"""Of Open MPI's parameter files."""
+NOT_COMPARED: Status = "not compared"
 
 
 @pytest.fixture(autouse=True)
@@ -29,24 +34,25 @@ def no_csh(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "code", "named"),
     [
-        (["publish"], "no proven class-wide result"),
-        (["publish", "-f", "tuen"], "did you mean tune?"),
-        (["publish", "-f", "tune"], "no proven class-wide result"),
-        (["publish", "-f", "tune", "--from", "study:abcdef"], "no study"),
-        (["publish", "-f", "tune", "--from", "x"], "study:ID"),
-        (["publish", "-f", "tune", "--cluster", "nowhere"], "nowhere"),
-        (["unpublish"], "no file given"),
-        (["unpublish", "missing.conf"], "does not exist"),
-        (["verify-published"], "no file is published; expected"),
-        (["verify-published", "missing.conf"], "does not exist"),
+        (["publish"], "publish.no_classwide", "--from"),
+        (["publish", "-f", "tuen"], "publish.format_unknown", " tune?"),
+        (["publish", "-f", "tune"], "publish.no_classwide", "--from"),
+        (["publish", "-f", "tune", "--from", "study:abcdef"], "study.unknown", "abcdef"),
+        (["publish", "-f", "tune", "--from", "x"], "publish.source_syntax", "study:ID"),
+        (["publish", "-f", "tune", "--cluster", "nowhere"], "config.missing", "nowhere"),
+        (["unpublish"], "published.none", "--all"),
+        (["unpublish", "missing.conf"], "published.missing", "missing.conf"),
+        (["verify-published"], "published.none", ""),
+        (["verify-published", "missing.conf"], "published.missing", "missing.conf"),
     ],
 )
-def test_mistakes_are_one_message(words: list[str], said: str, capfd: Capture) -> None:
+def test_mistakes_are_one_message(words: list[str], code: str, named: str, capfd: Capture) -> None:
     assert main(words) == 2
     err = capfd.readouterr().err
-    assert said in err
+    assert f"[{code}]" in err
+    assert named in err
     assert "Traceback" not in err
 
 
@@ -56,9 +62,9 @@ def test_a_dry_run_and_a_difference_write_nothing(
     words = ["publish", "--from", make_study(version=open_mpi.version), "-f", "tune"]
     before = sorted(work.iterdir())
     assert main([*words, "--dry-run"]) == 0
-    assert "--mca btl_sm_eager_limit 8192" in capfd.readouterr().out
+    assert LINE in capfd.readouterr().out
     assert main([*words, "--diff"]) == 0
-    assert "+--mca btl_sm_eager_limit 8192" in capfd.readouterr().out
+    assert f"+{LINE}" in capfd.readouterr().out
     assert sorted(work.iterdir()) == before
 
 
@@ -90,10 +96,12 @@ def test_unpublish_takes_its_block_out_and_leaves_a_line_below_it(
     capfd.readouterr()
     assert main(["unpublish", str(path)]) == 2
     said = " ".join(capfd.readouterr().err.split())
-    assert "'btl_sm_eager_limit = 4096', where autotune would write" in said
+    assert "[published.edited]" in said
+    assert "'btl_sm_eager_limit = 4096'" in said
+    assert "'btl_sm_eager_limit = 8192'" in said
     path.write_text(block)
     assert main(["unpublish", str(path)]) == 0
-    assert "its other lines stay" in " ".join(capfd.readouterr().out.split())
+    assert str(path) in capfd.readouterr().out
     assert path.read_text() == "btl_tcp_links = 2\n"
 
 
@@ -107,9 +115,10 @@ def test_a_file_that_cannot_be_undone_holds_up_no_other(
     capfd.readouterr()
     assert main(["unpublish", "--all", "--json", "out.json"]) == 2
     seen = capfd.readouterr()
-    assert "edited after autotune published" in seen.err
-    assert "b.tune was edited after" in seen.err
-    assert "'--mca mine 1', where autotune would write nothing" in " ".join(seen.err.split())
+    assert "[published.edited]" in seen.err
+    assert f"{work}/b.tune" in seen.err
+    assert f"{work}/a.tune" not in seen.err
+    assert "--mca mine 1" in " ".join(seen.err.split())
     assert sorted(path.name for path in work.glob("*.tune")) == ["b.tune"]
     assert len(json.loads((work / "out.json").read_text())["files"]) == 2
     assert main(["unpublish", "--all", "--force"]) == 0
@@ -123,13 +132,13 @@ def test_the_formats_are_listed_with_what_can_be_proven(capfd: Capture) -> None:
     assert main(["publish", "--formats"]) == 0
     said = capfd.readouterr().out
     assert max(map(len, said.splitlines())) <= 80
-    assert "rules-v3: Open MPI reads it from 6.0 on" in said, "why not, too"
+    assert f"rules-v3: {rows['rules-v3']}" in " ".join(said.split()), "why not, too"
 
 
 def test_a_file_of_others_is_not_verified(work: Path, capfd: Capture) -> None:
     (work / "x.conf").write_text("a = 1\n")
     assert main(["verify-published", "x.conf"]) == 2
-    assert "not published by autotune" in capfd.readouterr().err
+    assert "[published.foreign]" in capfd.readouterr().err
 
 
 def test_what_cron_does_not_find_is_said(
@@ -147,18 +156,18 @@ def test_what_cron_does_not_find_is_said(
     words = ["publish", "--from", source, "-f", "csh", "--unproven", "--force", "--cluster", "mine"]
     assert main(words) == 0, capfd.readouterr().err
     said = capfd.readouterr().out
-    assert "did you mean --cluster local?" in " ".join(said.split())
-    assert (
-        "note [publish.local_config]: configs/clusters/mine.toml is found from this directory only"
-        in said
-    )
+    assert "note [cluster.other]: " in said
+    assert "local?" in " ".join(said.split())
+    assert "note [publish.local_config]: configs/clusters/mine.toml " in said
     monkeypatch.chdir("/")
     assert main(["verify-published"]) == 1
     said = " ".join(capfd.readouterr().out.split())
-    assert f"not checked: {work}/autotune-mine.csh" in said
-    assert "autotune/clusters to be found from anywhere" in said
-    assert "NOT in force" not in said
-    assert "remove the file with autotune unpublish" not in said
+    assert f"{work}/autotune-mine.csh" in said
+    assert "autotune/clusters" in said
+    assert "unpublish" not in said
+    assert main(["verify-published", "--json", "-"]) == 1
+    (file,) = json.loads(capfd.readouterr().out)["files"]
+    assert (file["refused"], file["code"]) == (True, "trust.name_unknown")
 
 
 def test_a_lost_file_does_not_keep_others_from_being_compared(
@@ -172,24 +181,28 @@ def test_a_lost_file_does_not_keep_others_from_being_compared(
     text = (work / "one.csh").read_text()
     (work / "one.csh").write_text(text.replace("8192", "4096"))
     capfd.readouterr()
-    assert main(["verify-published"]) == 1
-    said = " ".join(capfd.readouterr().out.split())
-    assert f"NOT in force: {work}/one.csh" in said
-    assert f"not compared: {study} on second" in said
-    assert "on first" not in said
+    assert main(["verify-published", "--json", "-"]) == 1
+    found = json.loads(capfd.readouterr().out)
+    one = {Path(file["path"]).name: (file["in_force"], file["code"]) for file in found["files"]}
+    assert one == {"one.csh": (False, "published.edited"), "two.csh": (None, None)}
+    (other,) = found["comparisons"]
+    assert (other["source"], other["program"], other["status"]) == (study, "second", NOT_COMPARED)
 
 
 def test_a_parameter_file_that_nothing_reads_is_said_to_be_one(
-    make_study: MakeStudy, work: Path, home: Path, open_mpi: Library, capfd: Capture
+    make_study: MakeStudy,
+    work: Path,
+    home: Path,
+    open_mpi: Library,
+    capfd: Capture,
+    snapshot: SnapshotAssertion,
 ) -> None:
     (work / "etc").mkdir()
     source = make_study({"mca": {"mpi_yield_when_idle": "1"}}, version=open_mpi.version)
     assert main(["publish", "--from", source, "-f", "openmpi-user", "-o", "etc"]) == 0
     said = capfd.readouterr()
-    assert (
-        f"no library reads {work}/etc/mca-params.conf; install it where this library reads"
-        in said.out
-    )
+    assert f"{work}/etc/mca-params.conf; " in said.out
+    assert "note [publish.not_read]: " in said.out
     assert f"{home}/.openmpi/mca-params.conf" in said.out
-    assert "to check it again later" not in said.out
-    assert "installed file" not in said.err
+    assert "verify-published" not in said.out
+    assert [line for line in said.err.splitlines() if line.startswith("openmpi-user:")] == snapshot

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from autotune.cli import main
+from autotune.publish.recheck import Status
 from autotune.store import Store
 from runner.lock import VARIABLE
 from runner.mpi.library import Library
@@ -20,6 +21,8 @@ from runner.mpi.library import Library
 pytestmark = pytest.mark.mpi
 Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[2]
+NOT_COMPARED: Status = "not compared"
+BROKEN: Status = "cannot be run"
 PROGRAM = """
 import os, sys
 from mpi4py import MPI
@@ -59,12 +62,11 @@ def published(
     with Store.open(store) as opened:
         (study,) = opened.studies()
     source = f"study:{study.hash[:12]}"
-    assert main(["publish", "--from", source, "--format", "tune", "-o", "p.tune", "--force"]) == 0
-    said = capfd.readouterr().out
-    assert (
-        f"to check it again later:  autotune verify-published --run-recorded {place / 'p.tune'}"
-        in said
-    )
+    words = ["publish", "--from", source, "--format", "tune", "-o", "p.tune", "--force"]
+    code = main(words)
+    said, err = capfd.readouterr()
+    assert code == 0, err
+    assert f" verify-published --run-recorded {place / 'p.tune'}" in said
     return place / "p.tune"
 
 
@@ -95,7 +97,7 @@ def test_cron_runs_what_was_measured_as_it_was_measured(
     assert done.returncode == 0, done.stdout + done.stderr
     (one,) = found["comparisons"]
     # Without the guard, and so in words alone: other tests run beside this one.
-    assert one["status"] == "cannot be told", one
+    assert (one["outcome"], one["still_better"]) == ("unguarded", None), one
     assert one["pairs"] == 6
     assert one["gain"] == pytest.approx(0.5, abs=0.05)
     _take_away_what_it_needs(published, capfd)
@@ -105,26 +107,35 @@ def _take_away_what_it_needs(published: Path, capfd: Capture) -> None:
     """One thing after the other; each is named."""
     place = published.parent
     words = ["verify-published", str(published), "--pairs", "6", "--no-guard"]
-    assert main(words) == 0
-    said = " ".join(capfd.readouterr().out.split())
-    assert "not compared" in said
-    assert f"hello.py data.txt in {place}, with the variables" in said
+
+    def verified(code: int) -> dict[str, Any]:
+        """The document of the one comparison, whose words are printed, too."""
+        assert main([*words, "--json", "out.json"]) == code
+        said = " ".join(capfd.readouterr().out.split())
+        (one,) = json.loads(Path("out.json").read_text())["comparisons"]
+        assert " ".join(one["words"].split()) in said
+        return dict(one)
+
+    asked = verified(0)
+    assert asked["status"] == NOT_COMPARED
+    assert asked["would_run"][-2:] == ["hello.py", "data.txt"]
+    assert f"{place}, " in asked["words"]
+    assert "--run-recorded" in asked["words"]
     words.append("--run-recorded")
     data = place / "data.txt"
     data.write_text("0.2\n")
-    assert main(words) == 1
-    said = " ".join(capfd.readouterr().out.split())
-    assert "cannot be run: " in said
-    assert f"{data} has changed since it was measured" in said
-    assert "search and publish again" in said
+    changed = verified(1)
+    assert changed["status"] == BROKEN
+    assert f"{data} " in changed["words"]
     (place / "hello.py").unlink()
-    assert main(words) == 1
-    assert f"{place}/hello.py does not exist any more" in " ".join(capfd.readouterr().out.split())
-    os.chdir("/")
+    gone = verified(1)
+    assert gone["status"] == BROKEN
+    assert f"{place}/hello.py " in gone["words"]
+    os.chdir(place.parent)
     kept = place.with_name("kept.tune")
     shutil.move(published, kept)
     shutil.rmtree(place)
     words[1] = str(kept)
-    assert main(words) == 1
-    said = " ".join(capfd.readouterr().out.split())
-    assert f"its directory {place} does not exist any more" in said
+    lost = verified(1)
+    assert lost["status"] == BROKEN
+    assert f" {place} " in lost["words"]

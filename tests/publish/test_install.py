@@ -80,9 +80,9 @@ def test_an_edited_file_is_neither_replaced_nor_removed_unless_told(tmp_path: Pa
     path = tmp_path / "f.tune"
     publish(path, "tune")
     path.write_text(path.read_text() + "--mca mine 1\n")
-    with pytest.raises(UsageError, match="edited"):
+    with refused(UsageError, "published.edited"):
         publish(path, "tune")
-    with pytest.raises(UsageError, match="edited"):
+    with refused(UsageError, "published.edited"):
         remove(path)
     assert "--mca mine 1" in path.read_text()
     remove(path, force=True)
@@ -107,7 +107,7 @@ def test_a_lost_backup_is_said_and_nothing_is_removed(tmp_path: Path) -> None:
     path.write_text("--mca mine 1\n")
     publish(path, "tune", force=True)
     (tmp_path / "f.tune.before-autotune").unlink()
-    with pytest.raises(WorkError, match="backup"):
+    with refused(WorkError, "published.backup_missing"):
         remove(path)
     assert path.exists()
 
@@ -135,7 +135,7 @@ def test_lines_around_the_block_stay_byte_for_byte(
     old = before or ""
     ended = old + "\n" if old == "no newline" else old
     assert left.main == above + ended + below
-    assert "other lines stay" in done
+    assert str(path) in done
     assert ("mca-params.conf.before-autotune" in done) == (before is not None)
 
 
@@ -157,11 +157,12 @@ def test_a_block_that_was_changed_is_named_with_its_line(tmp_path: Path) -> None
     bad = good.replace("btl_sm_eager_limit = 8192", "btl_sm_eager_limit = 4096")
     number = 1 + good[: good.index("btl_sm_eager_limit = 8192")].count("\n")
     path.write_text(bad + "mine = 2\n")
-    with pytest.raises(UsageError) as refused:
+    with refused(UsageError, "published.edited") as refusal:
         remove(path)
-    said = str(refused.value)
-    assert f"line {number} is 'btl_sm_eager_limit = 4096'" in said
-    assert "autotune would write 'btl_sm_eager_limit = 8192'" in said
+    said = str(refusal.value)
+    assert f"line {number} " in said
+    assert "'btl_sm_eager_limit = 4096'" in said
+    assert "'btl_sm_eager_limit = 8192'" in said
     assert "--force" in said
     assert path.read_text() == bad + "mine = 2\n"
     done = remove(path, force=True)
@@ -179,7 +180,7 @@ def test_a_block_without_both_its_marks_is_not_guessed_at(tmp_path: Path, lost: 
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join(line for line in lines if lost not in line) + "mine = 2\n")
     was = files(tmp_path)
-    with pytest.raises(UsageError, match=r"two marks|not published by autotune"):
+    with refused(UsageError, "published.edited", "published.foreign"):
         remove(path)
     assert files(tmp_path) == was
 

@@ -9,6 +9,7 @@ import pytest
 
 from autotune.api.target import find_target
 from autotune.cli import main
+from autotune.notes import Note, Say, unheard
 from autotune.space import DEFAULT
 from autotune.study.session import Session
 from autotune.targets.request import TargetRequest
@@ -23,10 +24,10 @@ pytestmark = pytest.mark.mpi
 PUBLISHED, SITE = "btl_sm_eager_limit", "btl_sm_max_send_size"
 
 
-def target(mpi: Library) -> Target:
+def target(mpi: Library, say: Say = unheard) -> Target:
     define_ping_pong(Path.cwd(), mpi)
     words = TargetRequest(None, "ping-pong", None, 2, "local", mpi.bin, None, None, None)
-    return find_target(words)
+    return find_target(words, say)
 
 
 def shown(given: Target) -> dict[str, str]:
@@ -48,11 +49,11 @@ def conf(home: Path, work: Path, store: Path, open_mpi: Library) -> Path:
     return path
 
 
-def test_a_published_file_is_out_of_force(
-    conf: Path, open_mpi: Library, capfd: pytest.CaptureFixture[str]
-) -> None:
-    given = target(open_mpi)
-    assert "files published by autotune are not in force while measuring" in capfd.readouterr().err
+def test_a_published_file_is_out_of_force(conf: Path, open_mpi: Library) -> None:
+    said: list[Note] = []
+    given = target(open_mpi, said.append)
+    (note,) = [note for note in said if note.code == "published.not_in_force"]
+    assert note.data["files"] == [str(conf)]
     key = given.inherited(Session.adapter(given))
     assert key == {f"{conf}:{SITE}": "65536"}
     seen = shown(given)

@@ -17,6 +17,7 @@ from autotune.collective_rules import Rule
 from autotune.collectives.measurement import micro_program
 from autotune.collectives.proof import SizeEvidence
 from autotune.collectives.result import TABLES, CollectiveResult, TablePart
+from autotune.publish.recheck import Status
 from autotune.store import Store
 from runner.machine import describe_machine
 from runner.mpi.library import Library
@@ -25,6 +26,7 @@ from tests.own_modules import lay_out
 
 pytestmark = pytest.mark.mpi
 CHAIN = "2"
+UNTOLD: Status = "cannot be told"
 WORDS = {"now": OWN_PYTHON, "without the option": (sys.executable,)}
 
 
@@ -59,7 +61,7 @@ def test_a_table_is_verified_run_again_and_undone(
     seen = json.loads(capfd.readouterr().out)
     assert "files" in seen, seen
     assert [file["in_force"] for file in seen["files"]] == [True] * len(files), seen
-    assert {one["status"] for one in seen["comparisons"]} == {"cannot be told"}
+    assert {one["status"] for one in seen["comparisons"]} == {UNTOLD}
     with Store.open(store) as opened:
         (study,) = opened.studies()
         assert opened.runs(study.id)

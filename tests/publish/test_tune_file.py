@@ -38,7 +38,7 @@ def test_a_file_is_seen_to_take_effect(open_mpi: Library, work: Path) -> None:
     with Runner(adapter(target.library), guard=False) as runner:
         written = write_tune_file(work / "t.conf", target, space, setting, ["x"], runner)
         assert written == work / "t.conf"
-        assert "--mca btl_sm_eager_limit 8192" in written.read_text()
+        assert "--mca btl_sm_eager_limit 8192" in written.read_text()  # data
         assert write_tune_file(work / "n.conf", target, space, Setting(), [], runner) is None
 
 

@@ -83,16 +83,16 @@ def test_only_what_is_shown_counts_as_lost(status: Status, lost: bool, still: bo
 
 def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prober: Prober) -> None:
     path = tmp_path / "f.tune"
-    assert look(path, prober).in_force is False
+    assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.missing")
     path.write_text("--mca other 1\n")
-    assert look(path, prober).why == "the file no longer contains what autotune published"
+    assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.gone")
 
 
 def test_another_series_of_the_mpi_is_told(tmp_path: Path) -> None:
     path = tmp_path / "f.tune"
     publish(path, "tune")
     seen = look(path, Prober(OLD, load_cluster("local")))
-    assert seen.in_force is False
+    assert (seen.in_force, seen.code) == (False, "published.other_library")
     assert "openmpi 5.0.x" in seen.why
     assert "openmpi 4.1.x" in seen.why
 
@@ -104,8 +104,8 @@ def test_a_parameter_file_elsewhere_is_in_force_nowhere(tmp_path: Path, prober: 
     more = "[parameters.OMP_PROC_BIND]\nlevels = ['close']\ntarget = 'env'\n"
     space.write_text("[parameters.MPIR_CVAR_CH4_SHM_POSIX_EAGER]\nlevels = ['iqueue']\n" + more)
     seen = look(path, prober, [str(space)])
-    assert seen.in_force is False
-    assert "reads" in seen.why
+    assert (seen.in_force, seen.code) == (False, "publish.not_obeyed")
+    assert str(path) in seen.why
 
 
 def test_an_unproven_file_stays_unknown(tmp_path: Path, prober: Prober) -> None:
@@ -118,15 +118,20 @@ def test_an_unproven_file_stays_unknown(tmp_path: Path, prober: Prober) -> None:
     assert look(path, prober).in_force is None
 
 
-@pytest.mark.parametrize(("pairs", "more"), [(4, "a larger --budget"), (60, "--pairs N")])
+@pytest.mark.parametrize(
+    ("pairs", "more", "other"), [(4, "--budget", "--pairs"), (60, "--pairs", "--budget")]
+)
 def test_what_would_decide_it_is_said(
-    pairs: int, more: str, capsys: pytest.CaptureFixture[str]
+    pairs: int, more: str, other: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """More pairs than were allowed, or time for those that were."""
     check = Recheck("study:abc", "flip on 1 rank", "cannot be told", "open", {"pairs": pairs})
     _print_checks([check], most=60)
     said = " ".join(capsys.readouterr().out.split())
-    assert f"with {pairs} pairs (open); {more} allows more" in said
+    assert f" {pairs} " in said
+    assert f"({check.words})" in said
+    assert more in said
+    assert other not in said
 
 
 @pytest.mark.parametrize(

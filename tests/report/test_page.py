@@ -47,4 +47,4 @@ def test_it_needs_nothing_from_elsewhere() -> None:
     assert "url(" not in text
     assert "@import" not in text
     assert "default-src 'none'" in text
-    assert "color-scheme: light dark" in text
+    assert "color-scheme: light dark" in text  # data

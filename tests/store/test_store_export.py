@@ -116,7 +116,7 @@ def test_a_file_is_replaced_only_on_demand(
 ) -> None:
     path = tmp_path / "out"
     path.write_text("mine")
-    with pytest.raises(UsageError, match=r"exists.*--force"):
+    with refused(UsageError, "file.exists"):
         export_study(store, study.id, to, path)
     assert path.read_text() == "mine"
     export_study(store, study.id, to, path, force=True)
@@ -149,7 +149,7 @@ def test_a_full_disk_leaves_nothing_half_written(
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, usual[1]))
     try:
-        with pytest.raises(WorkError, match="cannot write"):
+        with refused(WorkError, "file.unwritable"):
             export_study(store, study.id, to, path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, usual)

@@ -57,7 +57,7 @@ def bare(text: str, place: Path) -> Iterator[str]:
             yield line.replace(str(place), "(place)")
         elif data := _DATA.search(line):
             yield json.dumps(plain(json.loads(data[1]), place), sort_keys=True)
-        elif "checksum: sha256:" in line:
+        elif "checksum: sha256:" in line:  # data
             yield f"checksum is right: {untouched(text)}"
             inside = False
 

@@ -51,7 +51,7 @@ def test_a_schema_is_the_same_in_another_form() -> None:
 def test_an_edited_published_file_is_seen(tmp_path: Path) -> None:
     text = rendered_text(find("sh"), tmp_path / "f").whole
     lines = [*bare(text, tmp_path)]
-    assert "checksum is right: True" in lines
+    assert "checksum is right: True" in lines  # data
     assert [*bare(text.replace("probe: seen", "probe: as it was seen"), tmp_path)] != lines
     assert [*bare(text.replace("'8192'", "'4096'"), tmp_path)] != lines
 
