@@ -103,7 +103,7 @@ def test_a_large_one_is_made_on_request_only(
     with pytest.raises(pytest.skip.Exception) as skipped:
         own.environment("impi")
     assert installed == []
-    assert skips.problem(str(skipped.value), skips.load()) is None
+    assert skips.problem(str(skipped.value)) is None
     monkeypatch.setenv(own.ALL, "all")
     place = own.environment("impi")
     monkeypatch.delenv(own.ALL)
@@ -132,7 +132,7 @@ def test_without_a_registry_it_is_skipped(
         "no MPICH 5.0.2: pip reaches no registry that has it: Could not find a version"
     )
     monkeypatch.setattr(shutil, "which", lambda name, **_: None)
-    assert skips.problem(reason, skips.load()) is None
+    assert skips.problem(reason) is None
     assert not (cache / NAME).exists()
 
 

@@ -95,7 +95,7 @@ def shared_notes(cpus: frozenset[int] | None, ranks: int, one_node: bool = True)
         return [first]
     free = available_cpus() - with_siblings(frozenset().union(*(job.cpus or () for job in jobs)))
     if all(job.bound for job in jobs) and count_cores(free) >= ranks:
-        words = f"To measure on free cores:  {_measured_on(free)}"
+        words = f"To measure on free cores:  {_cluster_line(free)}\n{_CLUSTER}"
         return [first, Note("jobs.free_cores", words, {"cpus": cpu_list(free)})]
     return [first, *_divided_notes(jobs)]
 
@@ -110,13 +110,18 @@ def _divided_notes(jobs: Sequence[MpiJob]) -> list[Note]:
         f"  pid {job.pid}:  {_line(job.library, cpus, len(job.ranks))}"
         for job, cpus in zip(jobs, theirs, strict=True)
     ]
-    lines = ["To run at once, on cores of their own:", *lines, f"  here:  {_measured_on(own)}"]
+    lines = ["To run at once, on cores of their own:", *lines, f"  here:  {_cluster_line(own)}"]
+    lines.append(_CLUSTER)
     cpus = {"here": cpu_list(own), "jobs": [cpu_list(one) for one in theirs]}
     return [Note("jobs.own_cores", "\n".join(lines), cpus)]
 
 
-def _measured_on(cpus: frozenset[int]) -> str:
-    return f"autotune cluster init NAME --cpus {cpu_list(cpus)}, then --cluster NAME"
+_CLUSTER = "  and add to this command:  --cluster NAME"
+
+
+def _cluster_line(cpus: frozenset[int]) -> str:
+    """The command that makes a cluster of these CPUs."""
+    return f"autotune cluster init NAME --cpus {cpu_list(cpus)}"
 
 
 def _line(library: Library | None, cpus: frozenset[int], ranks: int) -> str:

@@ -87,10 +87,12 @@ def test_the_proof_of_a_ping_pong_is_certain_and_its_barrier_is_not_there(
 
 
 RESULT = {
+    "unchecked": [],
     "contradictions": [],
     "warnings": [],
     "status": "recommended", "study": "s", "mpi": {}, "machine": "", "cluster": "", "app": "",
     "ranks": 2, "strategy": "ga", "seed": 0, "finalists": [], "overhead_s": 0.0, "gain": 2.86,
+    "metric": {"kind": "wall", "unit": "s"}, "gain_ci95": None,
 }  # fmt: skip
 
 
