@@ -50,7 +50,7 @@ def test_what_changed_is_named(origin: Provenance, work: Path, snapshot: Snapsho
     [edited] = origin.changes()
     (work / "run.py").unlink()
     work.rmdir()
-    words = [line.replace(str(work), "/work") for line in (edited, *origin.changes())]
+    words = [line.replace(str(work), "/home/user") for line in (edited, *origin.changes())]
     assert words == snapshot
 
 
