@@ -12,6 +12,7 @@ from syrupy.assertion import SnapshotAssertion
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.result import Finalist, Result
+from autotune.terminal.command_line import remember_command
 from autotune.terminal.outcome import print_comparison, print_result
 from autotune.terminal.render import console, table
 from autotune.terminal.transports import carried_by, print_carried
@@ -36,8 +37,9 @@ NAMES = re.compile(r"[a-z_0-9]+=[a-z0-9]+")
 
 
 @pytest.fixture(autouse=True)
-def usual_width(monkeypatch: pytest.MonkeyPatch) -> None:
+def usual_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
+    remember_command([])
 
 
 def result(status: str = "keep_default", recommended: Setting | None = None) -> Result:

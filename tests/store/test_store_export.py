@@ -145,6 +145,7 @@ def test_a_full_disk_leaves_nothing_half_written(
 ) -> None:
     """A limit on the size of files stands in for the disk: writing fails in the middle."""
     path = tmp_path / "out"
+    export_study(store, study.id, to, tmp_path / "first")  # Modules that it stores compiled, too.
     usual = resource.getrlimit(resource.RLIMIT_FSIZE)
     before = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, usual[1]))
