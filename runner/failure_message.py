@@ -328,6 +328,10 @@ def _stack(what: str, rest: list[str]) -> str:
     return f"{head}: {last}" if last and last not in head else head
 
 
+WITHOUT_MESSAGE = "without a message"
+"""The reason of a run that failed in silence."""
+
+
 def start_failed(text: str) -> bool:
     """Whether the library says that it did not start in a rank."""
     return _INIT_FAILED.search(text) is not None
@@ -375,7 +379,7 @@ def _conclusion(stderr: str, last: str, warning: str) -> str:
         words = f"rank {found[1] or found[2]} called MPI_Abort without a message"
     elif found := re.search(r"due to process rank (\d+) .{0,80}exiting improperly", text):
         words = f"rank {found[1]} exited without MPI_Finalize"
-    words = words or "without a message"
+    words = words or WITHOUT_MESSAGE
     if last:
         words += f"; the last line of its output: {last}"
     return f"{words}; a warning before: {warning}" if warning else words

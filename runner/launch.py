@@ -16,7 +16,7 @@ from types import TracebackType
 from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.errors import RunnerError
 from runner.executables import executables_of
-from runner.failure_message import telling_lines
+from runner.failure_message import WITHOUT_MESSAGE, start_failed, telling_lines
 from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
 from runner.lock import renew_held
@@ -45,7 +45,7 @@ from runner.threads import (
     with_report,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord, all_finite
-from runner.value_source import source_words
+from runner.value_source import all_words, source_words
 from runner.variables import MARK as VARIABLE_MARK
 from runner.variables import (
     asked_variables,
@@ -363,15 +363,20 @@ class Runner:
             spec, result, probe, record, self.adapter.refusals, self.guard
         )
         if record.state in ("failed", "launch_error", "timeout") and not probe.initialised:
-            record.reason += self._source_words(spec, result)
+            record.reason += self._source_words(spec, result, record.reason)
         return record
 
-    def _source_words(self, spec: LaunchSpec, result: ExecResult) -> str:
-        """Where the value comes from that the library refused, if nobody typed it."""
+    def _source_words(self, spec: LaunchSpec, result: ExecResult, reason: str) -> str:
+        """Where the value comes from that the library refused, if nobody typed it.
+
+        A launcher that ends at once may lose what the library said of it: then all are named.
+        """
         if spec.clean_env:
             return ""
         inherited = self.adapter.inherited_settings(dict(os.environ) | spec.env)
-        return source_words(inherited, result.stderr + result.stdout_tail)
+        text = result.stderr + result.stdout_tail
+        silent = start_failed(text) or WITHOUT_MESSAGE in reason
+        return source_words(inherited, text) or (all_words(inherited) if silent else "")
 
 
 def staying_on(pids: Sequence[int], cpus: frozenset[int]) -> tuple[int, ...]:

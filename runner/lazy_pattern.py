@@ -8,12 +8,12 @@ from typing import Any, cast
 
 class _Lazy:
     def __init__(self, text: str, flags: int) -> None:
-        self._given = (text, flags)
+        self._arguments = (text, flags)
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(re.compile(*self._given), name)
-        setattr(self, name, found)  # An ordinary attribute from then on.
-        return found
+        value = getattr(re.compile(*self._arguments), name)
+        setattr(self, name, value)  # An ordinary attribute from then on.
+        return value
 
 
 def lazy_pattern(text: str, flags: int = 0) -> re.Pattern[str]:

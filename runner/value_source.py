@@ -22,12 +22,18 @@ def source_words(inherited: Mapping[str, str], message: str) -> str:
     """
     values = set(re.findall(r":\s+(\S+)\s*$", message, re.MULTILINE))
     values |= set(re.findall(r"[\"'`]([^\"'`\s]+)[\"'`]", message))
-    found = [
+    settings = [
         _words(name, value)
         for name, value in inherited.items()
         if value and not values.isdisjoint({value, *filter(None, _PARTS.split(value))})
     ]
-    return f"; from {' and '.join(found[:_MOST])}" if found else ""
+    return f"; from {' and '.join(settings[:_MOST])}" if settings else ""
+
+
+def all_words(inherited: Mapping[str, str]) -> str:
+    """All inherited settings, as text to append to a reason that names none; "" without any."""
+    settings = [_words(name, value) for name, value in inherited.items()]
+    return f"; inherited settings: {', '.join(settings)}" if settings else ""
 
 
 def _words(name: str, value: str) -> str:

@@ -83,16 +83,3 @@ def one_run(
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
     current = current_key(store, key, notes_to(tell))
     return RunRequest(chosen, known, target, store, current, guard)
-
-
-def run_once(
-    setting: str,
-    target: Target,
-    space: Space,
-    store: Store,
-    *,
-    guard: bool = True,
-    tell: Say = to_stderr,
-) -> OneRun:
-    """Run a program once, as :func:`one_run` and :meth:`RunRequest.measure`."""
-    return one_run(setting, target, space, store, guard=guard, tell=tell).measure(tell)

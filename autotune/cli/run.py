@@ -51,7 +51,7 @@ def run(
 ) -> None:
     """Run a program once with one setting; show the result and which parameters took effect."""
     from autotune.api.figures import measured_target
-    from autotune.api.run import run_once
+    from autotune.api.run import one_run
     from autotune.api.target import silent_say
     from autotune.store import Store
     from autotune.study.figure_notes import figure_notes, output_notes
@@ -76,7 +76,8 @@ def run(
         if replaced := replaced_note(known):
             notes(replaced)
         try:
-            done = run_once(setting, target, known, opened, guard=guard, tell=tell)
+            prepared = one_run(setting, target, known, opened, guard=guard, tell=tell)
+            done = prepared.measure(tell)
         except KeyboardInterrupt:
             _say("\nInterrupted: the program was ended; nothing was stored.")
             raise

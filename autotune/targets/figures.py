@@ -111,11 +111,11 @@ def proposal_of(record: RunRecord) -> FigureProposal | None:
     """The figure of merit that a run printed, or None if none is certain."""
     last = record.extra if isinstance(record.extra, Mapping) else None
     early = () if record.printed is None else record.printed.lines
-    found = proposal(record.stdout_tail, last, early)
-    if found is not None:
-        return found
-    found = proposal(record.stderr_tail)
-    return None if found is None else replace(found, source="standard error")
+    printed = proposal(record.stdout_tail, last, early)
+    if printed is not None:
+        return printed
+    other = proposal(record.stderr_tail)
+    return None if other is None else replace(other, source="standard error")
 
 
 def proposal(

@@ -91,10 +91,7 @@ sleep 600
 def test_a_bad_value_of_a_parameter_file_is_named(
     cli: Cli, name: str, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With its value and its file, also where the launcher does not end by itself.
-
-    A launcher that ends at once may lose what the library said; then there is nothing to name.
-    """
+    """With its value and its file, also where the launcher does not end by itself."""
     mpi = library_named(name)
     file = work / "home" / ".openmpi" / "mca-params.conf"
     file.parent.mkdir(parents=True)
@@ -105,9 +102,8 @@ def test_a_bad_value_of_a_parameter_file_is_named(
     done = cli("run", *words, "--json", "-", "--", program, "silent")
     run = json.loads(done.out)["run"]
     assert run["state"] in ("failed", "timeout")
-    if "Component: nothere" in run["stderr_tail"]:
-        assert "pml = nothere" in run["reason"]
-        assert str(file) in run["reason"]
+    assert "pml = nothere" in run["reason"]
+    assert str(file) in run["reason"]
 
 
 @pytest.mark.mpi

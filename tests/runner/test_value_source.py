@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.value_source import source_words
+from runner.value_source import all_words, source_words
 
 INHERITED = {
     "/etc/openmpi/openmpi-mca-params.conf:btl": "nothere,self",
@@ -35,3 +35,11 @@ def test_the_place_is_named(message: str, places: list[str]) -> None:
     assert all(place in words for place in places)
     assert bool(words) == bool(places)
     assert "mpi_yield_when_idle" not in words
+
+
+def test_all_settings_are_named_where_the_message_names_none() -> None:
+    settings = {"/etc/site.conf:pml": "nothere", "OMPI_MCA_btl": "tcp"}
+    words = all_words(settings)
+    assert "pml = nothere" in words
+    assert "OMPI_MCA_btl=tcp" in words
+    assert all_words({}) == ""
