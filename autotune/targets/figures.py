@@ -127,19 +127,19 @@ def proposal(
     before ``stdout``, which may be the end of an output.
     """
     lines = stdout.splitlines()
-    for known in known_programs():
-        if not _has(known.output, (*early, *lines)):
+    for program_file in known_programs():
+        if not _has(program_file.output, (*early, *lines)):
             continue
-        for entry in known.figure:
+        for entry in program_file.figure:
             figure = _read(entry, lines) or _read(entry, early)
             if figure is not None:
-                verdict = _verdict(known.right, known.wrong, (*early, *lines))
+                verdict = _verdict(program_file.right, program_file.wrong, (*early, *lines))
                 # An output that says nothing may be one in which it never does.
-                right = None if verdict is None else known.right
+                right = None if verdict is None else program_file.right
                 return FigureProposal(
-                    known.program, figure, right, known.wrong, verdict, entry.caution
+                    program_file.program, figure, right, program_file.wrong, verdict, entry.caution
                 )
-        if not known.general:
+        if not program_file.general:
             return None  # Its figure is elsewhere, or this is not the whole output.
     return _plain_proposal(stdout, last_json)
 
@@ -149,9 +149,9 @@ def file_of_figures(program: Sequence[str]) -> ProgramFigures | None:
     if not program:
         return None
     name = PurePath(program[0]).name
-    for known in known_programs():
-        if any(fnmatch(name, command) for command in known.commands):
-            return known
+    for program_file in known_programs():
+        if any(fnmatch(name, command) for command in program_file.commands):
+            return program_file
     return None
 
 
@@ -217,11 +217,11 @@ def figures(stdout: str, last_json: Mapping[str, Any] | None = None) -> list[Fig
     ``last_json`` is the program's last line that is a JSON object.  Every pattern reads a positive
     number in its line.
     """
-    known = proposal(stdout, last_json)
+    certain = proposal(stdout, last_json)
     ranked = [figure for _, figure in _ranked(stdout, last_json)]
     ranked = [figure for figure in ranked if figure.rate == ranked[0].rate]
-    if known is not None:
-        ranked = [known.figure, *(f for f in ranked if f.metric != known.figure.metric)]
+    if certain is not None:
+        ranked = [certain.figure, *(f for f in ranked if f.metric != certain.figure.metric)]
     return ranked[:MOST]
 
 
