@@ -44,7 +44,7 @@ from benchmarks.metg.programs import Program, programs
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter
-from runner.native import kernels
+from runner.runtimes.core import kernels
 
 CASE_S = 0.010
 """Wall time in seconds that one length should take in one round."""

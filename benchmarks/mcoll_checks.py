@@ -26,7 +26,7 @@ from benchmarks.common import options, report, run_benchmark, table
 from benchmarks.harness.bench import Bench, Busy, interleaved
 from benchmarks.harness.figures import speedup
 from benchmarks.harness.launches import Place, on_target
-from runner.intranode.mcoll.config import FORMS, LIBRARY
+from runner.runtimes.intranode.mcoll.config import FORMS, LIBRARY
 from runner.types import RunRecord
 
 SIZES = {
@@ -102,7 +102,7 @@ class Testbed:
         self.nodes = Place.of(name).nodes
         self.ranks = self.nodes * given.each if app == "nbody" else given.ranks
         self.target = Place.of(name).target(
-            program=(sys.executable, "-m", f"runner.apps.{app}"), ranks=self.ranks,
+            program=(sys.executable, "-m", f"runner.programs.apps.{app}"), ranks=self.ranks,
             metric="json:seconds", verify="json:verified",
         )  # fmt: skip
         self._given = given

@@ -53,9 +53,9 @@ def models_of(program: str, face: str, spaces: tuple[str, ...], mate: tuple[str,
 
     ``spaces`` are those of flat MPI and of MPI with threads; ``mate`` are further files of MATE.
     """
-    place = f"runner/apps/{program}/"
+    place = f"runner/programs/apps/{program}/"
     flat = (f"{place}variant_mpi.py", f"{place}{face}")
-    regions, common = f"{place}regions.py", "runner/apps/common_"
+    regions, common = f"{place}regions.py", "runner/programs/apps/common_"
     own = {
         (FLAT, "mpi", spaces[0]): (),
         ("split phase", "overlap", spaces[0]): flat,
@@ -73,7 +73,9 @@ def models_of(program: str, face: str, spaces: tuple[str, ...], mate: tuple[str,
 MODELS: dict[str, tuple[str, tuple[Model, ...]]] = {
     "jacobi3d": (
         "face",
-        models_of("jacobi3d", "halo.py", ("tarragon", "mate"), ("runner/apps/jacobi3d/mated.py",)),
+        models_of(
+            "jacobi3d", "halo.py", ("tarragon", "mate"), ("runner/programs/apps/jacobi3d/mated.py",)
+        ),
     ),
     "minighost": ("default", models_of("minighost", "exchange.py", ("tpod", "tpod"), ())),
 }

@@ -40,8 +40,16 @@ AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
     "publish": (8, ("autotune/publish",)),
     "supervise": (8, ("runner/supervise",)),
     "space": (8, ("autotune/space",)),
-    "runtimes": (6, ("runner/mate", "runner/tarragon", "runner/tpod", "runner/intranode")),
-    "programs": (4, ("runner/apps", "runner/nas", "runner/micro")),
+    "runtimes": (
+        6,
+        (
+            "runner/runtimes/mate",
+            "runner/runtimes/tarragon",
+            "runner/runtimes/tpod",
+            "runner/runtimes/intranode",
+        ),
+    ),
+    "programs": (4, ("runner/programs/apps", "runner/programs/nas", "runner/programs/micro")),
 }
 """Number of defects of each area, and the folders and files that it has; a name without suffix is
 that of a folder or of modules that begin so."""

@@ -45,14 +45,14 @@ from benchmarks.harness.bench import Bench, interleaved
 from benchmarks.harness.contest import Tuning, tune
 from benchmarks.harness.figures import NO_INTERVAL, speedup
 from benchmarks.harness.launches import Place
-from runner.apps.sparse_lu.application import EXACT
-from runner.apps.sparse_lu.matrices import MATRICES, Matrix
-from runner.apps.sparse_lu.symbolic import Analysis, analyse
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.discover import adapter, linked_with
 from runner.mpi.library import Library
 from runner.mpi.output import output_of
+from runner.programs.apps.sparse_lu.application import EXACT
+from runner.programs.apps.sparse_lu.matrices import MATRICES, Matrix
+from runner.programs.apps.sparse_lu.symbolic import Analysis, analyse
 
 SOURCE = Path(__file__).parent / "superlu" / "driver.c"
 HEADERS = Path("/usr/include/superlu-dist")
@@ -129,7 +129,7 @@ def contestants(name: str, size: int, ranks: int, driver: Path, file: Path) -> l
 
     def own(variant: str) -> Callable[[Setting], list[str]]:
         def words(setting: Setting) -> list[str]:
-            line = [sys.executable, "-m", "runner.apps.sparse_lu", "--input", name]
+            line = [sys.executable, "-m", "runner.programs.apps.sparse_lu", "--input", name]
             line += ["--size", f"{size}", "--variant", variant]
             for key, value in setting:
                 if value in ("on", "off"):

@@ -11,12 +11,12 @@ from autotune.config.app import load_app
 from autotune.space import Parameter, Setting, Space
 from autotune.study.budget import SearchPlan
 from autotune.targets.target import Target
-from runner.micro.probe import points_text
+from runner.programs.micro.probe import points_text
 from runner.types import RunRecord
 
 POINTS = "points"
 """The parameter with the points that a launch times; an option of the probe."""
-_PROBE = "runner.micro.probe"
+_PROBE = "runner.programs.micro.probe"
 
 MESSAGES = ("pingpong", "exchange", "bw")
 """Patterns of messages between two ranks: one at a time; one to each neighbour; many at once."""

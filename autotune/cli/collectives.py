@@ -128,7 +128,7 @@ def collectives(
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    from runner.micro.sizes import sizes as parse_sizes
+    from runner.programs.micro.sizes import sizes as parse_sizes
 
     try:
         found = tuple(sorted(set(parse_sizes(text))))
@@ -207,7 +207,7 @@ def _print_rivals(result: CollectiveResult, part: TablePart) -> None:
         said = ",".join(f"{name}={value}" for name, value in found.switches.items())
         out.print(
             "switches of the fastest forms (not compared as a whole); to publish them:\n"
-            f"  python -P -m runner.intranode.publish --library mcoll --from {said}",
+            f"  python -P -m runner.runtimes.intranode.publish --library mcoll --from {said}",
             markup=False,
             soft_wrap=True,
         )

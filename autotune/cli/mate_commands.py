@@ -19,7 +19,7 @@ from runner.paths import exists
 _LARGEST = 16 * files.MIB
 """Of a program's source."""
 mate = typer.Typer(
-    help="Translate programs for the MATE runtime (see runner/mate/README.md).",
+    help="Translate programs for the MATE runtime (see runner/runtimes/mate/README.md).",
     no_args_is_help=True,
 )
 
@@ -48,7 +48,7 @@ def translate(
     compiled become functions of the module; for each other one a line says why it stays Python.
     """
     # The import of libcst takes a while.
-    from runner.mate.translate import TranslationError, translation
+    from runner.runtimes.mate.translate import TranslationError, translation
 
     try:
         text = files.read_named(program, _LARGEST)

@@ -1,6 +1,6 @@
 """Where several objects on each node should change their algorithm, from times by size.
 
-The library (:mod:`runner.intranode.mcoll`) takes one algorithm after the other as sizes grow, so
+The library (:mod:`runner.runtimes.intranode.mcoll`) takes one algorithm after the other as sizes grow, so
 the points are those of the sequence with the least times at all sizes together.
 """
 

@@ -204,7 +204,7 @@ def _part(
     if terms.multi_object and operation in RIVAL_FORMS:
         rivalry, left_s, more = _rivals(operation, target, terms, found.entries, left_s, limit_s)
         launches += more
-    program = [*OWN_PYTHON, "-m", "runner.micro", *micro_program(operation, sizes)]
+    program = [*OWN_PYTHON, "-m", "runner.programs.micro", *micro_program(operation, sizes)]
     rules = as_rules(words, space, operation, target.ranks, found.entries)
     part = TablePart(
         operation, target.ranks, tuple(rules), found.evidence, search.points, search.grid, launches,

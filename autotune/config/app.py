@@ -106,7 +106,7 @@ class App(BaseModel):
     tunable: tuple[str, ...] = ()
     """Options that spaces may add to the program; a space names them in ``requires``.
 
-    "mate" means the options of runner.mate, "openmp" a variant with OpenMP threads.
+    "mate" means the options of runner.runtimes.mate, "openmp" a variant with OpenMP threads.
     """
     spaces: dict[str, str] = Field(default_factory=dict)
     """The program's own form of a space, by the general name: mate -> mate-cannon."""

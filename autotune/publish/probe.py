@@ -125,7 +125,7 @@ class Prober:
             program=(
                 *OWN_PYTHON,
                 "-m",
-                "runner.micro",
+                "runner.programs.micro",
                 operation,
                 *SMALL,
                 *options,

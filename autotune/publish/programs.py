@@ -174,7 +174,7 @@ def _known(name: str, check: Mapping[str, Any]) -> App | None:
             return load_app(name)
     words = list(check.get("program", []))[1:]
     match words[words[:1] == ["-P"] :]:
-        case ["-m", "runner.micro", operation, "--size", sizes, "--count", _] if (
+        case ["-m", "runner.programs.micro", operation, "--size", sizes, "--count", _] if (
             name == f"{MICRO} {operation}" and operation in OPERATIONS and _SIZES.fullmatch(sizes)
         ):
             numbers = [int(size) for size in sizes.split(",")]

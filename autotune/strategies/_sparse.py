@@ -16,7 +16,7 @@ import numpy as np
 
 from autotune.strategies._codec import Codec
 from autotune.strategies._levels import Floats, Levels, Matrix
-from runner.native.kernels import load, scalars
+from runner.runtimes.core.kernels import load, scalars
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The Gibbs sweeps of :mod:`autotune.strategies._sparse`, compiled (:mod:`runner.native.kernels`).
+"""The Gibbs sweeps of :mod:`autotune.strategies._sparse`, compiled (:mod:`runner.runtimes.core.kernels`).
 
 All random numbers are drawn before and passed in.
 """

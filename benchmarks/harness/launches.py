@@ -168,7 +168,7 @@ def _program(line: Line, library: Library, scratch: Path) -> Path:
     """The compiled program of a line."""
     more: list[str] = ["-lm"]
     if line.blas:
-        from runner.native import blas
+        from runner.runtimes.core import blas
 
         name, path = blas.symbol(), blas.library_path()
         if name is not None and path is not None:

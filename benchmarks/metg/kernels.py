@@ -1,4 +1,4 @@
-"""The chain, one task and the whole stencil as compiled code (see :mod:`runner.native.kernels`)."""
+"""The chain, one task and the whole stencil as compiled code (see :mod:`runner.runtimes.core.kernels`)."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ import numpy as np
 
 from benchmarks.metg import WIDTH, parse_cases, start_value, warm_up
 from benchmarks.metg.chain import chain, combined
-from runner import mate
-from runner.mate.config import CORES
-from runner.native import kernels
+from runner.runtimes import mate
+from runner.runtimes.core import kernels
+from runner.runtimes.mate.config import CORES
 
 LINE = 8
 """Distance of two points in an array, in elements: each has a cache line of its own."""

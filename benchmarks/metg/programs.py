@@ -9,7 +9,7 @@ from pathlib import Path
 
 from benchmarks.compiled import NoCompiler, compiled_for, compiled_library
 from runner.mpi.library import Library
-from runner.native.core import supported
+from runner.runtimes.core.core import supported
 
 SOURCES = Path(__file__).parent
 GOAL_BOUNDARY_US, GOAL_INSIDE_US = 0.75, 0.3

@@ -1,5 +1,5 @@
 /* Cannon's algorithm in C over MPI, as straightforward as in a textbook: the opponent of the flat
- * form of runner/apps/cannon, with the same matrices, blocks, messages and product of blocks.
+ * form of runner/programs/apps/cannon, with the same matrices, blocks, messages and product of blocks.
  *
  *     mpirun -n PROCESSES cannon SIZE ITERATIONS
  *

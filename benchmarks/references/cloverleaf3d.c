@@ -1,11 +1,11 @@
-/* The hydrodynamics step of runner.apps.cloverleaf3d in C over MPI: plain loops, one block a process.
+/* The hydrodynamics step of runner.programs.apps.cloverleaf3d in C over MPI: plain loops, one block a process.
  *
  *   mpicc -O3 -march=native -o cloverleaf3d cloverleaf3d.c -lm
  *   mpirun -n RANKS cloverleaf3d NX NY NZ STEPS [PX PY PZ]
  *
  * Without PX PY PZ the process grid with the smallest cut surface is taken, as the application does.
  * The physics, the start values, the order of the exchanges and of the operations on a cell are
- * those of the application (runner/apps/cloverleaf3d: hydro.py, problem.py, halo.py), with two copies
+ * those of the application (runner/programs/apps/cloverleaf3d: hydro.py, problem.py, halo.py), with two copies
  * of the state, and one message for all fields of a face.
  *
  * With -fno-math-errno the loop with the square root is vectorised too.

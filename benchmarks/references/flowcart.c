@@ -1,5 +1,5 @@
 /* A V-cycle multigrid on a mesh with cut cells in C over MPI: the opponent of the flat form of
- * runner/apps/flowcart, with the same mesh, shares, cycle, messages and extra work of cut cells.
+ * runner/programs/apps/flowcart, with the same mesh, shares, cycle, messages and extra work of cut cells.
  *
  *     mpirun -n PROCESSES flowcart WIDTH CYCLES CUT_WORK
  *

@@ -6,7 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 EXTERNAL_PAGES = {
-    "reference/mate.md": "runner/mate/README.md",
+    "reference/mate.md": "runner/runtimes/mate/README.md",
     "project/changelog.md": "CHANGELOG.md",
     "project/contributing.md": "CONTRIBUTING.md",
     "project/security.md": "SECURITY.md",

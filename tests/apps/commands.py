@@ -1,6 +1,6 @@
 """Several command lines, run one after the other by the ranks of one job.
 
-    mpirun -n RANKS python -m tests.apps.commands '[["runner.apps.ring", "--laps", "3"], ...]'
+    mpirun -n RANKS python -m tests.apps.commands '[["runner.programs.apps.ring", "--laps", "3"], ...]'
 
 The first word of each is a module, which is run as the program that it is.  Only MPI is started
 once, with all threads.  :func:`ended` reads what each line has printed, and its exit code.
@@ -65,7 +65,7 @@ def _run(words: list[str]) -> tuple[int, str, str]:
 
 
 def main(changes: Mapping[str, Change] = MappingProxyType({})) -> None:
-    from runner.apps.common_mpi import single_threaded_blas, start
+    from runner.programs.apps.common_mpi import single_threaded_blas, start
 
     single_threaded_blas()
     lines, comm = json.loads(sys.argv[1]), start("multiple")

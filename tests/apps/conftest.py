@@ -67,7 +67,7 @@ def run_lines(
     commands = []
     for line in lines:
         first = [word for word in line[:1] if word.startswith(BROKEN)]
-        commands.append([*first, f"runner.apps.{app}", *line[len(first) :]])
+        commands.append([*first, f"runner.programs.apps.{app}", *line[len(first) :]])
     return run_commands(launch, ranks, commands, **more)
 
 

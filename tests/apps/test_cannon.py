@@ -9,7 +9,7 @@ import pytest
 
 from autotune.datasets import narrowed
 from autotune.space import load_space
-from runner.apps.cannon.matrices import (
+from runner.programs.apps.cannon.matrices import (
     Layout,
     a_entries,
     b_entries,
@@ -17,9 +17,9 @@ from runner.apps.cannon.matrices import (
     make_layout,
     verify,
 )
-from runner.apps.cannon.options import parse
-from runner.apps.cannon.variant_mate import GRAPH
-from runner.apps.common_errors import AppUsageError
+from runner.programs.apps.cannon.options import parse
+from runner.programs.apps.cannon.variant_mate import GRAPH
+from runner.programs.apps.common_errors import AppUsageError
 from tests.apps.conftest import Launch, results_of
 
 ROOT = Path(__file__).parents[2]

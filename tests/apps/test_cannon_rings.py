@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.apps.cannon.matrices import Layout, make_layout
-from runner.apps.cannon.part import Blocks, Part, group_of
-from runner.apps.cannon.variant_mate import GRAPH
+from runner.programs.apps.cannon.matrices import Layout, make_layout
+from runner.programs.apps.cannon.part import Blocks, Part, group_of
+from runner.programs.apps.cannon.variant_mate import GRAPH
 
 Slot = tuple[str, int]
 Node = tuple[int, int, int]

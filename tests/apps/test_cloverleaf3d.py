@@ -11,16 +11,16 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.apps.cloverleaf3d import halo, hydro
-from runner.apps.cloverleaf3d.block import Block, serial
-from runner.apps.cloverleaf3d.options import ENERGIES, INPUTS, parse
-from runner.apps.cloverleaf3d.part import BODIES, Part
-from runner.apps.cloverleaf3d.problem import ADVANCED, COUNT, FIELDS, STEP, reflection
-from runner.apps.cloverleaf3d.variant_mate import GRAPH, IN_PYTHON, OnMate, make_graph
-from runner.apps.common_errors import AppUsageError
-from runner.apps.common_layout import make_layout
 from runner.mpi.library import Library
+from runner.programs.apps.cloverleaf3d import halo, hydro
+from runner.programs.apps.cloverleaf3d.block import Block, serial
+from runner.programs.apps.cloverleaf3d.options import ENERGIES, INPUTS, parse
+from runner.programs.apps.cloverleaf3d.part import BODIES, Part
+from runner.programs.apps.cloverleaf3d.problem import ADVANCED, COUNT, FIELDS, STEP, reflection
+from runner.programs.apps.cloverleaf3d.variant_mate import GRAPH, IN_PYTHON, OnMate, make_graph
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common_layout import make_layout
+from runner.runtimes import mate
 from tests.apps.conftest import Launch, results_of
 from tests.programs import compiled
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from autotune.space import load_space
-from runner.apps.common_errors import AppUsageError
-from runner.apps.flowcart.application import INPUTS, RESIDUALS, parse, residual_is_wrong
-from runner.apps.flowcart.cycle import CYCLE
-from runner.apps.flowcart.domain import serial
-from runner.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
-from runner.mate.balance import consecutive
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.flowcart.application import INPUTS, RESIDUALS, parse, residual_is_wrong
+from runner.programs.apps.flowcart.cycle import CYCLE
+from runner.programs.apps.flowcart.domain import serial
+from runner.programs.apps.flowcart.mesh import CUT_WORK, LEVELS, Mesh, morton
+from runner.runtimes.mate.balance import consecutive
 from tests.apps.conftest import Launch, results_of
 from tests.refusals import refused
 
@@ -158,7 +158,7 @@ def test_an_idle_process_runs_stages_of_another_one(launch: Launch) -> None:
 def test_memory_that_cannot_be_shared_is_said_in_words(launch: Launch) -> None:
     code = (
         "import resource, runpy; resource.setrlimit(resource.RLIMIT_AS, (8 << 30, 8 << 30)); "
-        "runpy.run_module('runner.apps.flowcart', run_name='__main__')"
+        "runpy.run_module('runner.programs.apps.flowcart', run_name='__main__')"
     )
     words = ["--input", "tiny", "--variant", "mate", "--ranks-per-process", "2", "--steal", "node"]
     done = launch(2, "-c", code, *words)

@@ -51,9 +51,9 @@ def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, series: list[s
 
 BROKEN = """
 import numpy as np
-from runner.apps.jacobi3d import block
-from runner.apps.jacobi3d.halo import Halo
-from runner.apps.jacobi3d.variant_mpi import BasicMPI
+from runner.programs.apps.jacobi3d import block
+from runner.programs.apps.jacobi3d.halo import Halo
+from runner.programs.apps.jacobi3d.variant_mpi import BasicMPI
 from runner.errors import RunnerError
 
 solve, load = BasicMPI.solve, block.load
@@ -134,8 +134,8 @@ def test_exception_on_one_rank_ends_all(launch: Launch) -> None:
         """
         import sys
         from time import perf_counter
-        from runner.apps.common_mpi import run
-        from runner.apps.jacobi3d.application import main
+        from runner.programs.apps.common_mpi import run
+        from runner.programs.apps.jacobi3d.application import main
         run("jacobi3d", "single", lambda comm: main(comm, sys.argv[1:], perf_counter()))
         """
     )
@@ -146,5 +146,5 @@ def test_exception_on_one_rank_ends_all(launch: Launch) -> None:
 
 
 def test_wrong_use_ends_the_launch_with_2(launch: Launch) -> None:
-    done = launch(2, "-m", "runner.apps.jacobi3d", "--input", "nothing")
+    done = launch(2, "-m", "runner.programs.apps.jacobi3d", "--input", "nothing")
     check_refused(done, "jacobi3d", "--input nothing", "--input nothing is unknown")

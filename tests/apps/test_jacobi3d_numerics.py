@@ -12,23 +12,23 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from autotune.config.app import load_app
-from runner.apps.common_box import box_cells
-from runner.apps.common_errors import AppUsageError
-from runner.apps.common_faces import copier
-from runner.apps.common_grid import show_shape, split
-from runner.apps.jacobi3d.block import Block, serial_block
-from runner.apps.jacobi3d.faces import face_of
-from runner.apps.jacobi3d.inputs import INPUTS, stored_residual
-from runner.apps.jacobi3d.options import parse
-from runner.apps.jacobi3d.problem import (
+from runner.programs.apps.common_box import box_cells
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common_faces import copier
+from runner.programs.apps.common_grid import show_shape, split
+from runner.programs.apps.jacobi3d.block import Block, serial_block
+from runner.programs.apps.jacobi3d.faces import face_of
+from runner.programs.apps.jacobi3d.inputs import INPUTS, stored_residual
+from runner.programs.apps.jacobi3d.options import parse
+from runner.programs.apps.jacobi3d.problem import (
     DEPTH,
     WEIGHTS,
     check_size,
     initial_field,
     most_iterations,
 )
-from runner.apps.jacobi3d.residuals import FEWER, serial_residual
-from runner.apps.jacobi3d.verify import judge_residual, residual
+from runner.programs.apps.jacobi3d.residuals import FEWER, serial_residual
+from runner.programs.apps.jacobi3d.verify import judge_residual, residual
 from tests.refusals import refused
 
 sizes = st.tuples(*[st.integers(1, 13)] * 3)

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner.apps.common_box import Box, box_cells, cut, split_phase
-from runner.apps.common_errors import AppUsageError
-from runner.apps.common_layout import Layout, make_layout
-from runner.apps.common_meter import Meter
-from runner.apps.common_team import Team
-from runner.apps.jacobi3d.block import Block, Call
-from runner.apps.jacobi3d.options import VARIANTS, parse, thread_level
+from runner.programs.apps.common_box import Box, box_cells, cut, split_phase
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common_layout import Layout, make_layout
+from runner.programs.apps.common_meter import Meter
+from runner.programs.apps.common_team import Team
+from runner.programs.apps.jacobi3d.block import Block, Call
+from runner.programs.apps.jacobi3d.options import VARIANTS, parse, thread_level
 from tests.refusals import refused
 
 grids = st.tuples(*[st.integers(1, 3)] * 3)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from runner.apps.common_models import MATED
-from runner.apps.jacobi3d.options import VARIANTS
+from runner.programs.apps.common_models import MATED
+from runner.programs.apps.jacobi3d.options import VARIANTS
 from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
 
 pytestmark = pytest.mark.mpi
@@ -67,8 +67,8 @@ REFUSALS = [
     ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
 ]
 BROKEN = """
-from runner.apps import common_tpod
-from runner.apps.jacobi3d import halo, mated, variant_tarragon
+from runner.programs.apps import common_tpod
+from runner.programs.apps.jacobi3d import halo, mated, variant_tarragon
 
 make, start = mated.Part.__init__, variant_tarragon.Cells.vinit
 begin = common_tpod.Faces.__init__

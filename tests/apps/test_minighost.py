@@ -12,13 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner.apps.common_box import bounds_of, cut, face_of
-from runner.apps.common_errors import AppUsageError
-from runner.apps.minighost import stencil
-from runner.apps.minighost.domain import Domain, serial_domain
-from runner.apps.minighost.heat import UNIT, balance, rounding
-from runner.apps.minighost.inputs import INPUTS
-from runner.apps.minighost.problem import (
+from runner.programs.apps.common_box import bounds_of, cut, face_of
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.minighost import stencil
+from runner.programs.apps.minighost.domain import Domain, serial_domain
+from runner.programs.apps.minighost.heat import UNIT, balance, rounding
+from runner.programs.apps.minighost.inputs import INPUTS
+from runner.programs.apps.minighost.problem import (
     CENTRE,
     DEPTH,
     NEAR,
@@ -29,7 +29,7 @@ from runner.apps.minighost.problem import (
     most_steps,
     spikes,
 )
-from runner.native.kernels import scalars
+from runner.runtimes.core.kernels import scalars
 from tests.refusals import refused
 
 sizes = st.tuples(*[st.integers(1, 11)] * 3)

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runner.apps.common_errors import AppUsageError
-from runner.apps.minighost.options import parse
-from runner.intranode import Config
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.minighost.options import parse
+from runner.runtimes.intranode import Config
 from tests.apps.conftest import Launch, results_of, run_lines, successes
 
 SWITCHES = (
@@ -62,7 +62,7 @@ def test_every_bit_as_in_a_serial_run(launch: Launch, ranks: int, problems: list
 
 
 BROKEN = """
-from runner.apps.minighost import variant_cab
+from runner.programs.apps.minighost import variant_cab
 
 plain = variant_cab.Direct.run
 
@@ -97,9 +97,9 @@ def test_a_killed_process_ends_the_run(launch: Launch) -> None:
         import os, signal, sys
         from time import perf_counter
         from mpi4py import MPI
-        from runner.apps.common_mpi import run
-        from runner.apps.minighost import variant_cab
-        from runner.apps.minighost.application import main
+        from runner.programs.apps.common_mpi import run
+        from runner.programs.apps.minighost import variant_cab
+        from runner.programs.apps.minighost.application import main
         plain, steps = variant_cab.Direct.run, 0
         def mortal(self, field, meter, more):
             global steps

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.apps.common_faces import FaceTables
-from runner.apps.minighost.domain import Domain
+from runner.programs.apps.common_faces import FaceTables
+from runner.programs.apps.minighost.domain import Domain
 from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
 from tests.apps.test_minighost_mpi import KEYS, check_breakdown
 
@@ -96,8 +96,8 @@ def check_parts(result: dict[str, Any]) -> None:
 
 
 BROKEN = """
-from runner.apps import common_grid_tasks
-from runner.apps.minighost import exchange, variant_mate
+from runner.programs.apps import common_grid_tasks
+from runner.programs.apps.minighost import exchange, variant_mate
 
 fill, make = common_grid_tasks.Cells.vinit, variant_mate.Part.__init__
 
@@ -195,7 +195,7 @@ def test_compiled_regions_in_python_give_the_same_bits(launch: Launch) -> None:
     """The stencil and the copies are plain Python too, and no index is negative."""
     words = "--variant mate --size 5x4x6 --variables 2 --steps 2 --verify full"
     line = [*words.split(), "--ranks-per-process", "2"]
-    done = launch(2, "-m", "runner.apps.minighost", *line, env={"MATE_CHECK": "1"})
+    done = launch(2, "-m", "runner.programs.apps.minighost", *line, env={"MATE_CHECK": "1"})
     assert done.code == 0, done.out + done.err
     assert done.result["verified"] is True
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.tpod.config import CALLS, POSTING
+from runner.runtimes.tpod.config import CALLS, POSTING
 from tests.apps.conftest import Launch, check_refused, results_of, run_lines
 
 pytestmark = pytest.mark.mpi
@@ -87,8 +87,8 @@ def check_breakdown(result: dict[str, Any]) -> None:
 
 BROKEN = """
 import numpy as np
-from runner.apps.minighost.exchange import Exchange
-from runner.apps.minighost.variant_mpi import Bulk
+from runner.programs.apps.minighost.exchange import Exchange
+from runner.programs.apps.minighost.variant_mpi import Bulk
 
 run, solve = Exchange.run, Bulk.solve
 

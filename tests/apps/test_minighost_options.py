@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from runner.apps.common_errors import AppUsageError
-from runner.apps.common_grid import show_shape
-from runner.apps.common_layout import make_layout
-from runner.apps.minighost.inputs import INPUTS
-from runner.apps.minighost.options import VARIANTS, build_parser, parse, thread_level
-from runner.apps.minighost.output import grind_ns
-from runner.apps.minighost.problem import DEPTH
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common_grid import show_shape
+from runner.programs.apps.common_layout import make_layout
+from runner.programs.apps.minighost.inputs import INPUTS
+from runner.programs.apps.minighost.options import VARIANTS, build_parser, parse, thread_level
+from runner.programs.apps.minighost.output import grind_ns
+from runner.programs.apps.minighost.problem import DEPTH
 from tests.refusals import refused
 
 

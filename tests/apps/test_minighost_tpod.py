@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from runner.apps.common_errors import AppUsageError
-from runner.apps.jacobi3d.options import parse as jacobi3d
-from runner.apps.minighost.options import parse as minighost
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.jacobi3d.options import parse as jacobi3d
+from runner.programs.apps.minighost.options import parse as minighost
 from tests.apps.conftest import Launch, results_of
 
 GHOST = ("--size", "12x10x14", "--variables", "3", "--steps", "5")
@@ -50,7 +50,7 @@ def test_the_bits_are_those_of_the_serial_run(launch: Launch, program: str, proc
 
 def check_alone(launch: Launch, program: str, processes: int, form: str) -> None:
     words = [*PROGRAMS[program], *TASKS, *form.split()]
-    done = launch(processes, "-m", f"runner.apps.{program}", *words)
+    done = launch(processes, "-m", f"runner.programs.apps.{program}", *words)
     assert done.code == 0, done.out + done.err
     assert done.result["verified"] is True
 

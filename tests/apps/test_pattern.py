@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from autotune.config.app import load_app
-from runner.apps.common_errors import AppUsageError
-from runner.apps.pattern.application import BUILDERS
-from runner.apps.pattern.exchange import ROUNDS, plan
-from runner.apps.pattern.options import KINDS, Options, parse
-from runner.apps.pattern.tasks import lengths
-from runner.apps.pattern.work import CELLS, Message, Work, share
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.pattern.application import BUILDERS
+from runner.programs.apps.pattern.exchange import ROUNDS, plan
+from runner.programs.apps.pattern.options import KINDS, Options, parse
+from runner.programs.apps.pattern.tasks import lengths
+from runner.programs.apps.pattern.work import CELLS, Message, Work, share
 from tests.apps.conftest import Launch, check_refused, results_of, run_lines
 from tests.refusals import refused
 

@@ -35,7 +35,7 @@ from benchmarks.metg.programs import Program
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.native.core import supported
+from runner.runtimes.core.core import supported
 from tests.refusals import refused
 
 ROOT = Path(__file__).parents[2]

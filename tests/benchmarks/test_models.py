@@ -7,8 +7,8 @@ import pytest
 from autotune.config.app import load_app
 from autotune.space import DEFAULT, load_space
 from benchmarks.models import MODELS, code_of, drawn
-from runner.apps.jacobi3d.options import VARIANTS as JACOBI
-from runner.apps.minighost.options import VARIANTS as GHOST
+from runner.programs.apps.jacobi3d.options import VARIANTS as JACOBI
+from runner.programs.apps.minighost.options import VARIANTS as GHOST
 
 
 def test_both_programs_have_the_same_models() -> None:

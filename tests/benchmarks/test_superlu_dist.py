@@ -27,12 +27,12 @@ from benchmarks.superlu_dist import (
     text,
     write_csr,
 )
-from runner.apps.sparse_lu.matrices import MATRICES, Matrix
-from runner.apps.sparse_lu.mesh import Blocks, Mesh
-from runner.apps.sparse_lu.symbolic import analyse
 from runner.errors import RunnerError
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
+from runner.programs.apps.sparse_lu.matrices import MATRICES, Matrix
+from runner.programs.apps.sparse_lu.mesh import Blocks, Mesh
+from runner.programs.apps.sparse_lu.symbolic import analyse
 
 ROOT = Path(__file__).parents[2]
 

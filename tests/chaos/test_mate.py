@@ -23,7 +23,7 @@ SOON_S = 20
 PROGRAM = """
 import os, signal, sys, time
 import numpy as np
-from runner import mate
+from runner.runtimes import mate
 
 graph = mate.Graph("endless")
 

@@ -51,7 +51,7 @@ def test_the_marks_are_left_if_one_asks_for_the_current_directory(
     work: Path, hostile: Path
 ) -> None:
     """Else the other tests would show nothing."""
-    for words in (["-c", "import numpy"], ["-m", "runner.apps.ring", "--help"]):
+    for words in (["-c", "import numpy"], ["-m", "runner.programs.apps.ring", "--help"]):
         done = subprocess.run([sys.executable, *words], cwd=work, capture_output=True)
         assert done.returncode != 0
     assert {mark.name for mark in hostile.iterdir()} >= {"numpy", "runner"}

@@ -21,9 +21,9 @@ from autotune.collectives.multi_object import (
 )
 from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.store import Store
-from runner.intranode.mcoll.config import AUTO, MCOLL, Config
-from runner.intranode.publish import main as publish
-from runner.micro.multi_object import OPERATIONS, WORDS
+from runner.programs.micro.multi_object import OPERATIONS, WORDS
+from runner.runtimes.intranode.mcoll.config import AUTO, MCOLL, Config
+from runner.runtimes.intranode.publish import main as publish
 from tests.cli.conftest import Cli, cli  # noqa: F401
 
 

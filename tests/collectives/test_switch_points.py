@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from autotune.collectives.multi_object import FORMS
 from autotune.collectives.switch_points import LIBRARY, ORDER, switch_points
-from runner.intranode.mcoll import Config
+from runner.runtimes.intranode.mcoll import Config
 
 SIZES = (8, 1024, 65536, 1048576)
 

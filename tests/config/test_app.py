@@ -21,7 +21,7 @@ FORM, INVALID = "app.cheap_form", "config.invalid"
         ("./cg.A.x -v", "cg.A.x"),
         ("python3 hello.py", "hello.py"),
         ("/usr/bin/python3.11 -u -X utf8 /a/b/solve.py 7", "solve.py"),
-        ("python3 -m runner.apps.jacobi3d --input tiny", "runner.apps.jacobi3d"),
+        ("python3 -m runner.programs.apps.jacobi3d --input tiny", "runner.programs.apps.jacobi3d"),
         ("python3 -c pass", "python3"),
         ("bash run.sh", "run.sh"),
         ("python3", "python3"),

@@ -16,7 +16,7 @@ from tests.lines import NAME, refused, unknown_option, whole, wrong
 ROOT = Path(__file__).parents[2]
 PAGES = [
     ROOT / "README.md",
-    ROOT / "runner" / "mate" / "README.md",
+    ROOT / "runner" / "runtimes" / "mate" / "README.md",
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
 COMMAND = re.compile(r"(?:^|[\s$;&|]|bin/)autotune +(?=[a-z-])(.*)")

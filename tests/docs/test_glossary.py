@@ -13,8 +13,8 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference" / "glossary.md").read_text(encoding="utf-8")
 NAMED = sorted(set(re.findall(r"`((?:autotune|runner)\.[\w.]+)`", TEXT)))
 EVERY_PROGRAM_HAS_ITS_OWN = (
-    *("runner/apps/", "runner/nas/"),
-    *("runner/tarragon/", "runner/tpod/", "runner/intranode/"),
+    *("runner/programs/apps/", "runner/programs/nas/"),
+    *("runner/runtimes/tarragon/", "runner/runtimes/tpod/", "runner/runtimes/intranode/"),
 )
 
 

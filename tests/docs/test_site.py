@@ -74,7 +74,7 @@ def test_a_broken_link_ends_the_build(tmp_path: Path, text: str) -> None:
 
 
 def test_links_out_of_the_pages_lead_to_the_site() -> None:
-    text = "[runtime](../../runner/mate/README.md#words), [here](threads.md), [net](https://x.org)"
+    text = "[runtime](../../runner/runtimes/mate/README.md#words), [here](threads.md), [net](https://x.org)"
     assert site.links(text, "howto/page.md") == (
         "[runtime](../reference/mate.md#words), [here](threads.md), [net](https://x.org)"
     )

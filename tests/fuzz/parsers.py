@@ -47,12 +47,7 @@ from autotune.wording import parse_duration
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
 from runner.failure_message import LONGEST, failure_message, telling_lines
-from runner.mate.config import read_rank_map
-from runner.mate.graph import parse_dependency
-from runner.mate.translate import translate
-from runner.mate.translate.pragmas import read as read_pragma
 from runner.metric import metric_of
-from runner.micro.sizes import sizes
 from runner.mpi.intel_info import parse as parse_impi_info
 from runner.mpi.intel_info import words_of
 from runner.mpi.intel_startup import parse_startup
@@ -68,6 +63,11 @@ from runner.mpi.openmpi_ucx import (
     ucx_variables,
 )
 from runner.mpi.openmpi_windows import components_of
+from runner.programs.micro.sizes import sizes
+from runner.runtimes.mate.config import read_rank_map
+from runner.runtimes.mate.graph import parse_dependency
+from runner.runtimes.mate.translate import translate
+from runner.runtimes.mate.translate.pragmas import read as read_pragma
 from runner.supervise.output import LineScanner
 from runner.threads import MARK, read_back_threads, teams_of
 from runner.trace.counts import parse_counts as parse_counts
@@ -324,7 +324,7 @@ PARSERS: dict[str, Parser] = {
     "annotated program": Parser(
         # A program is read as UTF-8: what is none does not get so far.
         lambda t: translate(t.encode("utf-8", "replace").decode()),
-        ((ROOT / "runner/apps/jacobi3d/annotated.py").read_text(), SEED),
+        ((ROOT / "runner/programs/apps/jacobi3d/annotated.py").read_text(), SEED),
         (RunnerError,),
         tries=5,
     ),

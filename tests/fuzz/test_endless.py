@@ -18,9 +18,9 @@ from autotune.publish.undo import remove
 from autotune.study.setting_syntax import read_setting_file
 from runner.errors import RunnerError
 from runner.files import read_named, read_tail
-from runner.mate.config import read_rank_map
-from runner.mate.errors import ConfigError
 from runner.mpi.openmpi_parameters import read_parameter_file
+from runner.runtimes.mate.config import read_rank_map
+from runner.runtimes.mate.errors import ConfigError
 from runner.trace.document import load_features
 from tests.publish.test_install import publish
 

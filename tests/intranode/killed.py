@@ -9,7 +9,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from runner.intranode import Cab, Config
+from runner.runtimes.intranode import Cab, Config
 from tests.intranode.noting import noted
 
 VICTIM = 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.intranode.moves import add_to, move, put_in
+from runner.runtimes.intranode.moves import add_to, move, put_in
 
 FUNCTIONS = {
     "move_part": "void(int64, int64, int64, int64, int64)",

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from runner.intranode import RankLost
+from runner.runtimes.intranode import RankLost
 
 MOST_S = 20.0
 """Seconds until a rank ends although others have noted nothing."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from runner.intranode import Cab
+from runner.runtimes.intranode import Cab
 from tests.intranode.refusing import refused
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runner.intranode import IntranodeError
+from runner.runtimes.intranode import IntranodeError
 
 
 def refused(words: str, action: Callable[[], Any]) -> None:

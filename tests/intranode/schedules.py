@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.intranode import ACCESSES, STRATEGIES, Cab, Config
+from runner.runtimes.intranode import ACCESSES, STRATEGIES, Cab, Config
 
 
 def configuration(dice: random.Random) -> Config:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import intranode
-from runner.intranode import Config, saturation_number
+from runner.runtimes import intranode
+from runner.runtimes.intranode import Config, saturation_number
 from tests.refusals import refused
 
 

@@ -9,7 +9,7 @@ import pytest
 from tests.intranode.programs import Commands, Start, refused, silent, verified
 
 pytestmark = pytest.mark.mpi
-APP = "runner.apps.cab"
+APP = "runner.programs.apps.cab"
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.apps.cab.product import present, tasks_of
+from runner.programs.apps.cab.product import present, tasks_of
 from tests.intranode.programs import Commands, Start, verified
 
 
@@ -38,7 +38,9 @@ def test_products_are_right_with_any_number_of_ranks(lines: Commands, ranks: int
     words = "--program product --width 24 --blocks 5 --absent 40 --rounds 2 --times 3"
     cut = "--steal-threshold 0 --chunk-small 256 --steal"
     common = [*words.split(), *cut.split()]
-    for done in lines(ranks, [["runner.apps.cab", *common, steal] for steal in ("on", "off")]):
+    for done in lines(
+        ranks, [["runner.programs.apps.cab", *common, steal] for steal in ("on", "off")]
+    ):
         result = verified(done)
         assert result["tasks"] == len(tasks_of(*present(5, 40, 1)))
         assert result["gflops"] == pytest.approx(2 * 24**3 * result["tasks"] / result["us"] / 1e3)
@@ -48,9 +50,9 @@ def test_products_are_right_with_any_number_of_ranks(lines: Commands, ranks: int
 
 
 BROKEN = """
-from runner.apps.cab.application import main
-from runner.apps.cab.product import Product
-from runner.apps.common_mpi import run
+from runner.programs.apps.cab.application import main
+from runner.programs.apps.cab.product import Product
+from runner.programs.apps.common_mpi import run
 
 plain = Product._task
 

@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import intranode
-from runner.intranode import CAB, Config
-from runner.intranode.config import SWITCHES
-from runner.intranode.publish import main
+from runner.runtimes import intranode
+from runner.runtimes.intranode import CAB, Config
+from runner.runtimes.intranode.config import SWITCHES
+from runner.runtimes.intranode.publish import main
 from tests.refusals import refused
 
 

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner.intranode import Region, RegionError
-from runner.intranode.region import elements
-from runner.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE
-from runner.native.kernels import load
+from runner.runtimes.core.kernels import load
+from runner.runtimes.intranode import Region, RegionError
+from runner.runtimes.intranode.region import elements
+from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS, BOUNCE
 from tests.refusals import refused
 
 OPERATIONS = {"reals": ADD_REALS, "words": ADD_WORDS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner import mate
+from runner.runtimes import mate
 
 _ONE_PROCESS = ("test_schedule", "test_solo", "test_wakeups", "test_deadlock")
 

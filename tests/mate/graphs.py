@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from random import Random
 from typing import Any
 
-from runner import mate
-from runner.mate.task import Request
-from runner.mate.transport import Transport
-from runner.mate.transport_mpi import MpiTransport
+from runner.runtimes import mate
+from runner.runtimes.mate.task import Request
+from runner.runtimes.mate.transport import Transport
+from runner.runtimes.mate.transport_mpi import MpiTransport
 
 STENCIL = {
     "compute": ["pack*", "unpack*", "compute*@"],

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from runner import mate
+from runner.runtimes import mate
 from tests.mate.graphs import STENCIL, DelayedMpi, chain, refused
 
 CHECKS: dict[str, Callable[[Any, mate.Config], None]] = {}

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from runner import mate
-from runner.native.words import CORE
+from runner.runtimes import mate
+from runner.runtimes.core.words import CORE
 from tests.mate.graphs import refused
 
 GRAPH = mate.Graph("ring")

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.mate.balance import balanced, consecutive, imbalance, shuffled
-from runner.mate.config import RankMap
-from runner.mate.errors import ConfigError
+from runner.runtimes.mate.balance import balanced, consecutive, imbalance, shuffled
+from runner.runtimes.mate.config import RankMap
+from runner.runtimes.mate.errors import ConfigError
 
 C = [5, 1, 2, 6, 2, 2, 4, 1, 3, 3, 7, 4]
 

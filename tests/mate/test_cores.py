@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from runner import mate
+from runner.runtimes import mate
 from tests.mate.graphs import DelayedTransport
 
 FACTOR = 0x9E3779B97F4A7C15

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from runner import mate
-from runner.mate.task import Request
+from runner.runtimes import mate
+from runner.runtimes.mate.task import Request
 from tests.mate.graphs import DelayedTransport
 from tests.refusals import refused
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import mate
-from runner.mate.graph import Dependency, parse_dependency
+from runner.runtimes import mate
+from runner.runtimes.mate.graph import Dependency, parse_dependency
 from tests.mate.graphs import STENCIL, graph_of
 from tests.refusals import refused
 

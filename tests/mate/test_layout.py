@@ -14,10 +14,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner import mate
-from runner.mate.config import RankMap
-from runner.mate.messages import TagCodec
-from runner.workers import affinity
+from runner.runtimes import mate
+from runner.runtimes.mate.config import RankMap
+from runner.runtimes.mate.messages import TagCodec
+from runner.runtimes.workers import affinity
 from tests.refusals import refused
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.native.words import KINDS
+from runner.runtimes.core.words import KINDS
 from tests.mpi_environments import environment
 from tests.mpis import library_named
 from tests.started import RANKS_PATH, started
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.mpi
 HEAD = """\
 import sys
 import numpy as np
-from runner import mate
+from runner.runtimes import mate
 graph = mate.Graph("exchange")
 ROUNDS, CELLS = 5, 40
 

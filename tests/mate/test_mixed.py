@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.mate.config import Config
+from runner.runtimes import mate
+from runner.runtimes.mate.config import Config
 from tests.refusals import refused
 
 ROUNDS = 20

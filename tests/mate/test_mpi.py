@@ -29,7 +29,7 @@ STARTS = [
 
 pytestmark = pytest.mark.mpi
 
-README = Path(__file__).parents[2] / "runner" / "mate" / "README.md"
+README = Path(__file__).parents[2] / "runner" / "runtimes" / "mate" / "README.md"
 
 Start = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -78,7 +78,7 @@ FAILURES = {
     ),
 }
 PROGRAM = """
-from runner import mate
+from runner.runtimes import mate
 from runner.errors import RunnerError
 config = mate.Config(affinity="none", in_process=True)
 comm = mate.world(config)
@@ -104,14 +104,14 @@ def test_a_failure_ends_the_job_with_a_message(start: Start, name: str, tmp_path
     assert done.returncode != 0
     for text in expected:
         assert text in done.stderr
-    assert "runner/mate/launch" not in done.stderr
+    assert "runner/runtimes/mate/launch" not in done.stderr
     if name != "raises":
         assert "Traceback" not in done.stderr
 
 
 WRONG_GRAPH = """
 import sys
-from runner import mate
+from runner.runtimes import mate
 finders, compiled = map(int, sys.argv[1].split(",")), sys.argv[2] == "compiled"
 graph = mate.Graph("wrong")
 
@@ -171,7 +171,7 @@ def test_a_wrong_graph_is_reported_once(
 
 def test_more_workers_than_cpus_names_the_switch(start: Start) -> None:
     code = (
-        "from runner import mate\nfrom runner.errors import RunnerError\n"
+        "from runner.runtimes import mate\nfrom runner.errors import RunnerError\n"
         "async def main(ctx): pass\n"
         "config = mate.Config(workers=250)\n"
         "try: mate.run(main, config, comm=mate.world(config))\n"
@@ -228,7 +228,7 @@ def test_the_help_of_the_example_comes_once(start: Start, tmp_path: Path) -> Non
 
 def test_what_one_process_alone_finds_ends_all(start: Start) -> None:
     code = (
-        "import os\nfrom runner import mate\nfrom runner.mate import report, usage\n"
+        "import os\nfrom runner.runtimes import mate\nfrom runner.runtimes.mate import report, usage\n"
         "report.PATIENCE_S = usage.PATIENCE_S = 0.1\n"
         "async def main(ctx): pass\n"
         "with mate.errors_once('some'):\n"

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from runner import mate
-from runner.mate import task
-from runner.native.core import Core
+from runner.runtimes import mate
+from runner.runtimes.core.core import Core
+from runner.runtimes.mate import task
 from tests.mate.graphs import STENCIL, DelayedTransport, chain, graph_of
 
 FREE = {"D": ["C"], "E": ["C"], "C": []}

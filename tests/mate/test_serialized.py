@@ -27,7 +27,7 @@ os.execve(sys.executable, [sys.executable, *sys.argv[1:]], {{**os.environ, **{ad
 EVERYTHING = """
 import sys, threading, time
 import numpy as np
-from runner import mate
+from runner.runtimes import mate
 config = mate.Config(
     workers=2, ranks_per_process=4, affinity="none", in_process={in_process},
     thread_level="{level}", idle_sleep_us=0,
@@ -135,8 +135,8 @@ def test_the_end_by_a_failure_is_alone_too(watched: Watched, tmp_path: Path) -> 
 
 NEVER_BACK = """
 import sys, threading, time
-from runner import mate
-from runner.mate.call_lock import CallLock
+from runner.runtimes import mate
+from runner.runtimes.mate.call_lock import CallLock
 CallLock.ABORT_S = 0.3
 config = mate.Config(workers=2, ranks_per_process=2, affinity="none", thread_level="serialized")
 comm = mate.world(config)
@@ -182,7 +182,7 @@ def test_the_job_ends_though_a_thread_is_inside_mpi_for_ever(
 COMPILED = """
 import time
 import numpy as np
-from runner import mate
+from runner.runtimes import mate
 config = mate.Config(
     workers=2, ranks_per_process=4, affinity="none", thread_level="serialized", idle_sleep_us=0
 )

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from runner import mate
 from runner.errors import RunnerError
+from runner.runtimes import mate
 from tests.refusals import refused
 
 
@@ -395,7 +395,7 @@ def test_lapses_tell_what_each_worker_did() -> None:
 
 def test_no_mpi_and_no_tuner_is_loaded_without_need() -> None:
     code = (
-        "import sys; from runner import mate\n"
+        "import sys; from runner.runtimes import mate\n"
         "async def main(ctx): await ctx.barrier()\n"
         "mate.run(main)\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('mpi4py', 'autotune', 'numba')])"

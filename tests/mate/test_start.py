@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import mate
-from runner.workers import affinity
+from runner.runtimes import mate
+from runner.runtimes.workers import affinity
 from tests.mate.test_mpi import Start, start
 from tests.started import ROOT
 
@@ -19,8 +19,8 @@ __all__ = ["start"]
 
 PROGRAM = """
 import sys
-from runner import mate
-from runner.workers import affinity
+from runner.runtimes import mate
+from runner.runtimes.workers import affinity
 
 comm = None
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from runner import mate
 from runner.mpi.library import Library
+from runner.runtimes import mate
 from tests.mate.stealing import CHECKS
 from tests.refusals import refused
 from tests.started import RANKS_PATH, started

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
+from runner.runtimes import mate
 
 RANKS = 16
 GRAPH = mate.Graph("stress")

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.mate.scheduler import RankScheduler, Sleeper
-from runner.mate.task import Request, Task
-from runner.mate.transport import Transport
-from runner.mate.transport_mpi import MpiTransport
+from runner.runtimes import mate
+from runner.runtimes.mate.scheduler import RankScheduler, Sleeper
+from runner.runtimes.mate.task import Request, Task
+from runner.runtimes.mate.transport import Transport
+from runner.runtimes.mate.transport_mpi import MpiTransport
 
 TOO_LATE_S = 20.0
 """A worker that was not called sleeps for ever; on a busy machine one that was may take long."""

@@ -15,8 +15,8 @@ import pytest
 from autotune.config.app import App, fill, load_app
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
-from runner.apps.common_errors import AppUsageError
-from runner.micro.brought import main
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.micro.brought import main
 from tests.apps.conftest import Launch
 from tests.micro import stand_in
 from tests.micro.stand_in import write
@@ -212,7 +212,7 @@ def test_a_pattern_that_finds_words() -> None:
 def test_only_the_rank_that_prints_the_figure_adds_the_line(launch: Launch, tmp_path: Path) -> None:
     program = write(tmp_path / "osu_barrier", stand_in.BARRIER, mpi=True)
     words = ["--figure", r"^\s*(\d+\.\d+)\s*$", "--us-of", "1000", "--", str(program)]
-    done = launch(2, "-m", "runner.micro.brought", *words)
+    done = launch(2, "-m", "runner.programs.micro.brought", *words)
     assert done.code == 0, done.err
     assert done.out.count('"seconds"') == 1
     assert done.result["seconds"] == pytest.approx(0.0015)

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.config.app import load_app
-from runner.apps.common_errors import AppUsageError
-from runner.micro.__main__ import _parse, help_text
-from runner.micro.operations import OPERATIONS, WINDOW
-from runner.micro.sizes import BATCHES, LEAST, MOST, calls, sizes
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.micro.__main__ import _parse, help_text
+from runner.programs.micro.operations import OPERATIONS, WINDOW
+from runner.programs.micro.sizes import BATCHES, LEAST, MOST, calls, sizes
 from tests.apps.conftest import Launch, run_commands
 from tests.refusals import refused
 
@@ -84,10 +84,12 @@ def test_every_input_of_the_app_is_understood() -> None:
 
 @pytest.mark.mpi
 def test_each_operation_runs(launch: Launch) -> None:
-    lines = [["runner.micro", name, "--size", "8,4k", "--count", "40"] for name in OPERATIONS]
-    lines.append(["runner.micro", "bibw", "--size", "4k", "--count", "20"])
+    lines = [
+        ["runner.programs.micro", name, "--size", "8,4k", "--count", "40"] for name in OPERATIONS
+    ]
+    lines.append(["runner.programs.micro", "bibw", "--size", "4k", "--count", "20"])
     points = "pingpong:8/4096+barrier:0+bcast:8"
-    lines.append(["runner.micro.probe", "--points", points])
+    lines.append(["runner.programs.micro.probe", "--points", points])
     begin = time.monotonic()
     *found, single, probe = run_commands(launch, 2, lines)
     taken_s = time.monotonic() - begin
@@ -142,7 +144,7 @@ def test_several_objects_are_timed_alike_or_refused(launch: Launch) -> None:
     # Neighbours on a ring differ from three ranks on.
     right.append(f"exchange {common}")
     words = [*right, *(f"{line} {common}" for line, _ in WRONG)]
-    found = run_commands(launch, 3, [["runner.micro", *line.split()] for line in words])
+    found = run_commands(launch, 3, [["runner.programs.micro", *line.split()] for line in words])
     for done in found[: len(right)]:
         assert done.code == 0, done.err
         assert [point["count"] for point in done.result["sizes"]] == [40, 40]
@@ -153,6 +155,6 @@ def test_several_objects_are_timed_alike_or_refused(launch: Launch) -> None:
 
 @pytest.mark.mpi
 def test_the_command_line_starts_it(launch: Launch) -> None:
-    done = launch(2, "-m", "runner.micro", "bcast", "--mcoll", "ring")
+    done = launch(2, "-m", "runner.programs.micro", "bcast", "--mcoll", "ring")
     assert done.code == 2
     assert "--mcoll is for allgather" in done.err

@@ -16,19 +16,19 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
-from runner.apps.common_mpi import run, single_threaded_blas
+from runner.programs.apps.common_mpi import run, single_threaded_blas
 
 single_threaded_blas()
 
-from runner.nas.cg import CG  # noqa: E402
-from runner.nas.common_run import main as program  # noqa: E402
-from runner.nas.mg import MG  # noqa: E402
-from runner.nas.mg_halo import Halo  # noqa: E402
+from runner.programs.nas.cg import CG  # noqa: E402
+from runner.programs.nas.common_run import main as program  # noqa: E402
+from runner.programs.nas.mg import MG  # noqa: E402
+from runner.programs.nas.mg_halo import Halo  # noqa: E402
 
 
 def expecting(kernel: str, **values: Any) -> Any:
     """The kernel with other reference values in class S."""
-    problems = importlib.import_module(f"runner.nas.{kernel}").PROBLEMS
+    problems = importlib.import_module(f"runner.programs.nas.{kernel}").PROBLEMS
     return patch.dict(problems, S=dataclasses.replace(problems["S"], **values))
 
 

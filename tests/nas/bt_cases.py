@@ -16,15 +16,15 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
-from runner.apps.common_mpi import run, single_threaded_blas
+from runner.programs.apps.common_mpi import run, single_threaded_blas
 
 single_threaded_blas()
 
-from runner.nas.cfd_faces import Faces  # noqa: E402
-from runner.nas.common_run import main as program  # noqa: E402
-from runner.nas.ft import FT  # noqa: E402
-from runner.nas.ft_layout import Turner  # noqa: E402
-from runner.nas.lu_domain import Messages  # noqa: E402
+from runner.programs.nas.cfd_faces import Faces  # noqa: E402
+from runner.programs.nas.common_run import main as program  # noqa: E402
+from runner.programs.nas.ft import FT  # noqa: E402
+from runner.programs.nas.ft_layout import Turner  # noqa: E402
+from runner.programs.nas.lu_domain import Messages  # noqa: E402
 from tests.nas.counting import counted  # noqa: E402
 
 Result = dict[str, Any]
@@ -33,7 +33,7 @@ SIZE = 13
 
 
 def module(name: str) -> Any:
-    return importlib.import_module(f"runner.nas.{name}")
+    return importlib.import_module(f"runner.programs.nas.{name}")
 
 
 def class_s(comm: Any, name: str) -> Result:

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from runner.apps.common_mpi import run, single_threaded_blas
+from runner.programs.apps.common_mpi import run, single_threaded_blas
 
 single_threaded_blas()
 
@@ -94,7 +94,7 @@ def counted(comm: Any, build: Callable[[Any], Any]) -> dict[str, Any]:
 def main(comm: Any) -> int:
     problem_class, *names = sys.argv[1:]
     for name in names:
-        module = importlib.import_module(f"runner.nas.{name}")
+        module = importlib.import_module(f"runner.programs.nas.{name}")
         build = functools.partial(module.build, problem=module.PROBLEMS[problem_class])
         result = counted(comm, build)
         if comm.rank == 0:

@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.nas.ft_layout import Layout, Shape, rank_grid
-from runner.nas.ft_transform import Transforms, frequencies
-from runner.native.kernels import load, scalars
+from runner.programs.nas.ft_layout import Layout, Shape, rank_grid
+from runner.programs.nas.ft_transform import Transforms, frequencies
+from runner.runtimes.core.kernels import load, scalars
 
 POWERS = st.integers(2, 6).map(lambda k: 2**k)
 
@@ -54,7 +54,7 @@ def test_places_of_frequencies_are_a_permutation(n: int) -> None:
 def test_transposition_swaps_the_outer_axes(shape: Shape) -> None:
     source = noise(1, shape[0] * shape[1] * shape[2])
     target = np.zeros_like(source)
-    load("runner.nas.ft_kernels").bind(
+    load("runner.programs.nas.ft_kernels").bind(
         "transpose", source.view(float), target.view(float), scalars(list(shape))
     )()
     expected = source.reshape(shape[::-1]).transpose(2, 1, 0)

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.apps.common_errors import AppUsageError
-from runner.nas import bt, ft, lu, sp
-from runner.nas.cfd_cells import Partition, partition
-from runner.nas.cfd_exact import exact, start_values
-from runner.nas.lu_domain import domain, rank_grid
-from runner.native.kernels import load, scalars
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.nas import bt, ft, lu, sp
+from runner.programs.nas.cfd_cells import Partition, partition
+from runner.programs.nas.cfd_exact import exact, start_values
+from runner.programs.nas.lu_domain import domain, rank_grid
+from runner.runtimes.core.kernels import load, scalars
 
 
 def everyone(size: int, side: int) -> list[Partition]:
@@ -121,7 +121,7 @@ def test_even_flow_changes_only_at_walls(axis: int) -> None:
             *(v for a in others for v in (1, n - 1, strides[a])),
             *(first, end, strides[axis], axis + 1, *(a + 1 for a in others), walls, walls),
         ]
-        load("runner.nas.cfd_flux_kernels").bind(
+        load("runner.programs.nas.cfd_flux_kernels").bind(
             "add_fluxes", field, change, np.zeros(20 * (n + 1)), numbers, scalars(state)
         )()
         # One-sided fourth differences of a constant: 5 - 4 + 1 and -4 + 6 - 4 + 1.

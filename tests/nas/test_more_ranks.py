@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from runner.nas.cfd_cells import partition
+from runner.programs.nas.cfd_cells import partition
 from tests.apps.conftest import Launch
 
 pytestmark = [pytest.mark.mpi, pytest.mark.slow]
@@ -75,10 +75,10 @@ def test_eight_ranks_on_an_empty_cache(
     launch: Launch, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
-    done = launch(8, "-m", "runner.nas", "is", "--class", "S")
+    done = launch(8, "-m", "runner.programs.nas", "is", "--class", "S")
     assert done.code == 0, done.err
     assert done.result["verified"] is True
     made = sorted(path.name for path in tmp_path.rglob("*.bin"))
-    assert [name.split("-")[0] for name in made] == ["runner.nas.is_kernels"]
+    assert [name.split("-")[0] for name in made] == ["runner.programs.nas.is_kernels"]
     # Nothing half-written stays behind.
     assert {path.suffix for path in tmp_path.rglob("*") if path.is_file()} == {".bin", ".lock"}

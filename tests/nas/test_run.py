@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from autotune.config.app import load_app
-from runner.apps.common_errors import AppUsageError
-from runner.nas.common_options import NAMES, parse, thread_level
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.nas.common_options import NAMES, parse, thread_level
 from tests.apps.conftest import Finished, Launch, run_commands
 from tests.refusals import refused
 
@@ -23,13 +23,17 @@ KEYS = {
 }  # fmt: skip
 
 
-CG = ["runner.nas", "cg", "--class", "S"]
+CG = ["runner.programs.nas", "cg", "--class", "S"]
 
 
 @pytest.mark.mpi
 def test_lines_and_json_of_a_run(launch: Launch) -> None:
     """With threads CG shares the products and keeps every bit."""
-    lines = [[*CG, "--repetitions", "3"], [*CG, "--openmp"], ["runner.nas", "ft", "--class", "Q"]]
+    lines = [
+        [*CG, "--repetitions", "3"],
+        [*CG, "--openmp"],
+        ["runner.programs.nas", "ft", "--class", "Q"],
+    ]
     done, one, wrong = run_commands(launch, 2, lines, env={"OMP_NUM_THREADS": "1"})
     (three,) = run_commands(launch, 2, [[*CG, "--openmp"]], env={"OMP_NUM_THREADS": "3"})
     assert done.code == 0, done.err
@@ -97,9 +101,9 @@ def test_a_wrong_result_is_said_with_both_values(launch: Launch) -> None:
 def test_a_failed_verification_ends_the_launch_with_1(launch: Launch) -> None:
     code = """
 import sys
-import runner.nas.ep as ep
-from runner.apps.common_mpi import run
-from runner.nas.common_run import main
+import runner.programs.nas.ep as ep
+from runner.programs.apps.common_mpi import run
+from runner.programs.nas.common_run import main
 ep.PROBLEMS["S"] = ep.Problem(20, 1.0, 1.0, 1)
 run("nas", "single", lambda comm: main(comm, ["ep"], 0.0))
 """
@@ -140,7 +144,7 @@ def test_options() -> None:
     ],
 )
 def test_ranks_that_the_original_refuses(kernel: str, ranks: int, words: str) -> None:
-    module = importlib.import_module(f"runner.nas.{kernel}")
+    module = importlib.import_module(f"runner.programs.nas.{kernel}")
     comm = SimpleNamespace(size=ranks, rank=0)
     with pytest.raises(AppUsageError, match=words):
         module.build(comm, module.PROBLEMS["S"])
@@ -149,10 +153,10 @@ def test_ranks_that_the_original_refuses(kernel: str, ranks: int, words: str) ->
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_every_class_is_an_input_of_its_app(kernel: str) -> None:
     app = load_app(f"nas-{kernel}")
-    module = importlib.import_module(f"runner.nas.{kernel}")
+    module = importlib.import_module(f"runner.programs.nas.{kernel}")
     assert list(app.inputs) == list(module.PROBLEMS) == ["S", "W", "A", "B"]
     assert KERNELS == NAMES
-    assert app.program("A")[1:] == ("-P", "-m", "runner.nas", kernel, "--class", "A")
+    assert app.program("A")[1:] == ("-P", "-m", "runner.programs.nas", kernel, "--class", "A")
 
 
 def test_threads_are_for_kernels_that_have_them() -> None:

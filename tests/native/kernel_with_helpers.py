@@ -4,8 +4,8 @@ from typing import Any
 
 from numba import carray
 
-from runner.native.atomic import inner
-from runner.native.distinct import distinct
+from runner.runtimes.core.atomic import inner
+from runner.runtimes.core.distinct import distinct
 
 KERNELS = {"scale_and_add": ("float64", "float64")}
 

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner import mate
-from runner.native import blas, kernels, library
-from runner.native.c_function import CFunction
+from runner.runtimes import mate
+from runner.runtimes.core import blas, kernels, library
+from runner.runtimes.core.c_function import CFunction
 from tests.mate.compiled.running import run, state
 
 PRODUCT = mate.Graph("product")
@@ -26,7 +26,7 @@ def product(part: Any, i: int) -> None:
 @pytest.fixture(scope="module")
 def loop() -> CFunction:
     """What stands in for a BLAS library."""
-    address = kernels.load("runner.native.blas_kernel").address("dgemm")
+    address = kernels.load("runner.runtimes.core.blas_kernel").address("dgemm")
     return CFunction(address, blas.dgemm().signature)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 
-from runner.native.core import counter
-from runner.native.counter import steady
+from runner.runtimes.core.core import counter
+from runner.runtimes.core.counter import steady
 
 
 def test_the_clock_of_compiled_code_is_the_system_s_within_a_hundredth() -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.mate.compiled import lowering
-from runner.mate.compiled.source import read
-from runner.native import kernels
-from runner.native.atomic import inner
-from runner.native.distinct import distinct, is_distinct
+from runner.runtimes.core import kernels
+from runner.runtimes.core.atomic import inner
+from runner.runtimes.core.distinct import distinct, is_distinct
+from runner.runtimes.mate.compiled import lowering
+from runner.runtimes.mate.compiled.source import read
 
 HERE = Path(__file__).parent
 

@@ -16,11 +16,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner import mate
 from runner.errors import RunnerError
-from runner.native import core, elf, kernels
-from runner.native.compile import compile_functions, compile_kernels, target_machine
-from runner.native.machine_code import LlvmImage, MachineCode, address_of, loaded
+from runner.runtimes import mate
+from runner.runtimes.core import core, elf, kernels
+from runner.runtimes.core.compile import compile_functions, compile_kernels, target_machine
+from runner.runtimes.core.machine_code import LlvmImage, MachineCode, address_of, loaded
 from tests.refusals import refused
 
 pytestmark = pytest.mark.skipif(
@@ -335,7 +335,7 @@ def test_other_machines_are_refused() -> None:
 
 JOB = """
 import sys
-from runner import mate
+from runner.runtimes import mate
 
 async def nothing(ctx):
     pass

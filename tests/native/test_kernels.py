@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from runner.errors import RunnerError
-from runner.native import kernels, processor
-from runner.native.atomic import inner
-from runner.native.compile import compile_functions
-from runner.native.machine_code import MachineCode
-from runner.native.sources import sources_key
+from runner.runtimes.core import kernels, processor
+from runner.runtimes.core.atomic import inner
+from runner.runtimes.core.compile import compile_functions
+from runner.runtimes.core.machine_code import MachineCode
+from runner.runtimes.core.sources import sources_key
 from runner.types import COMPILING
 from tests.refusals import refused
 from tests.runner.others import needs_root, shared
@@ -29,7 +29,7 @@ __all__ = ["shared"]
 HERE = Path(__file__).parent
 ADD = """
 import sys, numpy as np
-from runner.native.kernels import load
+from runner.runtimes.core.kernels import load
 numbers = np.zeros(3)
 load("kernel_that_adds").bind("add_one", numbers)()
 print(numbers.tolist(), "numba" in sys.modules or "llvmlite" in sys.modules)
@@ -37,7 +37,7 @@ print(numbers.tolist(), "numba" in sys.modules or "llvmlite" in sys.modules)
 
 
 WRONG = """
-from runner.native.compile import compile_functions
+from runner.runtimes.core.compile import compile_functions
 try:
     compile_functions({"f": (lambda a: a.nothing, "uint64(uint64)")}, "a test")
 except Exception as error:
@@ -219,7 +219,7 @@ def test_functions_of_the_c_libraries_are_found(
 
 LOST = """
 from runner.errors import RunnerError
-from runner.native.kernels import load
+from runner.runtimes.core.kernels import load
 try:
     load("kernel_that_calls")
 except RunnerError as error:

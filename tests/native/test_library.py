@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner import mate
-from runner.native import library
+from runner.runtimes import mate
+from runner.runtimes.core import library
 from tests.mate.compiled.running import run_both, state
 
 COPIES = mate.Graph("copies")

@@ -9,15 +9,15 @@ import sys
 import numpy as np
 import pytest
 
-from runner.apps.jacobi3d.block import Block
 from runner.errors import RunnerError
-from runner.native import openmp
-from runner.native.kernels import load
+from runner.programs.apps.jacobi3d.block import Block
+from runner.runtimes.core import openmp
+from runner.runtimes.core.kernels import load
 
 SIZE = (9, 8, 7)
 MEMBERS = """
 import threading, ctypes
-from runner.native import openmp
+from runner.runtimes.core import openmp
 seen = set()
 @ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 def member(data):
@@ -56,7 +56,7 @@ def test_the_environment_says_how_many_threads_there_are() -> None:
 
 
 def test_a_kernel_with_another_number_of_arrays_is_refused() -> None:
-    kernels = load("runner.apps.common_kernels")
+    kernels = load("runner.programs.apps.common_kernels")
     arrays = [np.zeros(4), np.zeros(4), np.zeros(8, np.uint64)]
     with pytest.raises(ValueError, match=r"\bpack\b.*\b3\b"):
         openmp.ParallelRegion(kernels, [("pack", arrays)])

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).with_name("transcription")
-CORE = Path(__file__).parents[2] / "runner" / "native"
+CORE = Path(__file__).parents[2] / "runner" / "runtimes" / "core"
 MARK = re.compile(r"^/\* (\w+)\.(\w+) ([0-9a-f]{12}) \*/$", re.MULTILINE)
 LEFT_OUT = {
     "dice": set[str](),

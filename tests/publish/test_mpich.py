@@ -316,7 +316,16 @@ class TestObeyed:
             layers = find("mpich-layers-json").render(Content(rules=own), prober.library)
             (tmp_path / "layers").write_text(layers)
             env = {FILE: str(tmp_path / "algorithms"), LAYERS_FILE: str(tmp_path / "layers")}
-            words = (sys.executable, "-m", "runner.micro", name, "--size", "8,64k", "--count", "20")
+            words = (
+                sys.executable,
+                "-m",
+                "runner.programs.micro",
+                name,
+                "--size",
+                "8,64k",
+                "--count",
+                "20",
+            )
             with Runner(adapter(prober.library), guard=False) as runner:
                 states.append(runner.run(LaunchSpec(program=words, ranks=2, env=env)).state)
         # Debian's MPICH 4.0 was built without collectives in shared memory.

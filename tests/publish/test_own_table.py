@@ -45,7 +45,7 @@ def test_a_table_is_verified_run_again_and_undone(
     monkeypatch.setenv("XDG_DATA_HOME", str(work / "data"))
     rules = (Rule("bcast", 2, 0, "0"), Rule("bcast", 2, 4096, CHAIN))
     row = SizeEvidence(4096, "x=1", 0.1, 0.01, 0.2, "better", False)
-    program = (*WORDS[python], "-m", "runner.micro", *micro_program("bcast", [4096]))
+    program = (*WORDS[python], "-m", "runner.programs.micro", *micro_program("bcast", [4096]))
     part = TablePart("bcast", 2, rules, (row,), 10, 100, 30, program)
     here = {"name": open_mpi.family, "version": open_mpi.version}
     machine = describe_machine().fingerprint

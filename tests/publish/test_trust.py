@@ -562,7 +562,7 @@ def test_programs_of_a_file_run_only_where_it_is_said(
     assert canary.sang
 
 
-MICRO = ["-m", "runner.micro", "allreduce", "--size", "8,64", "--count", "40"]
+MICRO = ["-m", "runner.programs.micro", "allreduce", "--size", "8,64", "--count", "40"]
 
 
 @pytest.mark.parametrize(
@@ -589,7 +589,7 @@ def test_the_probe_of_collectives_is_known_by_its_words(words: list[str], canary
         assert found.target.program[1:7] == (
             "-P",
             "-m",
-            "runner.micro",
+            "runner.programs.micro",
             "allreduce",
             "--size",
             "8,64",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 TEXT_FUNCTIONS = ("read_text", "write_text")
-LOCKS = ("runner/native/kernels.py",)
+LOCKS = ("runner/runtimes/core/kernels.py",)
 """Files that are opened to be locked; nothing is written."""
 PROCESSES = ("run", "Popen", "check_output", "call", "check_call")
 

@@ -19,13 +19,19 @@ ASKS = ("is_file", "is_dir", "exists", "iterdir", "resolve")
 OWN = (
     *("runner/paths.py", "runner/supervise/_start.py", "runner/trace/substitute/hook/"),
     "runner/lockfile.py",
-    *("runner/mate/", "runner/apps/", "runner/nas/", "runner/tarragon/", "runner/tpod/"),
-    *("runner/micro/", "runner/workers/", "autotune/testing/"),
+    *(
+        "runner/runtimes/mate/",
+        "runner/programs/apps/",
+        "runner/programs/nas/",
+        "runner/runtimes/tarragon/",
+        "runner/runtimes/tpod/",
+    ),
+    *("runner/programs/micro/", "runner/runtimes/workers/", "autotune/testing/"),
     # Beside files that autotune wrote: each call is within a try.
     *("autotune/publish/install.py", "autotune/publish/undo.py"),
     # Data of the package, which need not be files.
     *("autotune/config/find.py", "autotune/prediction/model_file.py"),
-    *("runner/c_library.py", "runner/testbed/", "runner/native/"),
+    *("runner/c_library.py", "runner/testbed/", "runner/runtimes/core/"),
 )
 """Places whose paths are this process's own."""
 

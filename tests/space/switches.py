@@ -1,4 +1,4 @@
-"""What the spaces of :mod:`runner.intranode` have in common: settings are switches of a library."""
+"""What the spaces of :mod:`runner.runtimes.intranode` have in common: settings are switches of a library."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Container
 from typing import Any
 
 from autotune.space import Setting, Space
-from runner.intranode.published import Library
-from runner.intranode.switches import OFF, ON
+from runner.runtimes.intranode.published import Library
+from runner.runtimes.intranode.switches import OFF, ON
 
 
 def words_of(made: Space, setting: Setting) -> list[str]:

@@ -7,9 +7,9 @@ import pytest
 
 from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
-from runner.apps.cab.options import parse as cab_options
-from runner.apps.minighost.options import parse as minighost_options
-from runner.intranode import CAB, Config
+from runner.programs.apps.cab.options import parse as cab_options
+from runner.programs.apps.minighost.options import parse as minighost_options
+from runner.runtimes.intranode import CAB, Config
 from tests.space.switches import check_defaults, expected, fits, words_of
 
 

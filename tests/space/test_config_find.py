@@ -9,7 +9,7 @@ import pytest
 from autotune.config.find import find_config, list_configs
 from autotune.errors import UsageError
 from runner import files
-from runner.intranode.config import CAB
+from runner.runtimes.intranode.config import CAB
 from runner.testbed import state
 from tests.refusals import refused
 

@@ -7,8 +7,8 @@ import pytest
 
 from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
-from runner.apps.daps.options import parse
-from runner.intranode.daps import DAPS, Config
+from runner.programs.apps.daps.options import parse
+from runner.runtimes.intranode.daps import DAPS, Config
 from tests.space.switches import check_defaults, expected, fits, words_of
 
 

@@ -1,4 +1,4 @@
-"""The space of runner.mate: its size, its default, and that every setting can be laid out."""
+"""The space of runner.runtimes.mate: its size, its default, and that every setting can be laid out."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from autotune.config.app import load_app
 from autotune.space import DEFAULT, Setting, Space, load_space
-from runner.mate.config import Config
 from runner.mpi.library import Library
+from runner.runtimes.mate.config import Config
 from tests.space.libraries import NEW, OLD
 
 APPS = ("cannon", "cloverleaf3d", "flowcart", "jacobi3d", "minighost")

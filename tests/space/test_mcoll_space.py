@@ -7,9 +7,9 @@ import pytest
 
 from autotune.config.app import load_app
 from autotune.space import Setting, Space, load_space
-from runner.apps.mcoll.options import parse as mcoll_options
-from runner.apps.nbody.options import parse as nbody_options
-from runner.intranode.mcoll import MCOLL, Config
+from runner.programs.apps.mcoll.options import parse as mcoll_options
+from runner.programs.apps.nbody.options import parse as nbody_options
+from runner.runtimes.intranode.mcoll import MCOLL, Config
 from tests.space.switches import check_defaults, expected, fits, words_of
 
 LEFT_OUT = {"same_bits"}

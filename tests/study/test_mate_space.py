@@ -23,13 +23,13 @@ from autotune.study.study_key import study_key
 from autotune.targets.layout import Layout, require_room
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
-from runner.apps.jacobi3d.inputs import INPUTS
 from runner.launch import Runner
 from runner.machine import describe_machine
-from runner.mate import Config
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.placement import read_back_placement
+from runner.programs.apps.jacobi3d.inputs import INPUTS
+from runner.runtimes.mate import Config
 from tests.refusals import refused
 from tests.space.libraries import NEW, OLD
 from tests.started import started

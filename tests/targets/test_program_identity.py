@@ -141,33 +141,36 @@ def test_what_is_no_python_counts_as_it_lies_there(work: Path) -> None:
 
 
 def test_a_faster_runtime_is_another_program_where_it_is_used(copied: Path) -> None:
-    mated = module("runner.apps.jacobi3d", "--input", "tiny")
-    flat = module("runner.nas", "ep", "--class", "S")
+    mated = module("runner.programs.apps.jacobi3d", "--input", "tiny")
+    flat = module("runner.programs.nas", "ep", "--class", "S")
     before = program_hash(mated), program_hash(flat)
-    edit(copied / "runner" / "mate" / "scheduler.py", more_words)
+    edit(copied / "runner" / "runtimes" / "mate" / "scheduler.py", more_words)
     assert (program_hash(mated), program_hash(flat)) == before
-    edit(copied / "runner" / "mate" / "scheduler.py", more_code)
+    edit(copied / "runner" / "runtimes" / "mate" / "scheduler.py", more_code)
     assert program_hash(mated) != before[0]
     assert program_hash(flat) == before[1]
 
 
 def test_a_runtime_counts_for_an_own_script(copied: Path, script: tuple[str, ...]) -> None:
-    edit(Path("main.py"), lambda text: text.replace("import helper", "import helper, runner.mate"))
+    edit(
+        Path("main.py"),
+        lambda text: text.replace("import helper", "import helper, runner.runtimes.mate"),
+    )
     before = program_hash(script)
-    edit(copied / "runner" / "mate" / "worker.py", more_code)
+    edit(copied / "runner" / "runtimes" / "mate" / "worker.py", more_code)
     assert program_hash(script) != before
 
 
 @pytest.mark.parametrize(
     ("source", "argv", "counts"),
     [
-        ("native/kernels.py", module("runner.nas", "ep"), True),
-        ("apps/common_layout.py", module("runner.nas", "ep"), False),
-        ("apps/jacobi3d/kernels.py", module("runner.apps.jacobi3d"), True),
-        ("apps/jacobi3d/residuals.py", module("runner.apps.jacobi3d"), False),
-        ("nas/ep_kernels.py", module("runner.nas", "ep"), True),
-        ("apps/jacobi3d/block.py", module("runner.apps.cannon"), False),
-        ("mpi/openmpi.py", module("runner.apps.jacobi3d"), False),
+        ("native/kernels.py", module("runner.programs.nas", "ep"), True),
+        ("apps/common_layout.py", module("runner.programs.nas", "ep"), False),
+        ("apps/jacobi3d/kernels.py", module("runner.programs.apps.jacobi3d"), True),
+        ("apps/jacobi3d/residuals.py", module("runner.programs.apps.jacobi3d"), False),
+        ("nas/ep_kernels.py", module("runner.programs.nas", "ep"), True),
+        ("apps/jacobi3d/block.py", module("runner.programs.apps.cannon"), False),
+        ("mpi/openmpi.py", module("runner.programs.apps.jacobi3d"), False),
     ],
 )
 def test_what_a_shipped_program_runs_counts(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from runner import tarragon
+from runner.runtimes import tarragon
 
 
 class Sum(tarragon.Task):

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from runner import tarragon
-from runner.tarragon import Tarragon
+from runner.runtimes import tarragon
+from runner.runtimes.tarragon import Tarragon
 
 Edges = dict[tuple[int, int], int]
 """Source and target -> delay."""

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner import tarragon
-from runner.tarragon import Config, Tarragon
+from runner.runtimes import tarragon
+from runner.runtimes.tarragon import Config, Tarragon
 from tests.refusals import refused
 from tests.tarragon.graphs import Sum, expected, layers
 

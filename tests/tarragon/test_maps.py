@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.tarragon import (
+from runner.runtimes.tarragon import (
     BlockingCartesianMap,
     CartesianMap,
     GraphError,

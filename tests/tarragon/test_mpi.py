@@ -48,7 +48,7 @@ LAYOUTS = [2, 3, *(pytest.param(processes, marks=pytest.mark.slow) for processes
 @pytest.mark.parametrize("processes", LAYOUTS)
 def test_the_results_are_right(launch: Launch, processes: int) -> None:
     lines = [
-        [f"runner.apps.{app}", *PROBLEMS[app], "--variant", *variant.split()]
+        [f"runner.programs.apps.{app}", *PROBLEMS[app], "--variant", *variant.split()]
         for (app, count), variants in RUNS.items()
         if count == processes
         for variant in variants
@@ -80,7 +80,7 @@ def test_the_command_line_starts_the_thread_level_it_needs(
     variant: str,
 ) -> None:
     words = (*PROBLEMS[app], "--variant", *variant.split())
-    done = launch(2, "-m", f"runner.apps.{app}", *words)
+    done = launch(2, "-m", f"runner.programs.apps.{app}", *words)
     assert done.code == 0, done.err
     assert (done.result["verified"], done.result["ranks"]) == (True, 2)
 
@@ -118,6 +118,9 @@ REFUSALS = {
 
 def test_a_wrong_command_line_is_said_once(launch: Launch) -> None:
     cases = [(app, *case) for app, refusals in REFUSALS.items() for case in refusals]
-    lines = [[f"runner.apps.{app}", *PROBLEMS[app], *options.split()] for app, options, _ in cases]
+    lines = [
+        [f"runner.programs.apps.{app}", *PROBLEMS[app], *options.split()]
+        for app, options, _ in cases
+    ]
     for (app, *case), done in zip(cases, run_commands(launch, 2, lines), strict=True):
         check_refused(done, app, *case)

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from runner.apps.sparse_lu.matrices import MATRICES, band, convection, dense, poisson
-from runner.apps.sparse_lu.mesh import Blocks, Mesh, solution
-from runner.apps.sparse_lu.symbolic import analyse
+from runner.programs.apps.sparse_lu.matrices import MATRICES, band, convection, dense, poisson
+from runner.programs.apps.sparse_lu.mesh import Blocks, Mesh, solution
+from runner.programs.apps.sparse_lu.symbolic import analyse
 
 
 def drawn(rows: int, share: float, seed: int) -> Any:

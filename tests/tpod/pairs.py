@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from runner import tpod
+from runner.runtimes import tpod
 
 
 class Pair(tpod.Task):

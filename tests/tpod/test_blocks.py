@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.tpod import ORDERS, Blocks, ordered, over_decompose
+from runner.runtimes.tpod import ORDERS, Blocks, ordered, over_decompose
 
 GRIDS = st.tuples(*[st.integers(1, 4)] * 3)
 FACES = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 1)), unique=True)

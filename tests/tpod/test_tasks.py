@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate, tpod
-from runner.tpod import Config, Tpod
+from runner.runtimes import mate, tpod
+from runner.runtimes.tpod import Config, Tpod
 from tests.apps.conftest import Launch, launch
 from tests.refusals import refused
 

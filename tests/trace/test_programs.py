@@ -13,8 +13,8 @@ from runner.types import LaunchSpec
 from tests.trace.conftest import TraceRun
 
 pytestmark = pytest.mark.mpi
-NAS = (sys.executable, "-m", "runner.nas")
-JACOBI = (sys.executable, "-m", "runner.apps.jacobi3d", "--input", "tiny")
+NAS = (sys.executable, "-m", "runner.programs.nas")
+JACOBI = (sys.executable, "-m", "runner.programs.apps.jacobi3d", "--input", "tiny")
 
 
 @pytest.mark.slow

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from runner.intranode.daps import Config, Daps
-from runner.intranode.daps.words import OWNER
+from runner.runtimes.intranode.daps import Config, Daps
+from runner.runtimes.intranode.daps.words import OWNER
 from tests.intranode.noting import MOST_S, noted
 
 VICTIM = 1

@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from runner.intranode.daps import Config, Daps
+from runner.runtimes.intranode.daps import Config, Daps
 from tests.intranode.refusing import refused
 
 

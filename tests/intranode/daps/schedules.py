@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from runner.intranode import ConfigError
-from runner.intranode.daps import ORDERS, PROGRESS, Config, Daps
+from runner.runtimes.intranode import ConfigError
+from runner.runtimes.intranode.daps import ORDERS, PROGRESS, Config, Daps
 
 LARGEST_EAGER = 4096
 

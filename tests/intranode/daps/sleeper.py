@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from runner.intranode.daps import Config, Daps, Request, Window
-from runner.intranode.daps.words import OWNER
+from runner.runtimes.intranode.daps import Config, Daps, Request, Window
+from runner.runtimes.intranode.daps.words import OWNER
 
 _PAUSE_S = 0.2
 _GO = 5

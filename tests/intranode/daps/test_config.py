@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from runner.intranode import ConfigError
-from runner.intranode.daps import DAPS, Config, add_arguments
-from runner.intranode.publish import main
+from runner.runtimes.intranode import ConfigError
+from runner.runtimes.intranode.daps import DAPS, Config, add_arguments
+from runner.runtimes.intranode.publish import main
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from tests.mpis import library_named
 from tests.started import python_ranks
 
 pytestmark = pytest.mark.mpi
-APP = "runner.apps.daps"
+APP = "runner.programs.apps.daps"
 SCHEDULES, SLEEPER = "tests.intranode.daps.schedules", "tests.intranode.daps.sleeper"
 MODES = "none,thread,ghosts:1,dynamic"
 DEALT = "product, dealt and slept"
@@ -154,10 +154,10 @@ def test_a_thread_of_its_own_needs_a_core(start: Start) -> None:
 
 
 BROKEN = """
-from runner.apps.common_mpi import run
-from runner.apps.daps.application import main
-from runner.intranode.daps.daps import Daps
-from runner.intranode.daps.window import Window
+from runner.programs.apps.common_mpi import run
+from runner.programs.apps.daps.application import main
+from runner.runtimes.intranode.daps.daps import Daps
+from runner.runtimes.intranode.daps.window import Window
 
 def spoilt(kind, name, at):
     plain, calls = getattr(kind, name), []

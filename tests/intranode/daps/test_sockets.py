@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from runner.intranode.daps.sockets import (
+from runner.runtimes.intranode.daps.sockets import (
     KEY,
     Listener,
     Place,

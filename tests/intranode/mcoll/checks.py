@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from runner.apps.mcoll import theory
-from runner.intranode.mcoll import Config, MultiObject
-from runner.intranode.mcoll.config import FORMS
+from runner.programs.apps.mcoll import theory
+from runner.runtimes.intranode.mcoll import Config, MultiObject
+from runner.runtimes.intranode.mcoll.config import FORMS
 
 COMM = MPI.COMM_WORLD
 SIZES = (0, 1, 3, 8, 1000, 4099, 100_003)
@@ -270,8 +270,8 @@ def comm_of(word: str) -> Any:
         return COMM
     nodes = int(word.removeprefix("turns:"))
 
-    from runner.intranode.mcoll import multi_object
-    from runner.intranode.mcoll.topology import Topology
+    from runner.runtimes.intranode.mcoll import multi_object
+    from runner.runtimes.intranode.mcoll.topology import Topology
 
     turns = Topology.of([rank % nodes for rank in range(COMM.size)])
     multi_object.topology_of = lambda comm, asked: (turns, True)  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from runner.intranode.mcoll.elements import combine as combine_elements
+from runner.runtimes.intranode.mcoll.elements import combine as combine_elements
 
 FUNCTIONS = {"combine": "void(int64, int64, int64, int64, int64)"}
 

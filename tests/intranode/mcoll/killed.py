@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from mpi4py import MPI
 
-from runner.intranode.mcoll import Config, MultiObject
+from runner.runtimes.intranode.mcoll import Config, MultiObject
 from tests.intranode.noting import noted
 
 COMM = MPI.COMM_WORLD

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from mpi4py import MPI
 
-from runner.intranode.mcoll import Config, MultiObject
+from runner.runtimes.intranode.mcoll import Config, MultiObject
 from tests.intranode.refusing import refused
 
 COMM = MPI.COMM_WORLD

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.intranode.mcoll.plan import Message, Place, Plan
-from runner.intranode.mcoll.topology import Topology
-from runner.native.words import LINE
+from runner.runtimes.core.words import LINE
+from runner.runtimes.intranode.mcoll.plan import Message, Place, Plan
+from runner.runtimes.intranode.mcoll.topology import Topology
 
 Write = Callable[[Plan], None]
 POISON = 0xA5

@@ -12,13 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.intranode import ConfigError, IntranodeError
-from runner.intranode.mcoll import MCOLL, Config
-from runner.intranode.mcoll.config import SWITCHES
-from runner.intranode.mcoll.kinds import KINDS, OPERATIONS, code_of, operation_of
-from runner.intranode.mcoll.topology import Topology
-from runner.intranode.publish import main
-from runner.intranode.published import Library
+from runner.runtimes.intranode import ConfigError, IntranodeError
+from runner.runtimes.intranode.mcoll import MCOLL, Config
+from runner.runtimes.intranode.mcoll.config import SWITCHES
+from runner.runtimes.intranode.mcoll.kinds import KINDS, OPERATIONS, code_of, operation_of
+from runner.runtimes.intranode.mcoll.topology import Topology
+from runner.runtimes.intranode.publish import main
+from runner.runtimes.intranode.published import Library
 from tests.refusals import refused
 
 

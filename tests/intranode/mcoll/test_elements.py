@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.intranode.mcoll.kinds import KINDS, OPERATIONS, code_of
-from runner.native.kernels import load
+from runner.runtimes.core.kernels import load
+from runner.runtimes.intranode.mcoll.kinds import KINDS, OPERATIONS, code_of
 
 NUMPY: dict[str, Any] = {"sum": np.add, "min": np.minimum, "max": np.maximum}
 

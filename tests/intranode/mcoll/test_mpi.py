@@ -11,7 +11,7 @@ from tests.mpis import library_named
 from tests.started import python_ranks
 
 pytestmark = pytest.mark.mpi
-APP = "runner.apps.mcoll"
+APP = "runner.programs.apps.mcoll"
 CHECKS = "tests.intranode.mcoll.checks"
 LOOPS = (
     ("allgather", "--sizes 8,3000 --forms auto,bruck,ring,rd,library", 10),

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.apps.common_errors import AppUsageError
-from runner.apps.nbody import application
-from runner.apps.nbody.bodies import plummer
-from runner.apps.nbody.options import parse
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.nbody import application
+from runner.programs.apps.nbody.bodies import plummer
+from runner.programs.apps.nbody.options import parse
 from tests.intranode.programs import Commands, verified
 from tests.refusals import refused
 
-APP = "runner.apps.nbody"
+APP = "runner.programs.apps.nbody"
 
 
 class Alone:
@@ -83,7 +83,7 @@ def test_plummer_is_at_rest_and_bound() -> None:
 
 
 def test_stack_of_the_kernel_is_as_large_as_the_program_says() -> None:
-    from runner.apps.nbody import kernels
+    from runner.programs.apps.nbody import kernels
 
     assert application._STACK == kernels.STACK
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.apps.mcoll import theory
-from runner.intranode.mcoll import allgather, allreduce, scatter
-from runner.intranode.mcoll.plan import Plan
-from runner.intranode.mcoll.topology import Topology
+from runner.programs.apps.mcoll import theory
+from runner.runtimes.intranode.mcoll import allgather, allreduce, scatter
+from runner.runtimes.intranode.mcoll.plan import Plan
+from runner.runtimes.intranode.mcoll.topology import Topology
 from tests.intranode.mcoll.simulation import Deadlock, Simulation
 
 DICE = random.Random(5)

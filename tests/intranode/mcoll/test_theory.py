@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.apps.mcoll import theory
+from runner.programs.apps.mcoll import theory
 
 
 def test_two_steps_of_nineteen_instead_of_eight_of_two() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runner.native import core
+from runner.runtimes.core import core
 from tests.mate.compiled.running import HEAD
 
 _numbers = itertools.count()

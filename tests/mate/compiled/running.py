@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from runner import mate
-from runner.mate.compiled import Block, compiled_graph
-from runner.mate.compiled.block import Messages
-from runner.native.words import COMPUTE
+from runner.runtimes import mate
+from runner.runtimes.core.words import COMPUTE
+from runner.runtimes.mate.compiled import Block, compiled_graph
+from runner.runtimes.mate.compiled.block import Messages
 
 HEAD = """\
 import math
 import numpy as np
-from runner import mate
+from runner.runtimes import mate
 graph = mate.Graph("test")
 """
 """The first lines of every program."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.native.c_function import CFunction
+from runner.runtimes import mate
+from runner.runtimes.core.c_function import CFunction
 from tests.mate.compiled.running import HEAD, run, state
 from tests.refusals import refused
 

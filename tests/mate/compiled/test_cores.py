@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner import mate
+from runner.runtimes import mate
 from tests.refusals import refused
 
 RING = """

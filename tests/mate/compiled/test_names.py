@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.mate.compiled import compiled_graph
+from runner.runtimes import mate
+from runner.runtimes.mate.compiled import compiled_graph
 from tests.mate.compiled.running import HEAD, no_messages, run, run_both, state
 from tests.refusals import refused
 
@@ -179,7 +179,7 @@ def work(part, i): pass
 
 def test_a_program_without_a_file() -> None:
     text = HEAD + (
-        "from runner.mate.compiled import compiled_graph\n"
+        "from runner.runtimes.mate.compiled import compiled_graph\n"
         "@graph.region(compiled=True)\n"
         "def work(part, i): pass\n"
         "compiled_graph(graph)\n"

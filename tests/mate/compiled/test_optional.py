@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.mate.compiled import compiled_graph
+from runner.runtimes import mate
+from runner.runtimes.mate.compiled import compiled_graph
 from runner.types import COMPILING
 from tests.mate.compiled.running import HEAD, Recorder, in_rank, no_messages, run, state
 from tests.refusals import refused

@@ -14,11 +14,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from runner import mate
-from runner.mate.compiled.index import marked
-from runner.mate.compiled.names import resolve
-from runner.mate.compiled.source import RegionSource, read
-from runner.mate.compiled.uses import Uses, check_calls
+from runner.runtimes import mate
+from runner.runtimes.mate.compiled.index import marked
+from runner.runtimes.mate.compiled.names import resolve
+from runner.runtimes.mate.compiled.source import RegionSource, read
+from runner.runtimes.mate.compiled.uses import Uses, check_calls
 from tests.mate.compiled.running import run_both, state
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
+from runner.runtimes import mate
 from tests.mate.compiled.running import HEAD, Recorder, in_rank, run, state
 
 pytestmark = pytest.mark.usefixtures("cache")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.native.words import BUFFERING, COMPUTE, KINDS
+from runner.runtimes import mate
+from runner.runtimes.core.words import BUFFERING, COMPUTE, KINDS
 from tests.mate.compiled.running import Recorder, in_rank, run, run_both, state
 from tests.refusals import refused
 
@@ -36,7 +36,7 @@ def test_a_stencil_gives_the_bits_of_python(program: Any) -> None:
 
 
 DISTINCT = """
-from runner.native.distinct import distinct
+from runner.runtimes.core.distinct import distinct
 
 @distinct
 def add_rows(a, b, first):
@@ -52,7 +52,7 @@ def compute(part, i):
 def test_a_function_of_distinct_arrays_gives_the_bits_of_python(
     program: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from runner.native import distinct
+    from runner.runtimes.core import distinct
 
     seen = []
     options = distinct.options

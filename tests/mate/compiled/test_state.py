@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner import mate
-from runner.mate.compiled import compiled_graph
-from runner.mate.compiled.state import state_type
-from runner.mate.compiled.uses import merged
+from runner.runtimes import mate
+from runner.runtimes.mate.compiled import compiled_graph
+from runner.runtimes.mate.compiled.state import state_type
+from runner.runtimes.mate.compiled.uses import merged
 from tests.mate.compiled.running import run, state
 from tests.refusals import refused
 

@@ -85,7 +85,7 @@ def test_nor_do_other_types_of_state(program: Any, cache: Path, array: Any) -> N
 def test_a_change_of_the_compiler_makes_other_code(
     program: Any, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from runner.mate.compiled import build
+    from runner.runtimes.mate.compiled import build
 
     run(program(PROGRAM).graph, state(a=np.ones(2)))
     before = stored(cache)

@@ -12,8 +12,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.cli import main
-from runner.mate.translate import translation
-from runner.mate.translate.rewrite import RegionForm
+from runner.runtimes.mate.translate import translation
+from runner.runtimes.mate.translate.rewrite import RegionForm
 from tests.mate.translate.test_translate import JACOBI, program
 
 HEAD = """

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from autotune.cli import main
-from runner.mate.translate import translate
+from runner.runtimes.mate.translate import translate
 from tests.mate.test_mpi import start as start
 from tests.mate.translate.test_translate import JACOBI
 
@@ -297,7 +297,7 @@ MORE = '''
 import sys
 import numpy as np
 from mpi4py import MPI
-from runner.mate import ordinary as mate
+from runner.runtimes.mate import ordinary as mate
 
 
 class Line:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from runner.mate.translate import TranslationError, translate
+from runner.runtimes.mate.translate import TranslationError, translate
 from tests.refusals import refused
 
-JACOBI = Path(__file__).parents[3] / "runner" / "apps" / "jacobi3d" / "annotated.py"
+JACOBI = Path(__file__).parents[3] / "runner" / "programs" / "apps" / "jacobi3d" / "annotated.py"
 START = '\nif __name__ == "__main__":\n    main()\n'
 
 
@@ -75,7 +75,7 @@ def test_functions_on_the_way_to_a_blocking_call_become_coroutines() -> None:
         "await requests[0].Wait()",
         "comm = mate.COMM_WORLD",
         "def helper(x):   # odd   spacing survives\n    return x+1\n",
-        "from runner.mate import translated as mate",
+        "from runner.runtimes.mate import translated as mate",
         "mate.start(_mate_main)",
     ):
         assert line in made, line
@@ -128,7 +128,7 @@ def test_the_dependencies_are_those_of_figure_4_6() -> None:
     made = translate(GRAPH, "graph.py")
     place: dict[str, object] = {}
     text = made[made.index("_mate_graph_1 = ") : made.index("async def main")]
-    from runner.mate import translated
+    from runner.runtimes.mate import translated
 
     exec(text, {"mate": translated}, place)
     table = place["_mate_graph_1"].table()  # type: ignore[attr-defined]
@@ -241,7 +241,7 @@ ERRORS: dict[str, tuple[str, int, str]] = {
     "another name": ("from mpi4py import MPI as M\n", 3, "from mpi4py import MPI"),
     "inside": ("from mpi4py.MPI import COMM_WORLD\n", 3, "from mpi4py import MPI"),
     "through the package": ("import mpi4py\nc = mpi4py.MPI.COMM_WORLD\n", 4, "from mpi4py import"),
-    "runtime's names": ("import runner.mate.ordinary\n", 3, "import ordinary as mate"),
+    "runtime's names": ("import runner.runtimes.mate.ordinary\n", 3, "import ordinary as mate"),
     "self": ("def main():\n    MPI.COMM_SELF.Barrier()\n", 4, "COMM_SELF is not supported"),
     "finalize": ("def main():\n    MPI.Finalize()\n", 4, "remove it"),
     "global": ("def main():\n    global x\n    x = 1\n", 4, "share a module's globals"),
@@ -316,8 +316,8 @@ def test_a_graph_alone_makes_its_function_a_coroutine() -> None:
 
 def test_the_name_of_the_runtime_is_the_programs() -> None:
     text = "def main():\n    api.local_barrier()\n    mate = MPI.COMM_WORLD\n    mate.Barrier()\n"
-    made = translate("from runner.mate import ordinary as api\n" + program(text))
-    assert "from runner.mate import translated as api\n" in made  # data
+    made = translate("from runner.runtimes.mate import ordinary as api\n" + program(text))
+    assert "from runner.runtimes.mate import translated as api\n" in made  # data
     body = made[made.index("def main(") :].splitlines()[1:]
     assert [line.strip() for line in body[:3]] == [
         "await api.local_barrier()",  # data
@@ -327,7 +327,7 @@ def test_the_name_of_the_runtime_is_the_programs() -> None:
     made = translate(
         '"""What it does."""\n' + program(text.replace("    api.local_barrier()\n", ""))
     )
-    assert "from runner.mate import translated as _mate\n" in made  # data
+    assert "from runner.runtimes.mate import translated as _mate\n" in made  # data
     assert "    mate = _mate.COMM_WORLD\n" in made
     assert ast.get_docstring(ast.parse(made)) == "What it does."
 

@@ -1,4 +1,4 @@
-/* The operations of runner/native/atomic.py; each may lose its core just before. */
+/* The operations of runner/runtimes/core/atomic.py; each may lose its core just before. */
 static _Thread_local uint64_t chance = 1;
 static atomic_long progress;
 static uint64_t toss(void)

@@ -1,4 +1,4 @@
-/* runner/native/fiber.py: here a function that waits is one that is called again. */
+/* runner/runtimes/core/fiber.py: here a function that waits is one that is called again. */
 
 /* fiber._look 917aa635ace7 */
 static void _look(node *n)

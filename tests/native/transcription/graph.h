@@ -1,4 +1,4 @@
-/* runner/native/graph.py */
+/* runner/runtimes/core/graph.py */
 static word add_edge(edge *e, word value)
 {
     return WEAK == 2 ? add_weakly(&e->value, value) : add(&e->value, value);

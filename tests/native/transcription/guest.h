@@ -1,4 +1,4 @@
-/* runner/native/guest.py: here a guest is a thread that has no other work. */
+/* runner/runtimes/core/guest.py: here a guest is a thread that has no other work. */
 
 /* guest.open_region 8aab04b24c5a */
 static node *open_region(part *p)

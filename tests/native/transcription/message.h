@@ -1,4 +1,4 @@
-/* The part of runner/native/message.py that has no MPI; a test finds random messages complete. */
+/* The part of runner/runtimes/core/message.py that has no MPI; a test finds random messages complete. */
 
 /* message.watch 5270c2bd5b24 */
 static void watch(void)

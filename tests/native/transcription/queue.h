@@ -1,4 +1,4 @@
-/* runner/native/queue.py */
+/* runner/runtimes/core/queue.py */
 
 /* queue.lock 13c48aa06c5b */
 static void lock(shared *place)

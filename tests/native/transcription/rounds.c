@@ -1,8 +1,8 @@
-/* The lock-free part of the compiled core (runner/native) in C, for ThreadSanitizer.
+/* The lock-free part of the compiled core (runner/runtimes/core) in C, for ThreadSanitizer.
  *
  * Each function is named as in Python and keeps its order of operations. Words that Python changes
  * with load and store only are plain fields, so the sanitizer sees whether they have one writer at
- * a time; all others are atomic, with the memory orders of runner/native/atomic.py. Left out: the
+ * a time; all others are atomic, with the memory orders of runner/runtimes/core/atomic.py. Left out: the
  * log, times by kind, async regions, Python's messages ("outside") and MPI itself (a test finds a
  * random message complete).
  *

@@ -1,4 +1,4 @@
-/* runner/native/scheduler.py */
+/* runner/runtimes/core/scheduler.py */
 
 /* scheduler._end_region 524d1b5268c5 */
 static void _end_region(worker *self, node *n, word answer)

@@ -1,4 +1,4 @@
-/* The records of runner/native/words.py, and what a round is like. */
+/* The records of runner/runtimes/core/words.py, and what a round is like. */
 #define _GNU_SOURCE
 #include <linux/futex.h>
 #include <pthread.h>

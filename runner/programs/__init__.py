@@ -1,0 +1,1 @@
+"""What is launched: programs to tune and to measure with."""

@@ -1,0 +1,12 @@
+"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.cab`` (``--help`` lists the options)."""
+
+import sys
+
+from runner.programs.apps.common_mpi import run, single_threaded_blas
+
+single_threaded_blas()
+
+from runner.programs.apps.cab.application import main  # noqa: E402
+
+if __name__ == "__main__":
+    run("cab", "single", lambda comm: main(comm, sys.argv[1:]))

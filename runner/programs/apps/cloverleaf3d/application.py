@@ -1,0 +1,142 @@
+"""One run of the hydrodynamics step: set up, step, verify, print."""
+
+from __future__ import annotations
+
+import math
+from time import perf_counter
+from typing import Any, Protocol
+
+import numpy as np
+
+from runner.programs.apps.cloverleaf3d.block import Block, serial
+from runner.programs.apps.cloverleaf3d.options import ENERGIES, Options, parse
+from runner.programs.apps.cloverleaf3d.problem import DEPTH
+from runner.programs.apps.cloverleaf3d.variant_mate import OnMate
+from runner.programs.apps.cloverleaf3d.variant_mpi import Flat
+from runner.programs.apps.common_grid import show_shape
+from runner.programs.apps.common_layout import make_layout
+from runner.programs.apps.common_mated import largest, told, typical
+from runner.programs.apps.common_meter import Timed, breakdown
+from runner.programs.apps.common_mpi import agree, helped
+from runner.programs.apps.common_report import json_line
+from runner.runtimes import mate
+
+LOST = 1e-11
+"""Share of the mass that rounding may lose."""
+ROUNDING = 1e-12
+"""Largest change of the energy by the order of summation, as a share of it."""
+
+
+class Solver(Protocol):
+    """The interface of every variant."""
+
+    blocks: list[Block]
+
+    def solve(self, steps: int) -> Timed: ...
+
+
+def main(comm: Any, arguments: list[str], begin: float) -> int:
+    """The application on one rank; returns the exit code.
+
+    ``begin`` is the time at which the process started. Raises
+    :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    """
+    options = agree(comm, lambda: parse(arguments))
+    if helped(comm, options):
+        return 0
+    config = options.config
+    layout = agree(
+        comm,
+        lambda: make_layout(
+            options.size,
+            comm.size,
+            options.grid,
+            config.ranks_per_process,
+            config.local_grid,
+            DEPTH,
+        ),
+    )
+
+    def set_up() -> Solver:
+        if options.variant != "mate":
+            return Flat(comm, layout)
+        mate.world(config)  # This call checks whether MPI granted the thread level.
+        return OnMate(comm, layout, config)
+
+    solver = agree(comm, set_up)
+    startup_s = largest(comm, perf_counter() - begin)
+    before = comm.allreduce(sum(block.mass() for block in solver.blocks))
+    runs = [_timed(solver, options) for _ in range(options.repetitions)]
+    solver_s, middle, seconds = typical(comm, runs)
+    parts = breakdown(comm, middle, solver_s, layout.local_count / config.workers)
+    after = comm.allreduce(sum(block.mass() for block in solver.blocks))
+    energy = comm.allreduce(sum(block.energy() for block in solver.blocks))
+    wrong = _wrong(comm, options, solver, before, after, energy)
+    if comm.rank == 0:
+        verified = None if options.verify == "none" else not wrong
+        cells = math.prod(options.size) * options.steps
+        print(
+            f"cloverleaf3d {options.variant}: {show_shape(options.size)} cells, {options.steps} "
+            f"steps, {comm.size} processes as {show_shape(layout.processes)}, each "
+            f"{show_shape(layout.local)}"
+        )
+        print(f"solver {solver_s:.4f} s, {cells / solver_s / 1e6:.1f} million cells a second")
+        print(f"verification failed: {wrong}" if wrong else f"energy {energy!r}")
+        result = {
+            "app": "cloverleaf3d",
+            "variant": options.variant,
+            "input": options.input,
+            "size": list(options.size),
+            "steps": options.steps,
+            "grid": list(layout.processes),
+            "local_grid": list(layout.local),
+            "processes": comm.size,
+            "ranks": comm.size * layout.local_count,
+            "workers": config.workers,
+            "solver_s": solver_s,
+            "verified": verified,
+            "energy": energy,
+            "cells_per_s": cells / solver_s,
+            "phases": parts.phases,
+            **parts.figures,
+            "startup_s": startup_s,
+        }
+        if options.repetitions > 1:
+            result["repetitions_s"] = seconds
+        print(json_line(result), flush=True)
+    return 1 if wrong else 0
+
+
+def _timed(solver: Solver, options: Options) -> Timed:
+    for block in solver.blocks:
+        block.reset()
+    with told():
+        return solver.solve(options.steps)
+
+
+def _wrong(
+    comm: Any, options: Options, solver: Solver, before: float, after: float, energy: float
+) -> str:
+    """Faults of the result in words, on every rank; "" if there are none."""
+    if options.verify == "none":
+        return ""
+    if not (math.isfinite(energy) and abs(after - before) <= LOST * before):
+        return f"mass was {before!r} and is {after!r}, energy {energy!r}"
+    expected = ENERGIES.get((*options.size, options.steps), energy)
+    if abs(energy - expected) > ROUNDING * expected:
+        return f"energy {energy!r}, expected {expected!r}"
+    if options.verify != "full":
+        return ""
+    whole = serial(options.size, options.steps).interior
+    for block in solver.blocks:
+        (x0, y0, z0), (x1, y1, z1) = block.start, block.stop
+        wanted = whole[:, z0:z1, y0:y1, x0:x1]
+        different = np.argwhere(wanted.view(np.uint64) != block.interior.view(np.uint64))
+        mine = ""
+        if len(different):
+            field, k, j, i = different[0].tolist()
+            mine = f"field {field} at x={x0 + i} y={y0 + j} z={z0 + k} differs from a serial run"
+            break
+    else:
+        mine = ""
+    return next((text for text in comm.allgather(mine) if text), "")

@@ -1,0 +1,107 @@
+"""What the regions of a rank do in one stage: functions in the dialect of compiled regions.
+
+``part`` is a :class:`runner.programs.apps.flowcart.mated.Part`. The iteration ``i`` counts the stages of all
+cycles. The methods of the part do the same for Python, by the kernels.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from runner.programs.apps.common_meter import SAMPLE
+from runner.programs.apps.flowcart import cycle, multigrid
+from runner.runtimes import mate
+
+if TYPE_CHECKING:
+    from runner.programs.apps.flowcart.mated import Part
+
+GRAPH = mate.Graph("flowcart")
+"""A rank waits for its neighbours in the process and for the messages of other processes."""
+ALONE = mate.Graph("flowcart-alone")
+"""The graph of a job of one process, which has no messages."""
+
+
+def step(part: Part, i: int) -> None:
+    """Compute a stage."""
+    stage = i % cycle.COUNT
+    sampled = i % SAMPLE == 0
+    cpu = part.ctx.cpu_seconds() if sampled else 0.0
+    begin = part.ctx.seconds()
+    level, source = cycle.LEVEL[stage], cycle.SOURCE[stage]
+    old = part.values[2 * level + source]
+    if cycle.SMOOTHS[stage] != 0:
+        new = part.values[2 * level + 1 - source]
+        multigrid.smooth(
+            old,
+            new,
+            part.right[level],
+            part.table[level],
+            part.work[level],
+            part.bounds[4 * level],
+            part.bounds[4 * level + 1],
+        )
+        if cycle.PROLONGS[stage] != 0:
+            multigrid.prolong(
+                new,
+                part.values[2 * level - 2],
+                part.parents[level - 1],
+                part.bounds[4 * level - 4],
+                part.bounds[4 * level - 3],
+            )
+    else:
+        multigrid.restrict(
+            old,
+            part.right[level],
+            part.table[level],
+            part.parents[level],
+            part.values[2 * level + 2],
+            part.right[level + 1],
+            part.bounds[4 * level],
+            part.bounds[4 * level + 1],
+            part.bounds[4 * level + 4 : 4 * level + 8],
+        )
+    spent = part.ctx.seconds() - begin
+    part.kernels_s[0] += spent
+    if sampled:
+        part.kernels_s[1] += spent
+        part.kernels_s[2] += part.ctx.cpu_seconds() - cpu
+
+
+@GRAPH.region(depends=["compute*"], compiled=True)
+def receive(part: Part, i: int) -> None:
+    """Start to receive the ghosts of the next stage, which no stage reads any more."""
+    which = cycle.EXCHANGED[i % cycle.COUNT]
+    if which >= 0:
+        for n in range(part.received[which], part.received[which + 1]):
+            part.ctx.irecv(part.ghosts[n], part.sources[n], which // 2)
+
+
+@GRAPH.region(depends=["compute", "send*"], compiled=True)
+def pack(part: Part, i: int) -> None:
+    """Copy the new values that others need into the buffers."""
+    which = cycle.EXCHANGED[i % cycle.COUNT]
+    if which >= 0 and len(part.packed) > 0:
+        with part.ctx.buffering():
+            for n in range(part.sent[which // 2], part.sent[which // 2 + 1]):
+                multigrid.gather(part.values[which], part.places[n], part.packed[n])
+
+
+@GRAPH.region(depends=["pack"], compiled=True)
+def send(part: Part, i: int) -> None:
+    """Start to send the buffers."""
+    which = cycle.EXCHANGED[i % cycle.COUNT]
+    if which >= 0:
+        for n in range(part.sent[which // 2], part.sent[which // 2 + 1]):
+            part.ctx.isend(part.packed[n], part.targets[n], which // 2)
+
+
+@GRAPH.region(depends=["receive*", "pack*", "compute*@"], compiled=True)
+def compute(part: Part, i: int) -> None:
+    """Compute a stage once the neighbours have finished the stage before."""
+    step(part, i)
+
+
+@ALONE.region("compute", depends=["compute*@"], compiled=True)
+def compute_alone(part: Part, i: int) -> None:
+    """As :func:`compute`, without messages."""
+    step(part, i)

@@ -1,0 +1,61 @@
+"""The output of a run of Jacobi3D: a few lines for people and one line of JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from runner.programs.apps.common_grid import show_shape
+from runner.programs.apps.common_layout import Layout
+from runner.programs.apps.common_meter import Solved
+from runner.programs.apps.common_models import GRAPHS, MATED, SHARED
+from runner.programs.apps.common_report import json_line
+from runner.programs.apps.jacobi3d.options import Options
+from runner.programs.apps.jacobi3d.problem import FLOPS_PER_CELL
+from runner.programs.apps.jacobi3d.verify import Verdict
+
+
+def print_result(processes: int, options: Options, layout: Layout, solved: Solved[Verdict]) -> None:
+    """Print the result; called by rank 0."""
+    size, iterations = options.size, options.iterations
+    ranks = processes * (layout.local_count if options.variant in (*MATED, *GRAPHS) else 1)
+    mflops = FLOPS_PER_CELL * math.prod(size) * iterations / solved.solver_s / 1e6
+    result: dict[str, Any] = {
+        "app": "jacobi3d",
+        "variant": options.variant,
+        "input": options.input,
+        "size": list(size),
+        "iterations": iterations,
+        "grid": list(layout.processes),
+        "ranks": ranks,
+        "processes": processes,
+        "workers": options.config.workers,
+        "threads": layout.local_count if options.variant in SHARED else 1,
+        "local_grid": list(layout.local),
+        "block": options.block,
+        "solver_s": solved.solver_s,
+        "verified": solved.verdict.verified,
+        "residual": solved.verdict.residual,
+        "expected": solved.verdict.expected,
+        "mflops": mflops,
+        "phases": solved.breakdown.phases,
+        **solved.breakdown.figures,
+        "startup_s": solved.startup_s,
+    }
+    if options.repetitions > 1:
+        result["repetitions_s"] = solved.seconds
+    cells = f"{show_shape(size)} cells, {iterations} iterations"
+    cut = show_shape(layout.processes)
+    if layout.local_count > 1:
+        cut += f", each process {show_shape(layout.local)}"
+    print(f"jacobi3d {options.variant}: {cells}, {ranks} ranks as {cut}")
+    print(
+        f"solver {solved.solver_s:.4f} s, {mflops:.0f} MFlop/s, start-up {solved.startup_s:.2f} s"
+    )
+    shares = (f"{name} {s['mean']:.4f}" for name, s in solved.breakdown.phases.items())
+    print(f"seconds, mean over {_WHOM.get(options.variant, 'workers')}: {', '.join(shares)}")
+    print(solved.verdict.message)
+    print(json_line(result), flush=True)
+
+
+_WHOM = {"mpi": "ranks", "openmp": "ranks", "overlap": "ranks"}

@@ -1,0 +1,153 @@
+"""The command line of the loops over collectives."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass, replace
+from itertools import chain, product
+
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common_options import OptionParser, positive
+from runner.runtimes.intranode import IntranodeError
+from runner.runtimes.intranode.mcoll import MCOLL, Config
+from runner.runtimes.intranode.mcoll.config import AUTO, FORMS
+
+_TIMES = 1000
+_BANDS = ((1024, 1), (8192, 10), (131071, 100))
+"""Up to so many bytes, a batch has this part of the operations (Ouyang 4.7); else a thousandth."""
+_LEAST = 3
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One column of a sweep: ``size`` in bytes of a rank or of a vector.
+
+    ``form``: an algorithm, or ``auto`` for that of the configuration; ``objects``, ``radix``: None
+    for those of the configuration.
+    """
+
+    size: int
+    form: str
+    objects: int | None
+    radix: int | None
+
+    def config(self, config: Config, operation: str) -> Config:
+        """The configuration of this cell; raises :class:`runner.runtimes.intranode.ConfigError`."""
+        fields: dict[str, str | int] = {}
+        if self.form != AUTO:
+            fields[operation] = self.form
+        if self.objects is not None:
+            fields |= {"objects": self.objects, "radix": 0}
+        if self.radix is not None:
+            fields["radix"] = self.radix
+        return replace(config, **fields)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The options of one run; ``times``: operations of a batch with the smallest sizes."""
+
+    operation: str
+    cells: tuple[Cell, ...]
+    nodes: int
+    times: int
+    rounds: int
+    config: Config
+    configured: str
+    seed: int
+    help: str | None = None
+    """The text to print instead of running."""
+
+    def calls(self, size: int) -> int:
+        """Operations of a batch at a size."""
+        part = next((part for most, part in _BANDS if size <= most), 1000)
+        return max(self.times // part, min(_LEAST, self.times))
+
+
+def parse(arguments: list[str]) -> Options:
+    """The options; raises :class:`AppUsageError`."""
+    parser = OptionParser(
+        "python -m runner.programs.apps.mcoll", "Collectives with several senders on each node."
+    )
+    add = parser.add_argument
+    known = ", ".join(dict.fromkeys(chain(*FORMS.values())))
+    add("--operation", default="allgather", metavar="NAME",
+        help=f"{', '.join(FORMS)}; default allgather")  # fmt: skip
+    add("--sizes", type=_numbers, default=(8,), metavar="BYTES,...",
+        help="bytes of each rank, or of the vector; default 8")  # fmt: skip
+    add("--forms", default=AUTO, metavar="NAME,...",
+        help=f"algorithms: {known}; auto: as configured; default auto")  # fmt: skip
+    add("--compare-objects", type=_numbers, default=(None,), metavar="N,...",
+        help="numbers of objects to compare; 0: all; default: as configured")  # fmt: skip
+    add("--compare-radix", type=_numbers, default=(None,), metavar="N,...",
+        help="radixes to compare; 0: objects + 1; default: as configured")  # fmt: skip
+    add("--nodes", type=int, default=0, metavar="N",
+        help="assumed nodes that one machine is split into; default 0")  # fmt: skip
+    add("--times", type=positive, default=_TIMES, metavar="N",
+        help="operations of a batch up to 1 KiB, a tenth up to 8 KiB, a hundredth below 128 KiB; "
+        f"default {_TIMES}")  # fmt: skip
+    add("--rounds", type=positive, default=5, metavar="N",
+        help="batches of each combination, in random order in each round; default 5")  # fmt: skip
+    add("--seed", type=positive, default=1, help="seed of the order; default 1")
+    MCOLL.add_arguments(parser.add_argument_group("collectives"))
+    given = parser.parse_args(arguments)
+    try:
+        config, configured = MCOLL.configured(given)
+        cells = _cells(given)
+        for cell in cells:
+            cell.config(config, given.operation)
+    except IntranodeError as error:
+        raise AppUsageError(str(error), code=error.code) from None
+    return Options(
+        operation=given.operation,
+        cells=cells,
+        nodes=given.nodes,
+        times=given.times,
+        rounds=given.rounds,
+        config=config,
+        configured=configured,
+        seed=given.seed,
+        help=parser.format_help() if given.help else None,
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    words = text.split(",")
+    if not all(word.isascii() and word.isdigit() for word in words):
+        raise argparse.ArgumentTypeError(f"expected whole numbers as 0,1,8, not {text!r}")
+    return tuple(map(int, words))
+
+
+def _cells(given: argparse.Namespace) -> tuple[Cell, ...]:
+    """All combinations; the library's own has no objects.  Raises :class:`AppUsageError`."""
+    operation, forms = given.operation, given.forms.split(",")
+    if operation not in FORMS:
+        raise AppUsageError(
+            f"--operation {operation}: expected one of {', '.join(FORMS)}",
+            code="app_option.unknown",
+        )
+    if given.nodes < 0:
+        raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more", code="app_option.ranks")
+    known = (AUTO, *FORMS[operation])
+    for form in forms:
+        if form not in known:
+            raise AppUsageError(
+                f"--forms {form}: expected some of {', '.join(known)} for {operation}",
+                code="app_option.unknown",
+            )
+    for size in given.sizes:
+        if operation == "allreduce" and size % 8:
+            raise AppUsageError(
+                f"--sizes {size}: expected a multiple of 8 bytes for allreduce",
+                code="app_option.invalid",
+            )
+    cells = []
+    for size, form in product(given.sizes, forms):
+        if form == "library":
+            cells.append(Cell(size, form, None, None))
+            continue
+        cells += [
+            Cell(size, form, k, radix)
+            for k, radix in product(given.compare_objects, given.compare_radix)
+        ]
+    return tuple(dict.fromkeys(cells))

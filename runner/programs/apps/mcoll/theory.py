@@ -1,0 +1,100 @@
+"""Steps, messages and bytes between nodes of each algorithm, in closed form (Ouyang 4.3 to 4.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from runner.runtimes.intranode.mcoll.allreduce import stride
+from runner.runtimes.intranode.mcoll.topology import share
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Of all nodes together, but ``steps``: messages that wait for each other."""
+
+    steps: int
+    messages: int
+    bytes: int
+
+
+def logarithm(nodes: int, radix: int) -> int:
+    """The largest t with radix^t <= nodes."""
+    found = 0
+    while radix ** (found + 1) <= nodes:
+        found += 1
+    return found
+
+
+def _bruck_messages(nodes: int, radix: int) -> tuple[int, int]:
+    """Steps, and messages of a node: B - 1 in a whole step, one for each S nodes that remain."""
+    whole = logarithm(nodes, radix)
+    rest = -(-nodes // radix**whole) - 1
+    return whole + (rest > 0), whole * (radix - 1) + rest
+
+
+def allgather(form: str, size: int, nodes: int, locals_: int, objects: int, radix: int) -> Traffic:
+    """Of ``size`` bytes of each rank by ``"bruck"``, ``"ring"`` or ``"rd"``."""
+    block = size * locals_
+    total = nodes * (nodes - 1) * block
+    if not block:
+        return Traffic(0, 0, 0)
+    if form == "ring":
+        return Traffic(nodes - 1, nodes * (nodes - 1) * min(objects, block), total)
+    if form == "rd":
+        steps = logarithm(nodes, 2)
+        each = sum(min(objects, block << step) for step in range(steps))
+        return Traffic(steps, nodes * each, total)
+    steps, each = _bruck_messages(nodes, radix)
+    return Traffic(steps, nodes * each, total)
+
+
+def allreduce(
+    form: str, count: int, item: int, nodes: int, objects: int, radix: int, exact: bool = True
+) -> Traffic:
+    """Of ``count`` elements of ``item`` bytes; ``exact``: not sums of floats with the same bits."""
+    size = count * item
+    if not size:
+        return Traffic(0, 0, 0)
+    if form == "ring":
+        lengths = [high - low for low, high in (share(count, nodes, n) for n in range(nodes))]
+        each = sum((length > 0) + min(objects, length) for length in lengths)
+        steps = nodes if nodes > 1 else 0
+        return Traffic(steps, (nodes - 1) * each, 2 * (nodes - 1) * size)
+    if form == "rd":
+        steps = logarithm(nodes, 2)
+        return Traffic(steps, nodes * steps * min(objects, count), nodes * steps * size)
+    steps, each = _bruck_messages(nodes, radix)
+    if form == "scatter-bruck":
+        steps += nodes > 1
+        scattered = (nodes - 1) * min(nodes, count)
+        chunk = -(-count // nodes) * item
+        return Traffic(steps, scattered + nodes * each, (nodes - 1) * (size + nodes * chunk))
+    if not exact:
+        return Traffic(steps, nodes * each, nodes * (nodes - 1) * size)
+    # A step's message to the node that completes the remainder has R behind F.
+    both = 0
+    for step in range(logarithm(nodes, radix)):
+        apart = radix**step
+        quotient, remainder = divmod(nodes % (apart * radix), apart)
+        both += quotient > 0 and remainder > 0
+    return Traffic(steps, nodes * each, nodes * (each * size + both * stride(size)))
+
+
+def scatter(size: int, nodes: int, locals_: int, radix: int) -> Traffic:
+    """Of ``size`` bytes for each rank by the tree: one message for each node but the root's."""
+    if not size:
+        return Traffic(0, 0, 0)
+    depth = 0
+    while radix**depth < nodes:
+        depth += 1
+    return Traffic(depth, nodes - 1, size * locals_ * _carried(nodes, radix))
+
+
+def _carried(nodes: int, radix: int) -> int:
+    """Blocks of nodes that the messages of a tree carry: all but those that the head keeps."""
+    if nodes <= 1:
+        return 0
+    ends = [-(-nodes * number // radix) for number in range(radix + 1)]
+    below = sum(_carried(b - a, radix) for a, b in pairwise(ends))
+    return nodes - ends[1] + below

@@ -1,0 +1,81 @@
+"""One run of miniGhost: set up, solve, verify, print."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from runner.programs.apps.common_intranode import ending_if_lost
+from runner.programs.apps.common_layout import Layout
+from runner.programs.apps.common_mated import largest, told, typical
+from runner.programs.apps.common_meter import Solved, Timed, breakdown
+from runner.programs.apps.common_models import GRAPHS, MATED
+from runner.programs.apps.common_mpi import agree, helped
+from runner.programs.apps.common_serial import compare_with_serial
+from runner.programs.apps.minighost.domain import serial_domain
+from runner.programs.apps.minighost.heat import Verdict, balance, total
+from runner.programs.apps.minighost.options import Options, parse
+from runner.programs.apps.minighost.output import print_result
+from runner.programs.apps.minighost.problem import check_size
+from runner.programs.apps.minighost.variants import Solver, layout_of, make_solver
+from runner.runtimes.workers.affinity import masks_on_node
+
+
+def main(comm: Any, arguments: list[str], begin: float) -> int:
+    """The application on one rank; returns the exit code.
+
+    ``begin`` is the time at which the process started. Raises
+    :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    """
+    options = agree(comm, lambda: parse(arguments))
+    if helped(comm, options):
+        return 0
+    masks, number = masks_on_node(comm) if options.variant == "threads" else ([], 0)
+
+    def set_up() -> tuple[Layout, Solver]:
+        check_size(options.size, options.steps)
+        layout = layout_of(comm, options)
+        return layout, make_solver(comm, options, layout, masks, number)
+
+    layout, solver = agree(comm, set_up)
+    with ending_if_lost(comm, "minighost"):
+        solved = _solve(comm, options, layout, solver, begin)
+    if comm.rank == 0:
+        print_result(comm.size, options, layout, solved)
+    return 1 if solved.verdict.verified is False else 0
+
+
+def _solve(
+    comm: Any, options: Options, layout: Layout, solver: Solver, begin: float
+) -> Solved[Verdict]:
+    """Run all repetitions; the first one that is not verified decides the verdict."""
+    repetitions: list[Timed] = []
+    verdicts: list[Verdict] = []
+    startup_s = 0.0
+    for _ in range(options.repetitions):
+        solver.domain.reset()
+        put_in = total(comm, solver.domain.heat())
+        startup_s = startup_s or largest(comm, perf_counter() - begin)
+        with told():
+            repetitions.append(solver.solve(options.steps))
+        verdicts.append(_verify(comm, options, solver, put_in))
+    verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
+    solver_s, middle, seconds = typical(comm, repetitions)
+    parts = options.variant in (*MATED, *GRAPHS)
+    odf = layout.local_count / options.config.workers if parts else 1.0
+    return Solved(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
+
+
+def _verify(comm: Any, options: Options, solver: Solver, put_in: list[float]) -> Verdict:
+    verdict = balance(comm, solver.domain, put_in, options.steps)
+    if options.verify == "none":
+        return Verdict(None, verdict.error, verdict.bound, "unchecked: --verify none")
+    if options.verify == "full" and verdict.verified:
+        difference = compare_with_serial(
+            comm,
+            [solver.domain],
+            lambda: serial_domain(options.size, options.steps, options.variables).interior,
+        )
+        message = difference or f"{verdict.message}; every bit as in the serial run"
+        return Verdict(difference is None, verdict.error, verdict.bound, message)
+    return verdict

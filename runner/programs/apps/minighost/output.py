@@ -1,0 +1,75 @@
+"""The output of a run of miniGhost: a few lines for people and one line of JSON."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from runner.programs.apps.common_grid import show_shape
+from runner.programs.apps.common_layout import Layout
+from runner.programs.apps.common_meter import Solved
+from runner.programs.apps.common_models import GRAPHS, MATED
+from runner.programs.apps.common_report import json_line
+from runner.programs.apps.minighost.heat import Verdict
+from runner.programs.apps.minighost.options import CHUNKED, Options
+
+
+def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
+    """Nanoseconds for a cell, a step and a variable, by the cells of one process.
+
+    Process 0 has as many cells as any other one, because the first parts of an axis have most.
+    """
+    start, stop = layout.block(0)
+    cells = math.prod(b - a for a, b in zip(start, stop, strict=True))
+    return 1e9 * solver_s / (cells * options.steps * options.variables)
+
+
+def print_result(processes: int, options: Options, layout: Layout, solved: Solved[Verdict]) -> None:
+    """Print the result; called by rank 0."""
+    grind = grind_ns(options, layout, solved.solver_s)
+    parts = layout.local_count if options.variant in (*MATED, *GRAPHS) else 1
+    ranks = processes * parts
+    result: dict[str, Any] = {
+        "app": "minighost",
+        "variant": options.variant,
+        "input": options.input,
+        "size": list(options.size),
+        "steps": options.steps,
+        "variables": options.variables,
+        "grouping": options.messages,
+        "order": options.order,
+        "prepost": options.prepost,
+        "grid": list(layout.processes),
+        "ranks": ranks,
+        "processes": processes,
+        "workers": options.config.workers,
+        "threads": options.config.workers,
+        "local_grid": list(layout.local),
+        "solver_s": solved.solver_s,
+        "grind_ns": grind,
+        "verified": solved.verdict.verified,
+        "heat_error": solved.verdict.error,
+        "heat_bound": solved.verdict.bound,
+        "phases": solved.breakdown.phases,
+        **solved.breakdown.figures,
+        "startup_s": solved.startup_s,
+    }
+    if options.variant in CHUNKED:
+        result["configured"] = options.configured
+    if options.repetitions > 1:
+        result["repetitions_s"] = solved.seconds
+    cut = show_shape(layout.processes)
+    if layout.local_count > 1:
+        cut += f", each process {show_shape(layout.local)}"
+    print(
+        f"minighost {options.variant}: {show_shape(options.size)} cells, {options.variables} "
+        f"variables, {options.steps} steps, {ranks} ranks as {cut}"
+    )
+    print(
+        f"solver {solved.solver_s:.4f} s, grind time {grind:.3f} ns, "
+        f"start-up {solved.startup_s:.2f} s"
+    )
+    shares = (f"{name} {s['mean']:.4f}" for name, s in solved.breakdown.phases.items())
+    print(f"seconds, mean over threads of all ranks: {', '.join(shares)}")
+    print(solved.verdict.message)
+    print(json_line(result), flush=True)

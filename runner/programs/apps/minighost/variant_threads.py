@@ -1,0 +1,38 @@
+"""Variant threads: as ``mpi``, but the threads of a process share each sweep; one communicates."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from runner.programs.apps.common_box import cut
+from runner.programs.apps.common_layout import Layout
+from runner.programs.apps.common_meter import Meter, Timed
+from runner.programs.apps.common_team import Team
+from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.minighost.options import Options
+from runner.programs.apps.minighost.variant_mpi import Bulk
+
+
+class Threaded(Bulk):
+    """The cells of a process are cut into ``layout.local`` parts, one for each thread."""
+
+    def __init__(self, comm: Any, options: Options, layout: Layout, cpus: list[int | None]) -> None:
+        self._cpus, self._local = cpus, layout.local
+        super().__init__(comm, options, dataclasses.replace(layout, local=(1, 1, 1)))
+
+    def _prepare(self) -> None:
+        domain = self.domain
+        self._tasks = [
+            [call for group in self._groups for call in domain.advance(box, group)]
+            for box in cut(domain.whole, self._local)
+        ]
+
+    def _run(self, steps: int) -> Timed:
+        meters = [Meter() for _ in self._tasks]
+        with Team(self._tasks, self._cpus, meters) as team, TimedPart(self._comm) as timed:
+            self._steps(steps, meters[0], lambda group, field: team.step(2 * group + field))
+        for meter in meters[1:]:
+            # The time that the first thread communicates, and the wait for slower threads.
+            meter.waiting = timed.seconds - meter.compute
+        return self._timed(steps, timed.seconds, meters)

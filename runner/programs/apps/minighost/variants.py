@@ -1,0 +1,85 @@
+"""The solver of a process for each variant."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common_grid import show_shape
+from runner.programs.apps.common_layout import Layout, local_grid, make_layout
+from runner.programs.apps.common_meter import Timed
+from runner.programs.apps.common_models import MATED
+from runner.programs.apps.common_mpi import require_funneled
+from runner.programs.apps.minighost.domain import Domain
+from runner.programs.apps.minighost.options import Options
+from runner.programs.apps.minighost.problem import DEPTH
+from runner.programs.apps.minighost.variant_cab import Stolen
+from runner.programs.apps.minighost.variant_mate import AsRanks
+from runner.programs.apps.minighost.variant_mpi import Bulk
+from runner.programs.apps.minighost.variant_overlap import Overlapped
+from runner.programs.apps.minighost.variant_tarragon import AsGraph
+from runner.programs.apps.minighost.variant_threads import Threaded
+from runner.programs.apps.minighost.variant_tpod import AsBlocks
+from runner.runtimes import mate
+from runner.runtimes.workers import affinity
+
+
+class Solver(Protocol):
+    """The interface of every variant."""
+
+    domain: Domain
+    """The cells of the process."""
+
+    def solve(self, steps: int) -> Timed:
+        """Move a reset domain on and return the times. Collective."""
+
+
+def layout_of(comm: Any, options: Options) -> Layout:
+    """The layout; raises :class:`AppUsageError` if it does not fit."""
+    config = options.config
+    parts = 1 if options.variant in ("mpi", "threads", "tpod", "cab") else config.ranks_per_process
+    local = config.local_grid
+    found = make_layout(options.size, comm.size, options.grid, parts, local, DEPTH)
+    if options.variant != "threads":
+        return found
+    try:
+        share = local_grid(options.size, found.processes, config.workers, DEPTH)
+    except AppUsageError:
+        raise AppUsageError(
+            f"--workers {config.workers} are too many for {show_shape(options.size)} cells in a "
+            f"process grid of {show_shape(found.processes)}: every thread needs a cell; use fewer",
+            code="app_option.not_applicable",
+        ) from None
+    return dataclasses.replace(found, local=share)
+
+
+_SOLVERS: dict[str, Callable[[Any, Options, Layout], Solver]] = {
+    "mpi": Bulk,
+    "overlap": Overlapped,
+    "mate": AsRanks,
+    "tarragon": AsGraph,
+    "tpod": AsBlocks,
+    "cab": Stolen,
+}
+
+
+def make_solver(
+    comm: Any, options: Options, layout: Layout, masks: list[affinity.CpuSet], number: int
+) -> Solver:
+    """The solver of a process.
+
+    ``masks`` are the CPUs of each process of the node; ``number`` is the index of this process. Not
+    collective. Raises :class:`runner.errors.RunnerError`.
+    """
+    variant, config = options.variant, options.config
+    if variant in MATED:
+        mate.world(config)  # MPI runs already; this checks whether it granted the thread level
+    if variant != "threads":
+        return _SOLVERS[variant](comm, options, layout)
+    require_funneled(variant)
+    pinning = config.affinity
+    affinity.check_affinity(config.workers, masks[number], pinning, AppUsageError, "--workers")
+    cpus = affinity.cpu_places(config.workers, pinning, masks, number)
+    return Threaded(comm, options, layout, cpus)

@@ -1,0 +1,142 @@
+"""``mpirun -n RANKS python -m runner.programs.micro.probe --points POINTS``: many operations in one launch.
+
+A calibration asks how the primitives of a machine respond to a setting.  Starting MPI takes far
+longer than timing one operation, so one launch times many points: operations, each at some sizes.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common_mpi import agree, run, single_threaded_blas
+from runner.programs.apps.common_options import OptionParser, above_zero
+from runner.programs.apps.common_report import json_line
+from runner.programs.micro.sizes import median
+
+single_threaded_blas()
+
+POINTS_FORM = "pingpong:8/4096+bcast:1024+barrier:0"
+BATCHES, FEW = 7, 3
+"""Number of batches into which the calls of a point are cut, and of one whose calls take long; the
+figure is the median batch."""
+_LONG = 4
+"""A point whose calls take so many times its time is cut into few batches."""
+MOST_CALLS = 2000
+"""Largest number of calls of a batch."""
+Points = dict[str, list[int]]
+"""Message sizes in bytes by operation."""
+
+
+def read_points(text: str) -> Points:
+    """The points of ``pingpong:8/4096+barrier:0``; raises ValueError for anything else."""
+    from runner.programs.micro.operations import OPERATIONS
+
+    found: Points = {}
+    for part in text.split("+"):
+        operation, colon, listed = part.partition(":")
+        words = listed.split("/")
+        right = colon and all(word.isascii() and word.isdigit() for word in words)
+        if not right or operation in found:
+            raise ValueError(f"expected points such as {POINTS_FORM}, not {text!r}")
+        if operation not in OPERATIONS:
+            raise ValueError(
+                f"operation {operation} is not known; expected one of {', '.join(OPERATIONS)}"
+            )
+        found[operation] = [int(word) for word in words]
+    return found
+
+
+def points_text(points: Points) -> str:
+    """The inverse of :func:`read_points`."""
+    return "+".join(f"{name}:{'/'.join(map(str, sizes))}" for name, sizes in points.items())
+
+
+def build_parser() -> OptionParser:
+    parser = OptionParser(
+        "python -m runner.programs.micro.probe", "Time many MPI operations in one launch."
+    )
+    parser.add_argument("--points", default="", metavar="POINTS",
+        help=f"operations with their message sizes in bytes: {POINTS_FORM}")  # fmt: skip
+    parser.add_argument("--each", type=above_zero, default=3.0, metavar="MS",
+        help="milliseconds for each point, about; default 3")  # fmt: skip
+    return parser
+
+
+def main(comm: Any, words: list[str]) -> int:
+    """Time the points; returns the exit code.  Raises :class:`AppUsageError` on all ranks alike."""
+    given = agree(comm, lambda: _parse(words, comm.size))
+    if given.help:
+        if comm.rank == 0:
+            print(build_parser().format_help())
+        return 0
+    rows = [
+        _measure(comm, operation, size, given.each / 1e3)
+        for operation, sizes in given.points.items()
+        for size in sizes
+    ]
+    if comm.rank == 0:
+        seconds = sum(row["us"] for row in rows) / 1e6
+        print(json_line({"ranks": comm.size, "points": rows, "seconds": seconds}))
+    return 0
+
+
+def _parse(words: list[str], ranks: int) -> Any:
+    from runner.programs.micro.operations import OPERATIONS
+
+    given = build_parser().parse_args(words)
+    if given.help:
+        return given
+    try:
+        given.points = read_points(given.points)
+    except ValueError as problem:
+        raise AppUsageError(f"--points: {problem}", code="micro.operation_unknown") from None
+    for operation in given.points:
+        if ranks < OPERATIONS[operation].ranks:
+            raise AppUsageError(
+                f"{operation} needs at least {OPERATIONS[operation].ranks} ranks; start it with "
+                "mpirun -n 2",
+                code="micro.ranks",
+            )
+    return given
+
+
+def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, Any]:
+    """One point: ``us`` per call, the median of the batches, each timed by its slowest rank.
+
+    The ranks agree on the number of calls by the time of one call after a first one, in which
+    connections are made.  Of calls with a root each rank is the root in turn: with one root they
+    overlap, and a broadcast over a slow network would seem to take no time.
+    """
+    from mpi4py import MPI
+
+    from runner.programs.micro.operations import OPERATIONS
+
+    kind = OPERATIONS[operation]
+    how: dict[str, Any] = {"turns": True} if kind.rooted else {}
+    if kind.pair:
+        how["peer"] = comm.size - 1  # On another node, where there are several.
+    work = kind.build(comm, size, **how)
+    work(1)
+    comm.Barrier()
+    began = MPI.Wtime()
+    work(1)
+    once = max(comm.allreduce(MPI.Wtime() - began, op=MPI.MAX), 1e-7)
+    batches = BATCHES if BATCHES * once <= _LONG * each_s else FEW
+    calls = int(min(max(each_s / batches / once, 1), MOST_CALLS))
+    if kind.rooted:
+        calls = -(-calls // comm.size) * comm.size  # Each rank is the root equally often.
+    times = []
+    for _ in range(batches):
+        comm.Barrier()
+        began = MPI.Wtime()
+        work(calls)
+        times.append(MPI.Wtime() - began)
+    slowest = [max(batch) for batch in zip(*comm.allgather(times), strict=True)]
+    us = median(slowest) / calls * 1e6
+    return {"operation": operation, "size": size, "us": us, "calls": calls * batches}
+
+
+if __name__ == "__main__":
+    run("runner.programs.micro.probe", "single", lambda comm: main(comm, sys.argv[1:]))

@@ -1,0 +1,190 @@
+"""IS: ranking of integer keys by bucket sort, ten times, with one all-to-all of keys each time.
+
+Source: NAS-95-020, section 2.2.6, with the buckets and verification of NPB 3.4-MPI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from runner.programs.nas.common_grid import log2_ranks
+from runner.programs.nas.common_kernel import Check, Facts, Kernel, Stopwatch
+from runner.programs.nas.common_random import BITS, MULTIPLIER, SEED, jump
+from runner.runtimes.core.kernels import load, scalars
+
+ITERATIONS = 10
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One class: 2^log2_keys keys below 2^log2_range.
+
+    ``tested`` are the positions of five keys. ``ranks`` gives the rank that each must have in
+    iteration i: rank + sign * (i + lag) for (rank, sign, lag).
+    """
+
+    log2_keys: int
+    log2_range: int
+    log2_buckets: int
+    largest_ranks: int
+    tested: tuple[int, ...]
+    ranks: tuple[tuple[int, int, int], ...]
+
+
+def _ranks(values: str, signs: str, lags: str) -> tuple[tuple[int, int, int], ...]:
+    words = zip(values.split(), signs, lags.split(), strict=True)
+    return tuple((int(v), 1 if s == "+" else -1, int(lag)) for v, s, lag in words)
+
+
+PROBLEMS = {
+    "S": Problem(16, 11, 9, 128, (48427, 17148, 23627, 62548, 4431),
+                 _ranks("0 18 346 64917 65463", "+++--", "0 0 0 0 0")),
+    "W": Problem(20, 16, 10, 1024, (357773, 934767, 875723, 898999, 404505),
+                 _ranks("1249 11698 1039987 1043896 1048018", "++---", "-2 -2 0 0 0")),
+    "A": Problem(23, 19, 10, 1024, (2112377, 662041, 5336171, 3642833, 4250760),
+                 _ranks("104 17523 123928 8288932 8388264", "+++--", "-1 -1 -1 -1 -1")),
+    "B": Problem(25, 21, 10, 1024, (41869, 812306, 5102857, 18232239, 26860214),
+                 _ranks("33422937 10244 59149 33135281 99", "-++-+", "0 0 0 0 0")),
+}  # fmt: skip
+
+
+def build(comm: Any, problem: Problem) -> IS:
+    """The kernel; raises :class:`AppUsageError` if the ranks are no power of two or too many."""
+    log2_ranks("is", comm.size, problem.largest_ranks)
+    return IS(comm, problem)
+
+
+class IS(Kernel):
+    """See :class:`runner.programs.nas.common_kernel.Kernel`."""
+
+    def __init__(self, comm: Any, problem: Problem) -> None:
+        self._comm, self._problem = comm, problem
+        self.mpi = Stopwatch()
+        self._count = (1 << problem.log2_keys) // comm.size
+        self._buckets = 1 << problem.log2_buckets
+        self._shift = problem.log2_range - problem.log2_buckets
+        keys = 1 << problem.log2_keys
+        self.facts = Facts(str(keys), ITERATIONS, float(ITERATIONS * keys), "keys ranked")
+        self._passed = 0
+        self._allocate()
+        self._bind()
+
+    def _allocate(self) -> None:
+        # A rank may get half as many keys again as the mean. The span of its keys may be the whole
+        # range (one rank, or the thin ends of the distribution on many ranks).
+        room = max(self._space_for_keys(), 1 << self._problem.log2_range)
+        self._keys, self._sent, self._received = (np.zeros(room, np.uint32) for _ in range(3))
+        tested = len(self._problem.tested)
+        self._sizes = np.zeros(self._buckets + tested, np.uint32)
+        self._totals = np.zeros(self._buckets + tested, np.uint32)
+        self._send_counts = np.zeros(self._comm.size, np.uint32)
+        self._receive_counts = np.zeros(self._comm.size, np.uint32)
+        self._spans = np.zeros((self._comm.size, 4), np.uint32)
+
+    def _space_for_keys(self) -> int:
+        for ranks, factor in ((256, 1.5), (512, 2.5), (1024, 4.0)):
+            if self._comm.size < ranks:
+                return int(factor * self._count)
+        return int(6.5 * self._count)
+
+    def _bind(self) -> None:
+        kernels = load("runner.programs.nas.is_kernels")
+        excess = BITS + 2 - self._problem.log2_range
+        self._keys_state = scalars([0, MULTIPLIER, self._count, excess])
+        self._make_keys = kernels.bind("make_keys", self._keys, self._keys_state)
+        places = np.zeros(self._buckets, np.uint32)
+        geometry = scalars([self._count, self._buckets, self._shift])
+        self._fill_buckets = kernels.bind(
+            "fill_buckets", self._keys, self._sent, self._sizes, places, geometry
+        )
+        division = scalars([self._buckets, self._comm.size, self._count])
+        self._divide_buckets = kernels.bind(
+            "divide_buckets", self._sizes, self._totals, self._send_counts, self._spans, division
+        )
+        # The ranks overwrite the keys that were sent, as in the original.
+        self._range = scalars([0, 0, 0, 0])
+        self._rank_keys = kernels.bind("rank_keys", self._received, self._sent, self._range)
+        self._sort_keys = kernels.bind(
+            "sort_keys", self._received, self._sent, self._keys, self._range
+        )
+
+    def prepare(self) -> None:
+        self._keys_state[0] = jump(SEED, 4 * self._count * self._comm.rank)
+        self._make_keys()
+        self._rank(1)
+
+    def solve(self) -> None:
+        self._passed = 0
+        for iteration in range(1, ITERATIONS + 1):
+            self._rank(iteration)
+
+    def _rank(self, iteration: int) -> None:
+        """Rank all keys once; add the number of passed tests."""
+        if self._comm.rank == 0:
+            self._keys[iteration] = iteration
+            self._keys[iteration + ITERATIONS] = (1 << self._problem.log2_range) - iteration
+        self._fill_buckets()
+        self._hide_tested_keys()
+        with self.mpi:
+            self._comm.Allreduce(self._sizes, self._totals)
+        self._divide_buckets()
+        self._exchange_keys()
+        first, end, below, count = (int(n) for n in self._spans[self._comm.rank])
+        low = first << self._shift
+        self._range[:3] = count, low, (end << self._shift) - low
+        self._rank_keys()
+        self._test_ranks(iteration, below)
+
+    def _hide_tested_keys(self) -> None:
+        """Append the tested keys to the bucket sizes, so that they travel to all ranks."""
+        for n, place in enumerate(self._problem.tested):
+            owner, index = divmod(place, self._count)
+            mine = owner == self._comm.rank
+            self._sizes[self._buckets + n] = self._keys[index] if mine else 0
+
+    def _exchange_keys(self) -> None:
+        with self.mpi:
+            self._comm.Alltoall(self._send_counts, self._receive_counts)
+        sent, received = self._send_counts, self._receive_counts
+        outgoing = (sent, np.cumsum(sent) - sent)
+        incoming = (received, np.cumsum(received) - received)
+        with self.mpi:
+            self._comm.Alltoallv([self._sent, outgoing], [self._received, incoming])
+
+    def _test_ranks(self, iteration: int, below: int) -> None:
+        """The original's partial verification: five keys must have their known ranks."""
+        low, width = int(self._range[1]), int(self._range[2])
+        for n, (rank, sign, lag) in enumerate(self._problem.ranks):
+            place = int(self._totals[self._buckets + n]) - low
+            if 0 <= place < width:
+                smaller = int(self._sent[place - 1]) if place else 0
+                self._passed += below + smaller == rank + sign * (iteration + lag)
+
+    def checks(self) -> list[Check]:
+        """Sort the keys by their ranks and count the passed tests, one more per rank in order."""
+        count = int(self._range[0])
+        self._sort_keys()
+        in_order = self._range[3] == 0
+        largest_below = self._largest_below(count)
+        if self._comm.rank and count and largest_below > self._keys[0]:
+            in_order = False
+        passed = np.array([self._passed + int(in_order)])
+        total = np.zeros(1, passed.dtype)
+        self._comm.Reduce(passed, total)
+        expected = len(self._problem.ranks) * ITERATIONS + self._comm.size
+        return [Check("Number of tests passed", float(total[0]), expected, 0.0)]
+
+    def _largest_below(self, count: int) -> int:
+        """The last key of the preceding rank (0 on rank 0)."""
+        from mpi4py import MPI
+
+        comm = self._comm
+        last = self._keys[max(count - 1, 0) :][:1]
+        below = np.zeros(1, np.uint32)
+        up = comm.rank + 1 if comm.rank + 1 < comm.size else MPI.PROC_NULL
+        down = comm.rank - 1 if comm.rank else MPI.PROC_NULL
+        comm.Sendrecv(last, up, 1000, below, down, 1000)
+        return int(below[0])

@@ -1,0 +1,1 @@
+"""What is launched: runtimes whose settings are tuned."""

@@ -1,0 +1,182 @@
+"""The two ends of a connection: data come from it and go to it without waiting; compiled.
+
+How far a message has come or gone is in shared memory, so another rank may go on with it.
+"""
+
+from __future__ import annotations
+
+from runner.runtimes.core.atomic import (
+    add,
+    call_varied_6,
+    call_word_2,
+    inner,
+    load,
+    load_int,
+    put,
+    store,
+)
+from runner.runtimes.intranode.daps.handlers import begin_data, handle_parcel
+from runner.runtimes.intranode.daps.parcels import data_of
+from runner.runtimes.intranode.daps.words import (
+    DATA,
+    DROP,
+    EAGER,
+    LINK,
+    ME,
+    MESSAGE,
+    OVER,
+    OWNER,
+    REQUEST,
+    RING,
+    STAGE,
+)
+from runner.runtimes.intranode.moves import is_whole, pack, put_in
+from runner.runtimes.intranode.words import MOVE, REGION
+
+_STEPS = 16
+"""Calls of the system for a connection before the others are looked at."""
+_MOST = 1 << 20
+"""Most bytes of a call."""
+_AGAIN, _INTERRUPTED = 11, 4
+_DONT_WAIT, _NO_SIGNAL, _MORE = 0x40, 0x4000, 0x8000
+"""Flags of Linux's ``send`` and ``recv``."""
+
+
+@inner
+def moved_bytes(me: int, owner: int, link: int, answer: int) -> int:
+    """What ``send`` or ``recv`` has done: bytes, or 0; a closed connection is noted."""
+    if answer > 0:
+        return answer
+    if answer < 0:
+        error = load_int(call_word_2(load(me + ME.errno), 0, 0))
+        if error == _AGAIN or error == _INTERRUPTED:  # noqa: SIM109
+            return 0
+    put(link + LINK.lost, 1)
+    put(owner + OWNER.lost, 1)
+    return 0
+
+
+@inner
+def recv_bytes(me: int, owner: int, link: int, socket: int, place: int, size: int) -> int:
+    """Receive some bytes if there are any; returns how many."""
+    size = min(size, _MOST)
+    answer = call_varied_6(load(me + ME.recv), socket, place, size, _DONT_WAIT, 0, 0)
+    return moved_bytes(me, owner, link, answer)
+
+
+@inner
+def send_bytes(
+    me: int, owner: int, link: int, socket: int, place: int, size: int, more: int
+) -> int:
+    """Send some bytes if there is room; returns how many."""
+    flags = _DONT_WAIT | _NO_SIGNAL
+    if more != 0 or size > _MOST:
+        flags |= _MORE
+    size = min(size, _MOST)
+    answer = call_varied_6(load(me + ME.send), socket, place, size, flags, 0, 0)
+    return moved_bytes(me, owner, link, answer)
+
+
+@inner
+def take_in(me: int, owner: int, link: int, socket: int) -> int:
+    """Receive what has come; returns whether anything has."""
+    moved, steps = 0, 0
+    message = link + LINK.message
+    while steps < _STEPS:
+        steps += 1
+        head = load(link + LINK.head)
+        if head < MESSAGE.size:
+            got = recv_bytes(me, owner, link, socket, message + head, MESSAGE.size - head)
+            if got == 0:
+                break
+            moved = 1
+            store(link + LINK.head, head + got)
+            if head + got < MESSAGE.size:
+                continue
+            store(link + LINK.body, 0)
+            store(link + LINK.moved, 0)
+            store(link + LINK.action, begin_data(owner, link))
+        size = data_of(message)
+        if load(link + LINK.body) < size:
+            if take_data(me, owner, link, socket, size) == 0:
+                break
+            moved = 1
+        if load(link + LINK.body) == size:
+            handle_parcel(me, owner, link)
+            store(link + LINK.head, 0)
+    return moved
+
+
+@inner
+def take_data(me: int, owner: int, link: int, socket: int, size: int) -> int:
+    """Receive data, straight to where they belong if they are only copied, without gaps."""
+    body, action = load(link + LINK.body), load(link + LINK.action)
+    region = link + LINK.message + MESSAGE.address
+    if action == MOVE and is_whole(region):
+        place = load(region + REGION.address) + body
+        got = recv_bytes(me, owner, link, socket, place, size - body)
+        store(link + LINK.body, body + got)
+        return got
+    begin, stage = load(link + LINK.moved), load(link + LINK.in_stage)
+    there = body - begin
+    got = recv_bytes(me, owner, link, socket, stage + there, min(STAGE - there, size - body))
+    body += got
+    store(link + LINK.body, body)
+    if body == size or body - begin == STAGE:
+        if action != DROP:
+            put_in(stage, region, begin, body, action)
+        store(link + LINK.moved, body)
+    return got
+
+
+@inner
+def give_out(me: int, owner: int, link: int, socket: int) -> int:
+    """Send what is queued; returns whether anything was sent."""
+    moved, steps = 0, 0
+    while steps < _STEPS and load(link + LINK.first) < load(link + LINK.end):
+        steps += 1
+        first = load(link + LINK.first)
+        parcel = load(link + LINK.ring) + MESSAGE.size * (first % RING)
+        size, sent = data_of(parcel), load(link + LINK.sent)
+        if sent < MESSAGE.size:
+            place = parcel + sent
+            got = send_bytes(me, owner, link, socket, place, MESSAGE.size - sent, size)
+        else:
+            got = send_data(me, owner, link, socket, parcel, size)
+        if got == 0:
+            break
+        moved = 1
+        sent += got
+        store(link + LINK.sent, sent)
+        if sent == MESSAGE.size + size:
+            end_parcel(owner, link, parcel)
+    return moved
+
+
+@inner
+def send_data(me: int, owner: int, link: int, socket: int, parcel: int, size: int) -> int:
+    """Send data of a parcel; those with gaps are packed first, part by part."""
+    at, region = load(link + LINK.sent) - MESSAGE.size, parcel + MESSAGE.o_address
+    if is_whole(region):
+        place = load(region + REGION.address) + at
+        return send_bytes(me, owner, link, socket, place, size - at, 0)
+    stage, end = load(link + LINK.out_stage), load(link + LINK.packed)
+    if at == end:
+        end = min(at + STAGE, size)
+        pack(stage, region, at, end)
+        store(link + LINK.packed, end)
+    # Parts begin with multiples of the buffer's size.
+    begin = (at // STAGE) * STAGE
+    return send_bytes(me, owner, link, socket, stage + at - begin, end - at, int(end < size))
+
+
+@inner
+def end_parcel(owner: int, link: int, parcel: int) -> None:
+    """A parcel was sent."""
+    kind = load(parcel + MESSAGE.kind)
+    if kind == EAGER or kind == DATA:  # noqa: SIM109
+        put(load(parcel + MESSAGE.value) + REQUEST.stage, OVER)
+    store(link + LINK.sent, 0)
+    store(link + LINK.packed, 0)
+    store(link + LINK.first, load(link + LINK.first) + 1)
+    add(owner + OWNER.unsent, 1)

@@ -1,0 +1,240 @@
+"""Connections between ranks of different nodes, and their descriptors in all ranks of a node.
+
+Each rank has one TCP connection to each rank of other nodes.  A rank listens until those have come
+that know its random key, which went through MPI; it answers with theirs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hmac
+import os
+import resource
+import secrets
+import socket
+import struct
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+from runner.runtimes.intranode.errors import IntranodeError
+
+KEY = 32
+"""Bytes of a key."""
+_HELLO = struct.Struct(f"={KEY}sq")
+"""What who connects says: the key of who listens, and its own rank."""
+_GIVEN = struct.Struct("=i")
+"""The number on the node of who gives its descriptors."""
+_WITHIN_S, _ANSWER_S = 60.0, 5.0
+"""Seconds until all connections are made, and until one says who it is."""
+_GET_ADDRESS = 0x8915
+"""Linux's request for the IPv4 address of an interface."""
+_PER_MESSAGE = 200
+"""Descriptors that go with one message; the system takes at most 253."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a rank listens.
+
+    ``host``: the machine and its network namespace; ranks with the same one are joined by
+    loopback, others by one of ``addresses``.
+    """
+
+    host: str
+    addresses: tuple[str, ...]
+    port: int
+    key: bytes
+
+
+def this_host() -> str:
+    """This machine since its start, and the network namespace of this process."""
+    boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
+    return f"{boot} {Path('/proc/self/ns/net').readlink()}"
+
+
+def own_addresses() -> tuple[str, ...]:
+    """The IPv4 addresses of this process's network interfaces, but loopback."""
+    found = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        for _, name in socket.if_nameindex():
+            request = struct.pack("256s", name.encode()[:15])
+            with contextlib.suppress(OSError):
+                answer = fcntl.ioctl(asked.fileno(), _GET_ADDRESS, request)
+                found.append(socket.inet_ntoa(answer[20:24]))
+    return tuple(address for address in found if not address.startswith("127."))
+
+
+class Listener:
+    """Accepts the ranks that are expected, each once, if they know the key.
+
+    ``keys``: those of the expected ranks, which are the answer to them.
+    """
+
+    def __init__(self, alone: bool) -> None:
+        """``alone``: only this host is joined, so the network cannot reach the socket."""
+        self.key = secrets.token_bytes(KEY)
+        self.accepted: dict[int, socket.socket] = {}
+        self.refused = 0
+        """Connections that did not know the key, or were not expected."""
+        self._socket = socket.create_server(
+            ("127.0.0.1" if alone else "", 0), backlog=socket.SOMAXCONN
+        )
+        self.port: int = self._socket.getsockname()[1]
+
+    def accept(self, keys: Mapping[int, bytes], within_s: float = _WITHIN_S) -> None:
+        """Wait until all have come, at most so many seconds."""
+        until = monotonic() + within_s
+        while len(self.accepted) < len(keys) and (left := until - monotonic()) > 0:
+            self._socket.settimeout(left)
+            with contextlib.suppress(OSError):
+                connection, _ = self._socket.accept()
+                if not self._greet(connection, keys):
+                    self.refused += 1
+                    connection.close()
+
+    def _greet(self, connection: socket.socket, keys: Mapping[int, bytes]) -> bool:
+        connection.settimeout(_ANSWER_S)
+        key, rank = _HELLO.unpack(_exactly(connection, _HELLO.size))
+        if not hmac.compare_digest(key, self.key) or rank in self.accepted or rank not in keys:
+            return False
+        connection.sendall(keys[rank])
+        self.accepted[rank] = connection
+        return True
+
+    def close(self) -> None:
+        """Listen no more; connections stay."""
+        self._socket.close()
+
+
+def _exactly(connection: socket.socket, size: int) -> bytes:
+    """So many bytes, or as many zeros if the peer sends fewer."""
+    found = b""
+    with contextlib.suppress(OSError):
+        while len(found) < size and (part := connection.recv(size - len(found))):
+            found += part
+    return found if len(found) == size else bytes(size)
+
+
+def connect(place: Place, host: str, rank: int, key: bytes) -> socket.socket | None:
+    """A connection to who listens there, as this rank with this key; None if there is none."""
+    addresses = ("127.0.0.1",) if place.host == host else place.addresses
+    for address in addresses:
+        with contextlib.suppress(OSError):
+            connection = socket.create_connection((address, place.port), _ANSWER_S)
+            connection.settimeout(_WITHIN_S)
+            connection.sendall(_HELLO.pack(place.key, rank))
+            if hmac.compare_digest(_exactly(connection, KEY), key):
+                return connection
+            connection.close()
+    return None
+
+
+def join(comm: Any, nodes: Sequence[int]) -> dict[int, socket.socket]:
+    """Connections of this rank to all ranks of other nodes; ``nodes``: that of each rank.
+
+    Collective.  Raises :class:`IntranodeError` in all ranks if one of them has not all.
+    """
+    rank: int = comm.rank
+    remotes = [other for other, node in enumerate(nodes) if node != nodes[rank]]
+    host = this_host()
+    alone = len(set(comm.allgather(host))) == 1
+    listener = Listener(alone)
+    places: list[Place] = comm.allgather(Place(host, own_addresses(), listener.port, listener.key))
+    expected = {other: places[other].key for other in remotes if other < rank}
+    thread = threading.Thread(target=listener.accept, args=(expected,))
+    thread.start()
+    found: dict[int, socket.socket | None] = {
+        other: connect(places[other], host, rank, listener.key) for other in remotes if other > rank
+    }
+    thread.join()
+    listener.close()
+    made = {other: one for other, one in (found | listener.accepted).items() if one is not None}
+    for connection in made.values():
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setblocking(False)
+    missing = [str(other) for other in remotes if other not in made]
+    agree(comm, f"rank {rank} has no connection to rank {', '.join(missing)}" * bool(missing))
+    return {other: made[other] for other in remotes}
+
+
+def share(comm: Any, node: Any, own: Sequence[int]) -> list[list[int]]:
+    """The descriptors ``own`` of each rank of the node, as this process may use them.
+
+    Collective; all ranks of a node give the same number.  Those of other ranks are new descriptors
+    of the same sockets.  Raises :class:`IntranodeError` in all ranks of ``comm``.
+    """
+    found = [list(own) if number == node.rank else list[int]() for number in range(node.size)]
+    problem = _make_room(node.size * len(own))
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"\0daps-{secrets.token_hex(16)}")
+        listener.listen(node.size)
+        names = node.allgather(listener.getsockname())
+        listener.settimeout(_WITHIN_S)
+        if not any(comm.allgather(problem)) and own:
+            try:
+                _give(names, node.rank, own)
+                _take(listener, found)
+            except OSError as error:
+                problem = f"rank {comm.rank} cannot share its connections: {error.strerror}"
+    agree(comm, problem)
+    return found
+
+
+def _give(names: Sequence[bytes], rank: int, own: Sequence[int]) -> None:
+    for number, name in enumerate(names):
+        if number != rank:
+            with socket.socket(socket.AF_UNIX) as connection:
+                connection.connect(name)
+                for at in range(0, len(own), _PER_MESSAGE):
+                    part = own[at : at + _PER_MESSAGE]
+                    socket.send_fds(connection, [_GIVEN.pack(rank)], part)
+
+
+def _take(listener: socket.socket, found: list[list[int]]) -> None:
+    count = max(map(len, found))
+    while any(len(one) < count for one in found):
+        connection, _ = listener.accept()
+        with connection:
+            credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+            if struct.unpack("=iII", credentials)[1] != os.getuid():
+                continue
+            while True:
+                text, descriptors, _, _ = socket.recv_fds(connection, _GIVEN.size, _PER_MESSAGE)
+                if len(text) < _GIVEN.size:
+                    break
+                for descriptor in descriptors:
+                    os.set_inheritable(descriptor, False)
+                found[_GIVEN.unpack(text)[0]] += descriptors
+
+
+def _make_room(count: int) -> str:
+    """Let this process open so many files more; the problem in words."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    need = count + 256
+    if hard != resource.RLIM_INFINITY and hard < need:
+        return f"the node's connections need {need} open files, and ulimit -Hn is {hard}: raise it"
+    if soft < need:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (need, hard))
+    return ""
+
+
+def shut_down(descriptors: Iterable[int]) -> None:
+    """End these connections for all processes that have them."""
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):
+            one = socket.socket(fileno=descriptor)
+            try:
+                one.shutdown(socket.SHUT_RDWR)
+            finally:
+                one.detach()
+
+
+def agree(comm: Any, problem: str, kind: type[IntranodeError] = IntranodeError) -> None:
+    """Raise an error in all ranks if one of them has a problem; collective."""
+    if found := next(filter(None, comm.allgather(problem)), ""):
+        raise kind(found, code="intranode.ranks_differ")

@@ -1,0 +1,118 @@
+"""The steps of a program, one after the other; compiled.  MPI is called from here, too.
+
+A rank that waits looks a number of times, and then gives its core away: it yields, or sleeps until
+another rank of the node wakes it.  While messages are under way it lets MPI go on meanwhile.
+"""
+
+from __future__ import annotations
+
+from runner.runtimes.core import atomic
+from runner.runtimes.core.atomic import inner, load, pause, peek, put, store
+from runner.runtimes.core.words import LINE
+from runner.runtimes.intranode.mcoll import words
+from runner.runtimes.intranode.mcoll.elements import combine
+from runner.runtimes.intranode.mcoll.words import COUNTER, ME, STEP
+
+FUNCTIONS = {"run": "int64(int64, int64, int64)"}
+"""What Python calls."""
+_FUTEX_WAIT, _FUTEX_WAKE, _ALL = 0, 1, 1 << 30
+_PAUSES = 64
+"""Looks of a rank between two calls that let MPI go on."""
+
+
+@inner
+def _let_mpi_go_on(me: int) -> int:
+    """Test the messages that are under way; returns how many were started."""
+    count = load(me + ME.active_count)
+    if count != 0:
+        test, statuses = load(me + ME.testall), load(me + ME.statuses)
+        atomic.call_nothing_4(test, count, load(me + ME.active), me + ME.flag, statuses)
+    return count
+
+
+@inner
+def _futex(me: int, counter: int, operation: int, value: int, time: int) -> None:
+    call, number = load(me + ME.syscall), load(me + ME.futex)
+    atomic.call_varied_6(call, number, counter, operation, value, time, 0)
+
+
+@inner
+def _give_way(me: int, counter: int, target: int) -> None:
+    """Give the core away for a while; with messages under way nobody sleeps."""
+    if _let_mpi_go_on(me) != 0 or load(me + ME.sleeps) == 0:
+        atomic.call_0(load(me + ME.yield_))
+        return
+    # Whoever changes the counter after this sees that somebody sleeps.
+    atomic.add(counter + COUNTER.sleepers, 1)
+    seen = peek(counter)
+    if seen < target:
+        _futex(me, counter, _FUTEX_WAIT, seen & 0xFFFFFFFF, me + ME.seconds)
+    atomic.add(counter + COUNTER.sleepers, -1)
+
+
+@inner
+def _wait(me: int, counter: int, target: int, looks: int) -> bool:
+    """Wait until a counter has a value; False after so many looks and turns given away."""
+    seen, spins = 0, load(me + ME.spins)
+    while peek(counter) < target:
+        if looks <= 0:
+            return False
+        seen += 1
+        if 0 <= spins < seen:
+            _give_way(me, counter, target)
+            looks -= 1
+        elif seen % _PAUSES == 0:
+            _let_mpi_go_on(me)
+            looks -= 1
+        else:
+            pause()
+    return True
+
+
+@inner
+def _count(me: int, counter: int, wakes: int) -> int:
+    """Add 1 to a counter, and wake who sleeps at multiples of ``wakes``; returns the value."""
+    value = atomic.add(counter, 1) + 1
+    if value % wakes == 0 and peek(counter + COUNTER.sleepers) != 0:
+        _futex(me, counter, _FUTEX_WAKE, _ALL, 0)
+    return value
+
+
+def run(me: int, step: int, looks: int) -> int:
+    """Run the steps from this one on; 0 at the end, else the step that still waits."""
+    while True:
+        kind, count = load(step + STEP.kind), load(step + STEP.count)
+        to = load(me + load(step + STEP.to_base)) + load(step + STEP.to)
+        a = load(me + load(step + STEP.a_base)) + load(step + STEP.a)
+        if kind == words.COPY:
+            atomic.copy(to, a, count)
+        elif kind == words.COMBINE:
+            b = load(me + load(step + STEP.b_base)) + load(step + STEP.b)
+            combine(load(step + STEP.code), to, a, b, count)
+        elif kind == words.ARRIVE:
+            ranks = load(me + ME.ranks)
+            value = _count(me, to, ranks)
+            store(me + ME.target, (value + ranks - 1) // ranks * ranks)
+        elif kind == words.AWAIT:
+            target = count
+            if target == 0:
+                target = load(me + ME.target)
+            if not _wait(me, to, target, looks):
+                return step
+        elif kind == words.SIGNAL:
+            _count(me, to, 1)
+        elif kind == words.CLEAR:
+            for n in range(count):
+                put(to + LINE * n, 0)
+        elif kind == words.START:
+            store(me + ME.active, to)
+            store(me + ME.active_count, count)
+            store(me + ME.messages, load(me + ME.messages) + load(step + STEP.a))
+            store(me + ME.bytes, load(me + ME.bytes) + load(step + STEP.b))
+            atomic.call_2(load(me + ME.startall), count, to)
+        elif kind == words.WAIT:
+            atomic.call_word_3(load(me + ME.waitall), count, to, load(me + ME.statuses))
+            store(me + ME.active_count, 0)
+        else:
+            return 0
+        step += STEP.size

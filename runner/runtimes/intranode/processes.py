@@ -1,0 +1,44 @@
+"""The processes of a node's ranks, and which of them have died."""
+
+from __future__ import annotations
+
+import os
+from time import monotonic
+from typing import Any
+
+from runner.guard import start_of
+from runner.runtimes.intranode.errors import RankLost
+
+_CHECK_S = 0.05
+"""Seconds between two looks."""
+
+
+class Processes:
+    """The processes of the ranks of ``node``, made by all of them; ``name``: this rank in words."""
+
+    def __init__(self, node: Any, name: str) -> None:
+        own = os.getpid()
+        self._rank: int = node.rank
+        self._all: list[tuple[str, int, int | None]] = node.allgather((name, own, start_of(own)))
+        self._checked = 0.0
+
+    def lost(self) -> dict[int, str]:
+        """The other ranks that have died: number on the node and words; it looks now and then."""
+        now = monotonic()
+        if now - self._checked < _CHECK_S:
+            return {}
+        self._checked = now
+        return {
+            number: f"{name} (process {pid})"
+            for number, (name, pid, start) in enumerate(self._all)
+            if number != self._rank and start_of(pid) != start
+        }
+
+
+def rank_lost(rank: str, dead: str) -> RankLost:
+    """The error of a rank that waits; both in words."""
+    return RankLost(
+        f"{rank} waits, but these have died: {dead}; look at their own messages, and start the "
+        "program again",
+        code="intranode.rank_lost",
+    )

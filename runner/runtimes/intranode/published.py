@@ -1,0 +1,157 @@
+"""The settings that were published for a machine: a small JSON file that a library reads.
+
+That of CAB is ``$CAB_CONFIG`` (empty: none), else ``$XDG_CONFIG_HOME/autotune/cab.json`` if there
+is one.  :mod:`.publish` writes it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from runner import files
+from runner.files import write_atomically
+from runner.paths import exists
+from runner.private_files import make_folder
+from runner.runtimes.intranode import switches
+from runner.runtimes.intranode.errors import ConfigError
+
+_LARGEST = 1 << 16
+"""Most bytes of a file."""
+_KEYS = {"schema", "settings", "evidence"}
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library with settings that can be published.
+
+    ``name``: that of its file and schema; ``config``: its configuration, a dataclass that checks
+    itself; ``table``: the switches; ``switch``: the one that names another file, without dashes.
+    """
+
+    name: str
+    config: type[Any]
+    table: switches.Table
+    switch: str
+
+    @property
+    def schema(self) -> str:
+        """The schema of its file."""
+        return f"{self.name}/1"
+
+    @property
+    def variable(self) -> str:
+        """The environment's variable that names its file."""
+        return f"{self.name.upper()}_CONFIG"
+
+    def place(self) -> Path | None:
+        """The file that the library reads; None if there is none."""
+        named = os.environ.get(self.variable)
+        if named is not None:
+            return Path(named) if named else None
+        path = self.usual_place()
+        return path if exists(path) else None
+
+    def usual_place(self) -> Path:
+        """Where the file is looked for if nobody names one."""
+        return files.config(f"{self.name}.json")
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """The fields of the configuration that a file sets, checked.
+
+        Raises :class:`ConfigError`, which names the file, for one that cannot be read, that has
+        unknown keys, or whose values cannot be.
+        """
+        try:
+            with path.open("rb") as file:
+                text = file.read(_LARGEST + 1)
+            if len(text) > _LARGEST:
+                raise ConfigError(
+                    f"it has more than {_LARGEST} bytes", code="intranode.settings_file"
+                )
+            found = json.loads(text)
+            if not isinstance(found, dict) or found.get("schema") != self.schema:
+                raise ConfigError(
+                    f'expected an object with "schema": "{self.schema}"',
+                    code="intranode.settings_file",
+                )
+            if unknown := sorted(found.keys() - _KEYS):
+                raise ConfigError(
+                    f"unknown key {unknown[0]!r}; expected {', '.join(sorted(_KEYS))}",
+                    code="intranode.settings_file",
+                )
+            settings = found.get("settings")
+            if not isinstance(settings, dict):
+                raise ConfigError(
+                    'expected "settings" with an object of switches and values',
+                    code="intranode.settings_file",
+                )
+            fields = switches.fields_of(self.table, settings)
+            self.config(**fields)
+        except OSError as error:
+            raise self._wrong(path, str(error.strerror)) from None
+        except (ValueError, RecursionError):
+            raise self._wrong(path, "it is no JSON") from None
+        except ConfigError as error:
+            raise self._wrong(path, str(error).removeprefix("--")) from None
+        return fields
+
+    def _wrong(self, path: Path, problem: str) -> ConfigError:
+        return ConfigError(
+            f"the published settings in {path}: {problem}; correct or remove the file, or set "
+            f"{self.variable}= to read none",
+            code="intranode.settings_file",
+        )
+
+    def published(self) -> tuple[Any, str]:
+        """The configuration of this machine, and its file or ``"defaults"``."""
+        path = self.place()
+        if path is None:
+            return self.config(), "defaults"
+        return self.config(**self.read(path)), str(path)
+
+    def add_arguments(self, group: Any, leave: str = "") -> None:
+        """Add the switches to a parser or group of it, but ``leave``; not given ones are None."""
+        switches.add(group, self.table, self.config(), leave)
+        group.add_argument(
+            f"--{self.switch}",
+            metavar="FILE",
+            help="published settings to take instead of the defaults; none: none; default: "
+            f"${self.variable}, or autotune/{self.name}.json in the user's configuration",
+        )
+
+    def configured(self, given: argparse.Namespace) -> tuple[Any, str]:
+        """The configuration of a command line, and where it came from.
+
+        Switches come before the file, which comes before the defaults.  ``switch`` names another
+        file, or ``none``.  The second value is ``"defaults"``, the file, ``"switches"``, or the
+        file and ``", switches"``.  Raises :class:`ConfigError`, which names what is wrong.
+        """
+        named = getattr(given, self.switch.replace("-", "_"))
+        path = self.place() if named is None else None if named == "none" else Path(named)
+        base = {} if path is None else self.read(path)
+        sources = [] if path is None else [str(path)]
+        own = switches.given_switches(self.table, given)
+        if own:
+            sources.append("switches")
+        config = self.config(**{**base, **switches.fields_of(self.table, own)})
+        return config, ", ".join(sources) or "defaults"
+
+    def write(self, path: Path, settings: Mapping[str, Any], evidence: Sequence[str] = ()) -> None:
+        """Write checked settings (switch: value), with where they come from.
+
+        Raises :class:`ConfigError` if they cannot be, and ``OSError``.
+        """
+        self.config(**switches.fields_of(self.table, settings))
+        found = {
+            "schema": self.schema,
+            "settings": dict(sorted(settings.items())),
+            "evidence": [*evidence],
+        }
+        make_folder(path.parent)
+        write_atomically(path, json.dumps(found, indent=2) + "\n", 0o644)

@@ -1,0 +1,321 @@
+"""Messages between ranks, as methods of a rank's context.
+
+In the order of the file: the methods, the mailbox and the tags.
+
+The mailbox is the path within a process: a message between two ranks of one process is one copy,
+without MPI. Nothing is buffered: the second of the two copies from the sender's buffer into the
+receiver's, and both messages are then complete. So a blocking ``send`` waits for its ``recv``, as
+MPI allows.
+
+The tags carry local rank ids, so that MPI itself matches messages between ranks, without header,
+copy or tables (Martin 2018, chapter 4). The original had 21 usable bits and split them 5 + 8 + 8.
+Here the split follows the real ``MPI_TAG_UB`` and the number of ranks.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.runtimes.mate.config import RankMap
+from runner.runtimes.mate.errors import ConfigError, MateError
+from runner.runtimes.mate.scheduler import Scheduler
+from runner.runtimes.mate.task import RankWait, Request, Route, Task
+from runner.runtimes.mate.transport import Poller, Transport, as_bytes, payload, size_of
+from runner.runtimes.workers.timers import MPI, WAITING
+
+_LOOKS = 10
+"""Number of polls that take about as long as parking a rank and resuming it."""
+_MANY_ROUTES = 4096
+"""Largest number of routes kept: a program with ever new tags must not fill the memory."""
+
+
+class MessageLayer:
+    """The message layer that the ranks of a process share."""
+
+    def __init__(
+        self, ranks: RankMap, scheduler: Scheduler, transport: Transport, poller: Poller
+    ) -> None:
+        self.ranks = ranks
+        self.poller = poller
+        self.scheduler = scheduler
+        self.transport = transport
+        self.codec = TagCodec.fit(transport.tag_ub, ranks.largest)
+        self.mailbox = Mailbox(transport)
+
+
+class Messages:
+    """Point-to-point messages; ``dest`` and ``source`` are global ranks."""
+
+    def __init__(self, task: Task, shared: MessageLayer) -> None:
+        self._task = task
+        self._shared = shared
+        self._scheduler = shared.scheduler
+        self._sleepers = shared.scheduler.sleepers
+        self._transport = shared.transport
+        self._incoming = shared.transport.incoming
+        self._with_status = shared.transport.with_status
+        self._mailbox = shared.mailbox
+        self._send_routes: dict[tuple[int, int], Route] = {}
+        self._receive_routes: dict[tuple[int, int], Route] = {}
+
+    def isend(self, buffer: Any, dest: int, tag: int = 0) -> Request:
+        """Start a message to rank ``dest``; its buffer must not change until it is complete.
+
+        ``buffer`` is a contiguous array, or ``(buffer, count, datatype)``. Raises
+        :class:`MateError` for a rank or tag that does not exist.
+        """
+        route = self._send_routes.get((dest, tag)) or self._route(dest, tag, False)
+        data = buffer if type(buffer) is np.ndarray else payload(buffer)
+        clock = self._task.clock
+        clock.messages += 1
+        clock.bytes += data.nbytes if data is buffer else size_of(data)
+        return self._start(route, data, None)
+
+    def irecv(self, buffer: Any, source: int, tag: int = 0, status: Any = None) -> Request:
+        """Start to receive a message from rank ``source``; see :meth:`isend`.
+
+        ``status`` is an ``MPI.Status`` that is filled when the message is complete.
+        """
+        route = self._receive_routes.get((source, tag)) or self._route(source, tag, True)
+        data = buffer if type(buffer) is np.ndarray else payload(buffer)
+        return self._start(route, data, status)
+
+    def _start(self, route: Route, data: Any, status: Any) -> Request:
+        task = self._task
+        owner = task.owner
+        request = Request(task, owner, route, data, status)
+        # Counted first: the message may be complete before this call returns.
+        if owner is None:
+            task.posted += 1
+        else:
+            owner.posted += 1
+        begin = perf_counter()
+        if route.post is None:
+            self._mailbox.start(request)
+        else:
+            raw = route.post(data, route.process, route.wire)
+            (self._incoming if status is None else self._with_status).append((raw, request))
+            if self._sleepers.asleep:
+                self._transport.wake_poller()
+        task.clock.add(MPI, perf_counter() - begin)
+        return request
+
+    def _route(self, peer: int, tag: int, incoming: bool) -> Route:
+        """Check a partner and a tag once, and store the route of their messages."""
+        ranks, task = self._shared.ranks, self._task
+        verb = "receive from" if incoming else "send to"
+        if not isinstance(peer, (int, np.integer)) or not 0 <= peer < ranks.size:
+            raise MateError(
+                f"rank {task.rank} wants to {verb} rank {peer}; expected a rank from 0 to "
+                f"{ranks.size - 1} (wildcards are not supported)",
+                code="mate.message",
+            )
+        process, local = ranks.locations[peer]
+        pair = (local, task.local) if incoming else (task.local, local)
+        wire = self._shared.codec.encode(int(tag), *pair)
+        transport = self._transport
+        here = process == transport.process and transport.direct
+        post = None if here else transport.post(incoming)
+        routes = self._receive_routes if incoming else self._send_routes
+        if len(routes) >= _MANY_ROUTES:
+            routes.clear()
+        route = routes[peer, tag] = Route(incoming, peer, tag, process, wire, post)
+        return route
+
+    async def send(self, buffer: Any, dest: int, tag: int = 0) -> None:
+        """:meth:`isend` and wait."""
+        await self.wait(self.isend(buffer, dest, tag))
+
+    async def recv(self, buffer: Any, source: int, tag: int = 0, status: Any = None) -> None:
+        """:meth:`irecv` and wait."""
+        await self.wait(self.irecv(buffer, source, tag, status))
+
+    async def wait(self, request: Request) -> None:
+        """Wait until the message is complete; only this rank waits."""
+        await self.waitall((request,))
+
+    async def waitall(self, requests: Iterable[Request]) -> None:
+        """Wait until all these messages are complete."""
+        left = list(requests)
+        if not self._complete_soon(left):
+            await _until_complete(self._scheduler, RankWait(self._task, left))
+        elif self._sleepers.asleep and self._scheduler.ready:
+            # The polls have made other ranks ready, and this rank goes on.
+            with self._scheduler.lock:
+                self._scheduler.call_workers()
+
+    def _complete_soon(self, left: list[Request]) -> bool:
+        """Whether these messages are complete, after a few polls if no other rank needs the worker.
+
+        Complete messages are removed from the end of ``left``. Parking a rank and resuming it costs
+        as much as several polls.
+        """
+        poller, clock = self._shared.poller, self._task.clock
+        kind = MPI
+        for _ in range(_LOOKS):
+            while left and left[-1].done:
+                left.pop()
+            if not left:
+                return True
+            if self._scheduler.ready or not self._transport.pending:
+                return False
+            clock.add(kind, poller.poll())
+            kind = WAITING
+            poller.pause()
+        return False
+
+
+@types.coroutine
+def _until_complete(scheduler: Scheduler, wait: RankWait) -> Generator[None, None, None]:
+    task = wait.task
+    with scheduler.lock:
+        for request in wait.requests:
+            if not request.done and request.waiter is not wait:
+                request.waiter = wait
+                wait.missing += 1
+        task.blocker = wait
+        if not wait.missing:
+            scheduler.call_workers()
+    while wait.missing:
+        yield
+    task.blocker = None
+
+
+def pieces(array: NDArray[Any], count: int) -> list[NDArray[Any]]:
+    """A contiguous array as ``count`` contiguous parts of nearly equal size, without empty parts.
+
+    Parts that are sent and received in order under one tag arrive in order, because messages do not
+    overtake.
+    """
+    return [part for part in np.array_split(array.reshape(-1), count) if part.size]
+
+
+Key = tuple[int, int, int]
+Queues = dict[Key, deque[Request]]
+
+
+class Mailbox:
+    """Messages without a partner yet, in the order in which they were started."""
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._lock = transport.scheduler.lock
+        self._sends: Queues = {}
+        self._receives: Queues = {}
+        self._successor: Callable[[Request], None] | None = None
+
+    def move(
+        self, leave: Callable[[Request], object], successor: Callable[[Request], None]
+    ) -> None:
+        """Let ``successor`` take all messages from now on; those without a partner go to ``leave``.
+
+        ``leave`` is called with the lock held, in the order in which they were started.
+        """
+        with self._lock:
+            if self._successor is not None:
+                return
+            self._successor = successor
+            for queues in (self._sends, self._receives):
+                for queue in queues.values():
+                    for request in queue:
+                        leave(request)
+                queues.clear()
+
+    def start(self, request: Request) -> None:
+        """Match the message with its partner, or leave it for the partner.
+
+        Raises :class:`MateError` for an array with gaps; for messages through MPI, mpi4py does
+        that.
+        """
+        request.buffer = payload(request.buffer)
+        rank, route = request.task.rank, request.route
+        assert route is not None
+        if route.incoming:
+            key, mine, others = (route.peer, rank, route.tag), self._receives, self._sends
+        else:
+            key, mine, others = (rank, route.peer, route.tag), self._sends, self._receives
+        with self._lock:
+            successor = self._successor
+            if successor is None:
+                queue = others.get(key)
+                if queue is None:
+                    mine.setdefault(key, deque()).append(request)
+                    return
+                other = queue.popleft()
+                if not queue:
+                    del others[key]
+        if successor is not None:
+            successor(request)
+            return
+        if route.incoming:
+            self._transfer(other, request)
+        else:
+            self._transfer(request, other)
+        self._transport.delivered(other, request)
+
+    def _transfer(self, sent: Request, received: Request) -> None:
+        source, target = sent.buffer, received.buffer
+        size = size_of(source)
+        if size > size_of(target):
+            raise MateError(
+                f"rank {sent.task.rank}: {sent.describe()} of {size} bytes, but it receives into "
+                f"{size_of(target)} bytes: message truncated",
+                code="mate.message",
+            )
+        if isinstance(source, np.ndarray) and isinstance(target, np.ndarray):
+            as_bytes(target)[:size] = as_bytes(source)
+        else:
+            self._transport.copy(source, target)
+        if received.status is not None:
+            self._transport.set_status(received, size)
+
+
+@dataclass(frozen=True)
+class TagCodec:
+    """MPI tags: ``[user tag][local id of the sender][local id of the receiver]``."""
+
+    local_bits: int
+    user_bits: int
+
+    @classmethod
+    def fit(cls, tag_ub: int, local_count: int) -> TagCodec:
+        """The codec for tags up to ``tag_ub`` and ``local_count`` ranks in the largest process.
+
+        Raises :class:`ConfigError` if not even one user tag would be left.
+        """
+        total = (tag_ub + 1).bit_length() - 1
+        local = max(local_count - 1, 0).bit_length()
+        if total - 2 * local < 0:
+            raise ConfigError(
+                f"--ranks-per-process {local_count} needs {2 * local} bits of the MPI tag, but "
+                f"this MPI has tags up to {tag_ub} ({total} bits): use fewer ranks per process",
+                code="mate.option",
+            )
+        return cls(local, total - 2 * local)
+
+    @property
+    def max_user_tag(self) -> int:
+        return (1 << self.user_bits) - 1
+
+    def encode(self, user: int, sender: int, receiver: int) -> int:
+        """The MPI tag; raises :class:`MateError` for a user tag that does not fit."""
+        if not 0 <= user <= self.max_user_tag:
+            raise MateError(
+                f"tag {user} is not possible: with {self.local_bits} bits for each local rank, "
+                f"tags go from 0 to {self.max_user_tag} (wildcards are not supported)",
+                code="mate.message",
+            )
+        return (user << self.local_bits | sender) << self.local_bits | receiver
+
+    def decode(self, tag: int) -> tuple[int, int, int]:
+        """(user tag, local id of the sender, local id of the receiver)."""
+        mask = (1 << self.local_bits) - 1
+        return tag >> 2 * self.local_bits, tag >> self.local_bits & mask, tag & mask

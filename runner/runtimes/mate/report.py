@@ -1,0 +1,50 @@
+"""Which process prints an error that all of them find.
+
+A wrong graph is wrong in every process. The lowest one that finds it prints it; a process that
+alone finds one prints it too.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from runner.runtimes.core.sources import sha256
+
+TAG = 32767
+"""The smallest upper bound of tags that MPI allows."""
+PATIENCE_S = 2.0
+"""Time in which a lower process must have found the same error."""
+_LOOK_S = 1e-3
+
+
+def is_first(comm: Any, text: str) -> bool:
+    """Whether this process is the lowest of those that have found this error by now.
+
+    The job is about to end. Each process that finds an error tells the higher ones, and waits for
+    what lower ones tell, for ``PATIENCE_S`` at most. Not collective, and without blocking calls.
+    """
+    from mpi4py import MPI
+
+    own = sha256(text.encode()).digest()
+    try:
+        return _is_first(comm, MPI.ANY_SOURCE, own)
+    except MPI.Exception:
+        # The error must be printed in any case.
+        return True
+
+
+def _is_first(comm: Any, anyone: int, own: bytes) -> bool:
+    told = [comm.Isend(own, higher, TAG) for higher in range(comm.rank + 1, comm.size)]
+    end = time.monotonic() + PATIENCE_S
+    found = bytearray(len(own))
+    while comm.rank and found != own and time.monotonic() < end:
+        request = comm.Irecv(found, anyone, TAG)
+        while not request.Test():
+            if time.monotonic() >= end:
+                request.Cancel()
+                break
+            time.sleep(_LOOK_S)
+    for request in told:
+        request.Test()
+    return found != own

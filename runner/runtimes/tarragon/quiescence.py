@@ -1,0 +1,45 @@
+"""Quiescence: whether nothing runs and no message is under way, on any process.
+
+Idle processes take part in rounds; each round sums what all have sent and received.  If no process
+has done anything since its last round, and as much was received as was sent, there is nothing left
+that could happen (Mattern's counters, in two waves).  A process whose tasks have all ended can do
+nothing any more: it needs one round only.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from runner.runtimes.tarragon.transport import Transport
+
+
+class Rounds:
+    """The rounds of one execution; collective over ``comm``, but nobody waits."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+        self._request: Any = None
+        self._own = np.zeros(3, np.int64)
+        """Sent, received, and whether anything has happened since the last round."""
+        self._sum = np.zeros(3, np.int64)
+        self._before: tuple[int, int, int] | None = None
+
+    def advance(self, transport: Transport, changes: int, ended: bool) -> bool:
+        """Begin or end a round; an idle process calls this now and then, one thread at a time.
+
+        ``changes`` grows whenever a task has run; ``ended``: whether all tasks here have ended.
+        Returns whether all is quiet.
+        """
+        if self._request is None:
+            state = transport.sent, transport.received, changes
+            active = transport.sending or not (ended or state == self._before)
+            self._own[:] = state[0], state[1], int(active)
+            self._before = state
+            self._request = self._comm.Iallreduce(self._own, self._sum)
+        if not self._request.Test():
+            return False
+        self._request = None
+        sent, received, changed = self._sum.tolist()
+        return changed == 0 and sent == received

@@ -1,0 +1,256 @@
+"""The runtime of a process: it initialises graphs and runs them (Cicotti 2011, Table 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+from runner.runtimes.tarragon.compiled import CompiledTask
+from runner.runtimes.tarragon.config import Config, check_compiled, thread_level
+from runner.runtimes.tarragon.engine import Engine, waiting
+from runner.runtimes.tarragon.errors import (
+    CommunicationError,
+    ConfigError,
+    Deadlock,
+    ExecutionError,
+    GraphError,
+    TarragonError,
+)
+from runner.runtimes.tarragon.graph import DEFAULT_SIZE, Graph
+from runner.runtimes.tarragon.message import Message
+from runner.runtimes.tarragon.quiescence import Rounds
+from runner.runtimes.tarragon.task import WAIT, Dependency, Task
+from runner.runtimes.tarragon.transport import Transport
+from runner.runtimes.tarragon.visitors import (
+    AffinityVisitor,
+    EdgeVisitor,
+    OverlapVisitor,
+    SizeVisitor,
+)
+from runner.runtimes.workers import affinity
+from runner.runtimes.workers.failure import end_job
+from runner.runtimes.workers.thread_level import require_level
+from runner.runtimes.workers.timers import WorkerTimes
+
+
+class Route:
+    """Where a put on an edge goes: tasks of this process, and tasks by other process.
+
+    Edges with one tag have one route.  With ``shared`` the tasks of a process get one message
+    together, else each gets its own.
+    """
+
+    __slots__ = ("here", "shared", "there")
+
+    def __init__(self, shared: bool) -> None:
+        self.here: list[int] = []
+        self.there: list[tuple[int, list[int]]] = []
+        self.shared = shared
+
+    def add(self, process: int, target: int) -> None:
+        """Add a task of another process."""
+        for other, targets in self.there:
+            if self.shared and other == process:
+                targets.append(target)
+                return
+        self.there.append((process, [target]))
+
+
+class Tarragon:
+    """The runtime; ``comm`` is None for one process without MPI.
+
+    ``size``: number of processes; ``id``: that of this one.  ``init_time`` and ``exec_time``:
+    seconds of the last :meth:`graph_init` and :meth:`graph_execute`.
+    """
+
+    def __init__(self, comm: Any = None, config: Config | None = None) -> None:
+        self.config = config or Config()
+        self.comm = None if comm is None else comm.Dup()
+        self.size = 1 if comm is None else comm.size
+        self.id = 0 if comm is None else comm.rank
+        self.init_time = self.exec_time = 0.0
+        self.times: list[WorkerTimes] = []
+        """The times of each worker in the last execution."""
+        self.messages = self.bytes = 0
+        """Messages to other processes in the last execution, and their bytes."""
+        self._engine: Engine | None = None
+        self._routes: dict[Dependency, tuple[Route, bool]] = {}
+        self._limit = DEFAULT_SIZE
+        self._masks, self._number = affinity.masks_on_node(self.comm)
+        affinity.check_affinity(
+            self.config.workers, self._masks[self._number], self.config.pinning, ConfigError
+        )
+        if comm is not None:
+            level = thread_level(self.config)
+            require_level(level, f"--thread-level {level}", ConfigError)
+
+    def graph_init(self, graph: Graph[Any], visitors: Sequence[Any] = ()) -> None:
+        """Prepare a graph: apply the configuration's metadata and the ``visitors``, size buffers,
+        and call ``vinit`` of every task.  Collective."""
+        begin = perf_counter()
+        config = self.config
+        if config.priority == "edges":
+            graph.accept(OverlapVisitor())
+        if config.affinity != "none":
+            graph.accept(AffinityVisitor(config.workers, config.affinity))
+        if config.aggregation:
+            graph.accept(EdgeVisitor(aggregation=True))
+        for visitor in visitors:
+            graph.accept(visitor)
+        tasks = list(graph)
+        shared = self.comm if self.size > 1 else None
+        compiled = self._are_compiled(tasks)
+        transport = rounds = None
+        limit = DEFAULT_SIZE
+        if not compiled:
+            limit, most = self._prepare(graph, tasks)
+            if shared is not None:
+                serialized = config.thread_level == "serialized"
+                transport = Transport(shared, limit, serialized, config.aggregation_size, most)
+                rounds = Rounds(shared)
+        self._limit = limit or DEFAULT_SIZE
+        masks, number = self._masks, self._number
+        serves = config.threads == "service"
+        threads = config.workers + (serves and config.service == "dedicated")
+        cpus = affinity.cpu_places(threads, config.pinning, masks, number)
+        if serves and len(cpus) == config.workers:
+            # The thread for messages shares the core of the first worker.
+            cpus.append(cpus[0])
+        self._engine = Engine(
+            tasks,
+            config,
+            cpus if shared is not None else cpus[: config.workers],
+            affinity.crowded(config.workers + serves, masks),
+            self.size > len(masks),
+            transport,
+            rounds,
+            compiled,
+            shared,
+        )
+        self._engine.init()
+        if self.comm is not None:
+            self.comm.Barrier()
+        self.init_time = perf_counter() - begin
+
+    def _are_compiled(self, tasks: list[Task]) -> bool:
+        """Whether the tasks are compiled; raises :class:`GraphError` if only some are."""
+        count = sum(isinstance(task, CompiledTask) for task in tasks)
+        kinds = [(count, len(tasks) - count)]
+        if self.comm is not None:
+            kinds = self.comm.allgather(kinds[0])
+        compiled, others = any(k[0] for k in kinds), any(k[1] for k in kinds)
+        if compiled and others:
+            raise GraphError(
+                "a graph has compiled tasks and others: make all of one kind", code="tarragon.graph"
+            )
+        if compiled:
+            check_compiled(self.config)
+        return compiled
+
+    def _prepare(self, graph: Graph[Any], tasks: list[Task]) -> tuple[int, int]:
+        """Find where each edge leads; returns the bytes of the largest payload of the job, and the
+        most tasks that one message is for."""
+        sizes = SizeVisitor()
+        graph.accept(sizes)
+        self._routes = {}
+        for task in tasks:
+            self._route(graph, task)
+        most = max((len(t) for r, _ in self._routes.values() for _, t in r.there), default=1)
+        if self.comm is None:
+            return sizes.size, most
+        sizes_of = self.comm.allgather((sizes.size, most))
+        return max(size for size, _ in sizes_of), max(most for _, most in sizes_of)
+
+    def graph_execute(self, graph: Graph[Any]) -> None:
+        """Run the graph until nothing can run any more.  Collective.
+
+        Raises :class:`ExecutionError` for a task that has failed and :class:`Deadlock` for tasks
+        that wait for ever; with several processes these end the job.
+        """
+        engine = self._engine
+        if engine is None:
+            raise TarragonError(
+                "graph_execute: call graph_init before each execution", code="tarragon.call"
+            )
+        if self.comm is not None:
+            self.comm.Barrier()
+        begin = perf_counter()
+        engine.run()
+        self.exec_time = perf_counter() - begin
+        self._engine = None
+        self.times = engine.times()
+        if engine.failure is not None:
+            self._fail(*engine.failure)
+        self.messages = sum(times.messages for times in self.times)
+        self.bytes = sum(times.bytes for times in self.times)
+        if engine.transport is not None:
+            self.messages, self.bytes = engine.transport.messages, engine.transport.bytes
+            engine.transport.close()
+        self._end(engine)
+
+    def finalize(self) -> None:
+        """Give back the communicator.  Collective."""
+        if self.comm is not None:
+            self.comm.Free()
+
+    def put(self, edge: Dependency, message: Message) -> None:
+        """See :meth:`Dependency.put`."""
+        engine = self._engine
+        if engine is None:
+            raise TarragonError(
+                f"task {edge.source.id} sends outside an execution", code="tarragon.message"
+            )
+        limit = self._limit if edge.max_size is None else edge.max_size
+        if message.size > limit:
+            raise CommunicationError(
+                f"task {edge.source.id} sends {message.size} bytes to task {edge.target}; the "
+                f"edge allows {limit}: connect it with max_size={message.size}",
+                code="tarragon.message",
+            )
+        message.source = edge.source.id
+        route, small = self._routes[edge]
+        if engine.transport is not None:
+            for number, (process, targets) in enumerate(route.there):
+                # The first one goes as it lies; its envelope must not change any more.
+                alone = number == 0 and (route.shared or not route.here)
+                one = message if alone else message.copy()
+                engine.transport.send(process, targets, one, edge.source, small)
+        if route.shared or len(route.here) == 1:
+            engine.deliver(message, route.here)
+        else:
+            for target in route.here:
+                engine.deliver(message.copy(), [target])
+
+    def _route(self, graph: Graph[Any], task: Task) -> None:
+        tagged: dict[int, Route] = {}
+        for edge in task.dependencies:
+            shared = self.config.tagging
+            route = Route(shared)
+            if edge.tag is not None:
+                route = tagged.setdefault(edge.tag, route)
+            process = graph.locate(edge.target)
+            if process == self.id:
+                route.here.append(edge.target)
+            else:
+                route.add(process, edge.target)
+            self._routes[edge] = route, edge.aggregation
+
+    def _end(self, engine: Engine) -> None:
+        """Ask the tasks that wait whether that is right; else it is a deadlock."""
+        stuck = waiting(engine.tasks)
+        for task in stuck:
+            task.vterminate()
+        lines = [f"task {task.id}: {task.describe()}" for task in stuck if task.state == WAIT]
+        found = [lines] if self.comm is None else self.comm.allgather(lines)
+        if any(found):
+            raise Deadlock([line for lines in found for line in lines])
+
+    def _fail(self, task: Task | None, error: BaseException) -> None:
+        """Raise the error; with several processes print it and end the job."""
+        raised = error
+        if not isinstance(raised, TarragonError):
+            who = "the runtime" if task is None else f"task {task.id}"
+            text = f"{who} failed: {type(error).__name__}: {error}"
+            raised = ExecutionError(text, -1 if task is None else task.id)
+        end_job(self.comm, "tarragon", raised, error)

@@ -1,0 +1,159 @@
+"""Messages between processes: sent as they lie, received into buffers that become the messages.
+
+A few receives from any process are always posted, as large as the largest message of the graph.  A
+message keeps the buffer that it arrived in; the receive is posted again with a new one.  Messages
+of one process are delivered in the order in which they were sent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.runtimes.tarragon.message import HEADER, ROOM, Message, packed, unpacked
+from runner.runtimes.tarragon.task import Task
+
+_POSTED = 16
+"""Receives that are posted at a time."""
+_TAG = 1
+
+Deliver = Callable[[Message, list[int]], None]
+
+
+class Transport:
+    """The messages of one process with all others.  ``limit``: bytes of the largest payload."""
+
+    def __init__(
+        self, comm: Any, limit: int, serialized: bool, aggregation_size: int, targets: int
+    ) -> None:
+        from mpi4py import MPI
+
+        self._mpi = MPI
+        self._comm = comm
+        self._one_at_a_time: Any = threading.Lock() if serialized else contextlib.nullcontext()
+        self._size = max(ROOM + limit + 8 * targets, aggregation_size)
+        self._aggregation_size = aggregation_size
+        self._received: list[NDArray[np.uint8]] = []
+        self._receives: list[Any] = []
+        self._sends: list[Any] = []
+        self._sent: list[tuple[Task, Message, NDArray[np.uint8]]] = []
+        self._starting: deque[tuple[Any, tuple[Task, Message, NDArray[np.uint8]]]] = deque()
+        """Started by workers, not looked after yet."""
+        self._numbers = [0] * comm.size
+        self._expected = [0] * comm.size
+        self._early: dict[tuple[int, int], NDArray[np.uint8]] = {}
+        self._packs: dict[int, list[NDArray[np.uint8]]] = {}
+        self._lock = threading.Lock()
+        """Held while a message gets its number and is started, so that numbers rise in order."""
+        self.sent = self.received = 0
+        """Messages to and from other processes; those for several targets count once for each."""
+        self.messages = self.bytes = 0
+        for _ in range(_POSTED):
+            buffer = np.empty(self._size, np.uint8)
+            self._received.append(buffer)
+            self._receives.append(comm.Irecv([buffer, MPI.BYTE], MPI.ANY_SOURCE, _TAG))
+
+    def send(
+        self, process: int, targets: list[int], message: Message, task: Task, small: bool
+    ) -> None:
+        """Start a message to tasks of one process.  ``small``: it may wait to be packed together
+        with others."""
+        data = packed(message, targets, copied=small)
+        with self._lock:
+            self.sent += len(targets)
+            if small and len(data) <= self._aggregation_size // 2:
+                pack = self._packs.setdefault(process, [])
+                if sum(map(len, pack)) + len(data) > self._aggregation_size:
+                    self._flush(process, task)
+                    pack = self._packs.setdefault(process, [])
+                pack.append(data)
+            else:
+                self._flush(process, task)
+                self._start(process, data, task, message)
+
+    def flush(self) -> None:
+        """Send what waits to be packed."""
+        if self._packs:
+            with self._lock:
+                for process in list(self._packs):
+                    self._flush(process, None)
+
+    def _flush(self, process: int, task: Task | None) -> None:
+        pack = self._packs.pop(process, None)
+        if pack:
+            self._start(process, pack[0] if len(pack) == 1 else np.concatenate(pack), task, None)
+
+    def _start(
+        self, process: int, data: NDArray[np.uint8], task: Task | None, message: Message | None
+    ) -> None:
+        data[:ROOM].view(HEADER)["number"] = self._numbers[process]
+        self._numbers[process] += 1
+        self.messages += 1
+        self.bytes += len(data)
+        with self._one_at_a_time:
+            request = self._comm.Isend([data, self._mpi.BYTE], process, _TAG)
+        self._starting.append((request, (task, message, data)))  # type: ignore[arg-type]
+
+    @property
+    def sending(self) -> bool:
+        """Whether a message has not left its buffer yet."""
+        return bool(self._starting or self._sends or self._packs)
+
+    def poll(self, deliver: Deliver) -> bool:
+        """Hand over what has arrived and retire what was sent; one thread at a time calls this.
+
+        Returns whether anything arrived.
+        """
+        self.flush()
+        while self._starting:
+            request, what = self._starting.popleft()
+            self._sends.append(request)
+            self._sent.append(what)
+        statuses: list[Any] = []
+        with self._one_at_a_time:
+            done = self._mpi.Request.Testsome(self._sends) if self._sends else None
+            arrived = self._mpi.Request.Testsome(self._receives, statuses)
+        for index in sorted(done or [], reverse=True):
+            task, message, _ = self._sent[index]
+            last, last_request = self._sent.pop(), self._sends.pop()
+            if index < len(self._sends):
+                self._sent[index], self._sends[index] = last, last_request
+            if message is not None:
+                task.vdestroy(message)
+        for index, status in zip(arrived or [], statuses, strict=False):
+            buffer, source = self._received[index], status.Get_source()
+            length = status.Get_count(self._mpi.BYTE)
+            fresh = np.empty(self._size, np.uint8)
+            self._received[index] = fresh
+            with self._one_at_a_time:
+                self._receives[index] = self._comm.Irecv(
+                    [fresh, self._mpi.BYTE], self._mpi.ANY_SOURCE, _TAG
+                )
+            number = int(buffer[:ROOM].view(HEADER)["number"][0])
+            self._early[source, number] = buffer[:length]
+        for source in {source for source, _ in self._early}:
+            while (data := self._early.pop((source, self._expected[source]), None)) is not None:
+                self._expected[source] += 1
+                self._open(data, deliver)
+        return bool(arrived)
+
+    def _open(self, data: NDArray[np.uint8], deliver: Deliver) -> None:
+        """Deliver the messages of a pack."""
+        while len(data):
+            message, targets, length = unpacked(data)
+            deliver(message, targets)
+            # Counted last: a message that is not injected yet is still under way.
+            self.received += len(targets)
+            data = data[length:]
+
+    def close(self) -> None:
+        """Withdraw the receives."""
+        for request in self._receives:
+            request.Cancel()
+        self._mpi.Request.Waitall(self._receives)
