@@ -17,8 +17,8 @@ from typing import Any, Generic, Protocol, TypeVar
 from autotune.errors import UsageError
 from runner import files
 from runner.files import MIB, read_text
-from runner.json_text import parse_json
-from runner.private_files import write_private
+from runner.files.json_text import parse_json
+from runner.files.private_files import write_private
 
 _ID = re.compile(r"[0-9a-f]{4,16}")
 _LARGEST = 64 * MIB

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from runner.files import atomic_file
-from runner.paths import exists, is_folder
+from runner.files.paths import exists, is_folder
 
 
 def write_text(path: Path, text: str) -> None:

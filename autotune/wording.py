@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from autotune.errors import UsageError
+from runner.figure.unit import rate_scale
 from runner.types import RunRecord
-from runner.unit import rate_scale
 
 HEADLINES = {
     "recommended": "A better setting is proven.",

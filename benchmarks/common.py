@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from autotune.errors import AutotuneError
-from runner.closed_output import drop_output
 from runner.errors import RunnerError
+from runner.files.closed_output import drop_output
 from runner.machine import describe_machine
 
 ROOT = Path(__file__).parents[1]

@@ -17,7 +17,7 @@ from importlib import resources
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.private_files import FILE, has_private, private_folder
+from runner.files.private_files import FILE, has_private, private_folder
 
 FLAGS = ("-O2", "-std=gnu11", "-fPIC", "-shared")
 LIBRARIES = ("-ldl", "-lpthread")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import files
-from runner.paths import resolved
+from runner.files.paths import resolved
 from runner.types import Executable
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.paths import exists, is_folder, resolved
+from runner.files.paths import exists, is_folder, resolved
 
 PREFIX = ".autotune-fresh-"
 """Begins the name of every copy."""

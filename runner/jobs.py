@@ -15,7 +15,7 @@ from pathlib import Path
 
 from runner.cpus import available_cpus, cpus_of
 from runner.guard import all_pids, command_of, stat_fields
-from runner.lock_holder import user_name
+from runner.lock.holder import user_name
 from runner.mpi.discover import families
 from runner.mpi.library import Library
 from runner.supervise.process_tree import cpus_allowed, environ, maps_mpi

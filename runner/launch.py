@@ -16,17 +16,18 @@ from types import TracebackType
 from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.errors import RunnerError
 from runner.executables import executables_of
-from runner.failure_message import WITHOUT_MESSAGE, start_failed, telling_lines
+from runner.figure.metric import metric_count, metric_of, metric_unit, patterns_of
+from runner.files.paths import resolved
+from runner.files.scratch import Scratch
 from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
 from runner.lock import renew_held
-from runner.metric import metric_count, metric_of, metric_unit, patterns_of
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify, signal_name
-from runner.paths import resolved
+from runner.outcome.failure_message import WITHOUT_MESSAGE, start_failed, telling_lines
+from runner.outcome.value_source import all_words, source_words
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
-from runner.scratch import Scratch
 from runner.supervise import (
     DeferredInterrupts,
     ExecRequest,
@@ -45,7 +46,6 @@ from runner.threads import (
     with_report,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord, all_finite
-from runner.value_source import all_words, source_words
 from runner.variables import MARK as VARIABLE_MARK
 from runner.variables import (
     asked_variables,

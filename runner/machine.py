@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.paths import exists
+from runner.files.paths import exists
 
 _CPU = Path("/sys/devices/system/cpu")
 _GIB = 1 << 30

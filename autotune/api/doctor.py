@@ -29,12 +29,12 @@ from autotune.wording import count, seconds
 from runner import files
 from runner.cpus import cpu_list
 from runner.errors import RunnerError, RunnerUsageError
+from runner.files.private_files import private_folder
 from runner.jobs import MpiJob, find_jobs, shared_cpus
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter, find_library, libraries
 from runner.mpi.library import Library
 from runner.passwords import mask_password
-from runner.private_files import private_folder
 from runner.scheduler.base import output_of
 from runner.testbed.model import missing_needs
 

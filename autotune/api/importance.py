@@ -26,7 +26,7 @@ from autotune.report.figures import Mark, bars, dots
 from autotune.report.page import drawn_page
 from autotune.store import Store
 from autotune.wording import percent
-from runner.paths import is_folder
+from runner.files.paths import is_folder
 from runner.types import finite
 
 LANDSCAPES = 3

@@ -21,9 +21,9 @@ from autotune.study.events import Watcher, silent
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED
+from runner.files.paths import is_folder
 from runner.mpi.discover import adapter as adapter_for
 from runner.mpi.discover import find_library
-from runner.paths import is_folder
 from runner.trace import Features
 
 CHECK_RUNS = 24

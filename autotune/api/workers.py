@@ -25,7 +25,7 @@ from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
 from runner import files
 from runner.errors import RunnerError
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 from runner.own_python import OWN_PYTHON
 from runner.scheduler import Job, Scheduler, State, find
 

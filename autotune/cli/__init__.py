@@ -94,7 +94,7 @@ def _tell_of_password(arguments: Sequence[str]) -> None:
 def _failed(arguments: Sequence[str], message: str, code: str, exit_code: int) -> int:
     """Print an error with its code, and as a document where --json asks for one."""
     from autotune.terminal.render import error_console
-    from runner.closed_output import drop_output
+    from runner.files.closed_output import drop_output
     from runner.passwords import mask_password
 
     if code == "output.unwritable":

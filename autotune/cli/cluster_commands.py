@@ -30,9 +30,9 @@ from autotune.terminal.render import console, hanging, table, write_json
 from autotune.wording import count, seconds
 from runner.cpus import available_cpus, count_cores, cpu_list, parse_cpus
 from runner.errors import RunnerError
+from runner.files.paths import exists
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
-from runner.paths import exists
 
 cluster = typer.Typer(
     help="List, show and write cluster definitions (where programs run).", no_args_is_help=True

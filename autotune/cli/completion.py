@@ -15,7 +15,7 @@ import typer
 
 from autotune.errors import AutotuneError
 from runner.errors import RunnerError
-from runner.paths import is_file
+from runner.files.paths import is_file
 
 Offer = tuple[str, str]
 """A value, and a few words on it that some shells show beside it."""

@@ -20,7 +20,7 @@ from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_fol
 from autotune.errors import UsageError
 from autotune.terminal.render import WIDTH, console, note_line, table, write_json
 from autotune.wording import beginning, count, percent, seconds
-from runner.paths import exists, is_file
+from runner.files.paths import exists, is_file
 
 if TYPE_CHECKING:
     from autotune.datasets.describe import CellWords, Description

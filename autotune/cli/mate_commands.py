@@ -14,7 +14,7 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console
 from runner import files
-from runner.paths import exists
+from runner.files.paths import exists
 
 _LARGEST = 16 * files.MIB
 """Of a program's source."""

@@ -13,7 +13,7 @@ from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
 from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
 from autotune.wording import key_parts
-from runner.paths import is_file
+from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.publish.plan import Planned

@@ -13,7 +13,7 @@ from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console, write_json
 from autotune.wording import count
-from runner.paths import exists
+from runner.files.paths import exists
 
 
 def report(

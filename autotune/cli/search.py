@@ -16,7 +16,7 @@ from autotune.study.request import DEFAULT_TRIALS
 from autotune.terminal.command_line import command_line, given, this_command
 from autotune.terminal.render import console, error_console, to_stderr, write_json
 from autotune.wording import parse_duration
-from runner.paths import is_file
+from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     from autotune.api.search import Search

@@ -19,10 +19,10 @@ from autotune.space.definition import KIND
 from autotune.space.discover import as_toml, discover, idle_parameters, outranked_parameters
 from autotune.targets.startup import transport_in_force
 from autotune.terminal.render import console, table, write_json
+from runner.files.paths import exists
 from runner.machine import describe_machine
 from runner.mpi.discover import find_library
 from runner.mpi.library import ParamInfo
-from runner.paths import exists
 
 space = typer.Typer(
     help="List, show, check and write parameter spaces (what may vary).", no_args_is_help=True

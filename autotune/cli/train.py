@@ -13,8 +13,8 @@ from autotune.cli.options import opt
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.terminal.render import console, note_line, table, write_json
-from runner.private_files import make_folder
-from runner.scratch import Scratch
+from runner.files.private_files import make_folder
+from runner.files.scratch import Scratch
 
 if TYPE_CHECKING:
     from autotune.prediction import TrainingSet

@@ -10,7 +10,7 @@ import typer
 from autotune.cli.options import JsonOut, opt
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.terminal.render import console, write_json
-from runner.paths import exists
+from runner.files.paths import exists
 
 
 def unpublish(

@@ -25,8 +25,8 @@ from autotune.config.find import ConfigFile, find_config, list_configs
 from autotune.config.pattern import unit_in_pattern
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
-from runner.metric import rate_words, time_words
-from runner.paths import exists, is_file, is_folder
+from runner.figure.metric import rate_words, time_words
+from runner.files.paths import exists, is_file, is_folder
 from runner.types import MetricChoice
 
 

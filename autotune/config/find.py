@@ -15,8 +15,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from autotune.errors import UsageError
-from runner import files, paths
-from runner.files import MIB, read_text
+from runner import files
+from runner.files import MIB, paths, read_text
 
 SUFFIX = ".toml"
 LARGEST = MIB

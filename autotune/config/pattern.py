@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from runner.unit import LABEL, UNKNOWN, Unit, unit_beside, unit_of_key
+from runner.figure.unit import LABEL, UNKNOWN, Unit, unit_beside, unit_of_key
 
 _PIECES = re.compile(
     r"""

@@ -40,7 +40,7 @@ from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.targets.executables import PROGRAM
 from autotune.targets.metric import default_failure
-from runner.paths import exists
+from runner.files.paths import exists
 
 
 class Campaign:

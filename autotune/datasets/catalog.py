@@ -13,7 +13,7 @@ from autotune.config.find import shipped
 from autotune.datasets.card import CARD
 from autotune.errors import UsageError
 from runner import files
-from runner.paths import is_file, is_folder, resolved
+from runner.files.paths import is_file, is_folder, resolved
 
 FOLDER = Path("datasets")
 """Folder of new datasets, below the current directory."""

@@ -24,8 +24,8 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.space.trust import check_name, check_space
 from runner.files import MIB, read_text, write_atomically
-from runner.json_text import parse_json
-from runner.paths import is_file
+from runner.files.json_text import parse_json
+from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,7 @@ from autotune.datasets.card import Cell
 from autotune.datasets.dataset import Dataset
 from autotune.datasets.replay import Landscape
 from autotune.stats import noise_of
-from runner.paths import is_file
+from runner.files.paths import is_file
 
 if TYPE_CHECKING:
     import pandas as pd

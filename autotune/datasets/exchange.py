@@ -42,10 +42,10 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.run_history import HistoryEntry, entry_of
 from runner.files import MIB, open_regular, read_text
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
+from runner.files.paths import entries, exists, is_file, is_folder, resolved
+from runner.files.private_files import make_folder
 from runner.machine import describe_machine
-from runner.paths import entries, exists, is_file, is_folder, resolved
-from runner.private_files import make_folder
 from runner.trace import FeaturesError, load_features
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

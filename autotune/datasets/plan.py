@@ -40,9 +40,9 @@ from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.targets.target import Target
+from runner.files.paths import entries, exists, resolved
 from runner.machine import describe_machine
 from runner.mpi import discover
-from runner.paths import entries, exists, resolved
 
 if TYPE_CHECKING:
     import pandas as pd

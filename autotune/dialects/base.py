@@ -12,8 +12,8 @@ from autotune.collective_rules import Rule
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value
 from autotune.space.commutativity import needs_commutative
+from runner.files.private_files import private_folder, write_private
 from runner.mpi.library import Library
-from runner.private_files import private_folder, write_private
 
 LIBRARY_DECIDES = "0"
 """The algorithm of a rule that leaves the choice to the library, in every family."""

@@ -26,7 +26,7 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Value
 from autotune.wording import count
-from runner.paths import is_file
+from runner.files.paths import is_file
 from runner.trace import Features, FeaturesError, load_features
 
 if TYPE_CHECKING:

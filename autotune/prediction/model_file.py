@@ -19,8 +19,8 @@ from autotune.prediction.predictor import Predictor
 from autotune.prediction.training import Trained
 from autotune.space import Setting
 from runner import files
-from runner.json_text import parse_json
-from runner.paths import is_file
+from runner.files.json_text import parse_json
+from runner.files.paths import is_file
 
 SCHEMA = "autotune-model-1"
 SHIPPED = "shipped.json"

@@ -30,8 +30,8 @@ from autotune.space import Setting
 from autotune.space.trust import check_values
 from runner import files
 from runner.files import MIB
-from runner.json_text import parse_json
-from runner.paths import is_file
+from runner.files.json_text import parse_json
+from runner.files.paths import is_file
 from runner.trace import Features
 
 SCHEMA = "autotune-composed-1"

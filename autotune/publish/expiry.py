@@ -18,9 +18,9 @@ from autotune.publish.header import Header
 from autotune.publish.install import read_installed
 from autotune.publish.published_files import published
 from runner.errors import RunnerError
+from runner.files.paths import is_file, resolved
 from runner.mpi.discover import LAUNCHERS, find_library, libraries
 from runner.mpi.library import Library
-from runner.paths import is_file, resolved
 
 
 @dataclass(frozen=True)

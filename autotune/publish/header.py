@@ -22,7 +22,7 @@ from autotune.names import is_file_name, names_path
 from autotune.publish.content import Content, Evidence, comment_text, commutative_part
 from autotune.publish.tune_file import gain_words
 from autotune.wording import UNGUARDED, key_parts
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 
 SCHEMA = 1
 _DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)

@@ -19,8 +19,8 @@ from pathlib import Path
 from autotune.config.find import ConfigFile, is_shipped
 from autotune.errors import UsageError, WorkError
 from autotune.publish.header import Header, read_header, untouched
-from runner.open_folder import FileContent, OpenFolder
-from runner.trusted_path import Step, open_to_others, steps, stranger, weakness
+from runner.files.open_folder import FileContent, OpenFolder
+from runner.files.trusted_path import Step, open_to_others, steps, stranger, weakness
 
 BACKUP = ".before-autotune"
 SIDE = ".autotune"

@@ -25,10 +25,10 @@ from autotune.publish.install import read_installed
 from autotune.publish.published_files import published
 from autotune.targets.target import Surroundings
 from runner import files
+from runner.files.paths import entries, is_file, is_folder, resolved
+from runner.files.private_files import make_folder, private_folder, write_private
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.paths import entries, is_file, is_folder, resolved
-from runner.private_files import make_folder, private_folder, write_private
 
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
 _PRTE_VARIABLE = "PRTE_SYSCONFDIR"

@@ -23,9 +23,9 @@ from autotune.publish.header import CLOSE, Header, commented, seal, without_bloc
 from autotune.publish.install import BACKUP, Text, read_installed
 from autotune.publish.source import PublicationSource, read_source
 from autotune.store import Store
+from runner.files.paths import is_folder
 from runner.machine import describe_machine
 from runner.mpi.library import Library
-from runner.paths import is_folder
 from runner.types import LIBRARY
 
 

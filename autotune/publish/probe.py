@@ -17,13 +17,13 @@ from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
 from autotune.targets.launcher_line import without_parameters
 from autotune.wording import count
+from runner.files.scratch import Scratch
 from runner.launch import Runner
 from runner.machine import describe_machine
 from runner.mpi.base import PYTHON_LIBRARY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.own_python import OWN_PYTHON
-from runner.scratch import Scratch
 from runner.types import LIBRARY, LaunchSpec, ReadBack, RunRecord
 
 TIMEOUT_S = 60.0

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from autotune.errors import WorkError
 from runner import files
-from runner.json_text import parse_json
-from runner.private_files import write_private
+from runner.files.json_text import parse_json
+from runner.files.private_files import write_private
 
 _LARGEST = 4 * files.MIB
 

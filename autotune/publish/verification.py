@@ -17,8 +17,8 @@ from autotune.publish.recheck import Recheck
 from autotune.publish.verify import FileState
 from runner import files
 from runner.files import MIB, read_text
-from runner.json_text import parse_json
-from runner.private_files import write_private
+from runner.files.json_text import parse_json
+from runner.files.private_files import write_private
 
 _LARGEST = 4 * MIB
 

@@ -24,7 +24,7 @@ from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
-from runner.paths import exists
+from runner.files.paths import exists
 from runner.types import LIBRARY
 
 _PATTERNS = ("metric", "verify")

@@ -17,7 +17,7 @@ from autotune.store.runs import INTEGERS
 from autotune.store.store import Store
 from autotune.store.text import clean, dump
 from runner.files import atomic_file
-from runner.paths import exists, is_folder
+from runner.files.paths import exists, is_folder
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,9 +31,9 @@ from sqlalchemy.exc import ArgumentError
 from autotune.errors import UsageError, WorkError
 from autotune.store.text import clean
 from runner import files
+from runner.files.paths import exists, is_file, is_folder
+from runner.files.scratch import Scratch
 from runner.passwords import mask_password, mask_words
-from runner.paths import exists, is_file, is_folder
-from runner.scratch import Scratch
 
 VARIABLE = "AUTOTUNE_STORE"
 _ELSEWHERE = f"choose another place with --store PATH or ${VARIABLE}"

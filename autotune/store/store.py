@@ -19,8 +19,8 @@ from autotune.store.location import VARIABLE, locate, only_readable, snapshot
 from autotune.store.model import BestRuns, StoredRun, StudyRecord, StudySummary, TrialRecord, Value
 from autotune.store.rows import Damage
 from autotune.store.workers import WorkerClaims, database_now
-from runner.paths import exists, is_file
-from runner.scratch import Scratch
+from runner.files.paths import exists, is_file
+from runner.files.scratch import Scratch
 from runner.types import RunRecord
 
 

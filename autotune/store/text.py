@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from autotune.errors import WorkError
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 
 
 def clean(text: str) -> str:

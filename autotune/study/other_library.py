@@ -18,9 +18,9 @@ from autotune.space.library_choice import MPI
 from autotune.study.evaluator import Side
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target
+from runner.files.paths import resolved
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.paths import resolved
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ from autotune.study.trial_store import StoredTrials, TrialStore, history_of
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
-from runner.paths import is_file
+from runner.files.paths import is_file
 
 WARM_START = "warm-start"
 """Document of a study: the settings that were suggested when it began."""

@@ -23,7 +23,7 @@ from autotune.space.setting import Value, normalise_value, read_value
 from autotune.space.trust import Names, check_values, known_names
 from autotune.store import Store
 from runner import files
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 from runner.mpi.library import Library
 
 _OUTSIDE = ("@", "study:")

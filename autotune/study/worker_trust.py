@@ -36,9 +36,9 @@ from autotune.study.request import WorkerRequest, added, requests_of
 from runner import files
 from runner.errors import RunnerError
 from runner.files import read_text
+from runner.files.private_files import private_folder, read_private, write_private
+from runner.files.trusted_path import weakness
 from runner.passwords import mask_words
-from runner.private_files import private_folder, read_private, write_private
-from runner.trusted_path import weakness
 
 _LARGEST = 1 << 16
 _PORT = 5432

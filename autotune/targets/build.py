@@ -12,10 +12,10 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.notes import Note
+from runner.files.paths import exists
 from runner.mpi.abi import LOADER_PATH, Needed, needed_library
 from runner.mpi.discover import adapter, launcher_of, linked_with
 from runner.mpi.library import Library
-from runner.paths import exists
 
 HOW = (
     "Programs of mpi4py, and programs built for the ABI of MPICH, run under several libraries; two "

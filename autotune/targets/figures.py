@@ -16,11 +16,19 @@ from typing import Any
 
 from autotune.config.figures import ProgramFigure, ProgramFigures, known_programs, plain_words
 from autotune.wording import Metric
-from runner.metric import chosen
-from runner.number import CutNumber, WholeNumber, number_at
+from runner.figure.metric import chosen
+from runner.figure.number import CutNumber, WholeNumber, number_at
+from runner.figure.unit import (
+    CLOCK,
+    LABEL,
+    Unit,
+    unit_beside,
+    unit_in_header,
+    unit_named,
+    unit_of_key,
+)
 from runner.supervise import PatternMatch
 from runner.types import MetricChoice, RunRecord
-from runner.unit import CLOCK, LABEL, Unit, unit_beside, unit_in_header, unit_named, unit_of_key
 
 MOST = 3
 _DIGIT = re.compile(r"(?<![\w.])[+-]?\.?\d|(?<=[A-Za-z][=:])\.?\d")

@@ -17,9 +17,9 @@ from autotune.config.launcher import LauncherOptions, Match, launcher_options, o
 from autotune.errors import UsageError
 from autotune.targets.wrapped_launcher import is_launcher, refuse_wrapped_launcher
 from runner import files
+from runner.files.paths import is_file, resolved
 from runner.mpi.discover import adapter, find_library
 from runner.mpi.library import Library
-from runner.paths import is_file, resolved
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
 """Names of launchers in distributions with several MPI libraries."""

@@ -11,7 +11,7 @@ from autotune.errors import WorkError
 from autotune.targets.figures import figures
 from autotune.targets.file_in_way import in_way_lines, refuses_file
 from autotune.wording import OBJECTIVE
-from runner.failure_message import telling_lines
+from runner.outcome.failure_message import telling_lines
 from runner.types import RunRecord
 
 Objective = Callable[[RunRecord], float]

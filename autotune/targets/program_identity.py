@@ -28,7 +28,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import runner
-from runner.paths import is_file, resolved
+from runner.files.paths import is_file, resolved
 
 _LIMIT = 256 << 20
 """Larger files (data sets among the arguments) are identified by size and time, not by content."""

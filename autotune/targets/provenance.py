@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.errors import UsageError
-from runner.paths import is_file, is_folder
+from runner.files.paths import is_file, is_folder
 
 _NAMES = frozenset(
     {

@@ -34,9 +34,9 @@ from autotune.targets.target import Surroundings, Target
 from autotune.targets.wrapped_launcher import is_launcher, script_words
 from autotune.wording import parse_duration
 from runner.errors import RunnerError
+from runner.files.paths import exists, is_folder, resolved
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
-from runner.paths import exists, is_folder, resolved
 from runner.types import MetricChoice
 
 AUTO = "auto"

@@ -32,13 +32,13 @@ from autotune.targets.metric import Objective
 from autotune.targets.program_identity import interpreter
 from autotune.targets.room import Room
 from autotune.wording import seconds
+from runner.files.paths import exists, resolved
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.base import PYTHON_LIBRARY, Adapter
 from runner.mpi.discover import adapter as adapter_of
 from runner.mpi.library import Library
-from runner.paths import exists, resolved
 from runner.types import LIBRARY, LaunchSpec, MetricChoice
 
 MAX_RANKS = 4096

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.paths import is_folder
+from runner.files.paths import is_folder
 
 MOST_ENTRIES = 20_000
 LONGEST_S = 0.2

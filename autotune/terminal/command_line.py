@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from runner.files.paths import resolved
 from runner.passwords import has_password, mask_words
-from runner.paths import resolved
 
 NAME = "autotune"
 TARGET = {

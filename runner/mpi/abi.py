@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from runner.files.paths import resolved
 from runner.mpi.output import output_of
-from runner.paths import resolved
 
 LOADER_PATH = "LD_LIBRARY_PATH"
 """The variable with the folders in which the loader looks first; only an RPATH precedes them."""

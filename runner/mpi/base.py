@@ -12,10 +12,10 @@ from typing import ClassVar
 
 from runner.cpus import cpu_list
 from runner.errors import RunnerUsageError
+from runner.files.paths import is_file
 from runner.mpi.abi import STANDARD_ABI, Abi
 from runner.mpi.hosts import Hosts
 from runner.mpi.library import Library
-from runner.paths import is_file
 from runner.scheduler import allocation
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 

@@ -17,8 +17,8 @@ from pathlib import Path
 from runner import files
 from runner.c_library import code_folder, compiled, compiler, digest, preloaded, sources_of
 from runner.errors import RunnerError
+from runner.files.paths import exists
 from runner.mpi.library import Library, same_value
-from runner.paths import exists
 from runner.types import ReadBack
 
 REPORT = "control-variables.txt"

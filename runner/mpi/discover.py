@@ -22,6 +22,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
 from runner.extensions import extended
+from runner.files.paths import exists, is_file, resolved
 from runner.mpi.abi import needed_library
 from runner.mpi.base import Adapter
 from runner.mpi.intel import IntelMpi
@@ -29,7 +30,6 @@ from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
 from runner.mpi.openmpi import OpenMPI
 from runner.mpi.output import output_of
-from runner.paths import exists, is_file, resolved
 
 LAUNCHERS = ("mpirun", "mpiexec")
 

@@ -20,6 +20,8 @@ from typing import ClassVar
 
 from runner import files
 from runner.errors import RunnerError
+from runner.files.paths import entries, exists, is_file, is_folder
+from runner.files.private_files import private_folder
 from runner.mpi.abi import LOADER_PATH, MPICH_ABI
 from runner.mpi.base import PYTHON_LIBRARY, Adapter, Probe
 from runner.mpi.control_variables import (
@@ -33,8 +35,6 @@ from runner.mpi.control_variables import (
 )
 from runner.mpi.hosts import HYDRA_FILES, HYDRA_LISTS, Hosts, hydra_hosts_of
 from runner.mpi.library import Library
-from runner.paths import entries, exists, is_file, is_folder
-from runner.private_files import private_folder
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 ABI_NAME = "libmpi.so.12"

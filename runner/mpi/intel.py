@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from runner.errors import RunnerUsageError
+from runner.files.paths import is_file, resolved
 from runner.mpi.base import TRANSPORT, Probe
 from runner.mpi.hydra import Hydra, shared_library
 from runner.mpi.intel_info import COMMAND, read_parameters
@@ -32,7 +33,6 @@ from runner.mpi.intel_startup import (
 )
 from runner.mpi.library import Library
 from runner.mpi.mpiexec_conf import NONE, conf_files, variables_in
-from runner.paths import is_file, resolved
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 FAMILY = "impi"

@@ -15,10 +15,10 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner import files
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
+from runner.files.private_files import read_private, write_private
 from runner.mpi.library import ParamInfo
 from runner.mpi.output import output_of
-from runner.private_files import read_private, write_private
 
 COMMAND = "impi_info"
 TIMEOUT_S = 30

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.paths import resolved
+from runner.files.paths import resolved
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 from runner import files
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
+from runner.files.private_files import read_private, write_private
 from runner.mpi.library import ParamInfo
-from runner.private_files import read_private, write_private
 
 TIMEOUT_S = 30
 _FORMAT = 1

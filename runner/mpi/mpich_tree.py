@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 from runner.mpi.hydra import shared_library
 from runner.mpi.library import Library
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from runner import files
-from runner.paths import is_file
+from runner.files.paths import is_file
 
 USER, HERE, SYSTEM = ".mpiexec.conf", "mpiexec.conf", "intel64/etc/mpiexec.conf"
 """Names below HOME, below the working directory, and below the installation (``I_MPI_ROOT``)."""

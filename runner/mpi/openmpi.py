@@ -19,6 +19,7 @@ from typing import ClassVar
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
+from runner.files.paths import exists, resolved
 from runner.mpi.abi import OPEN_MPI_ABI
 from runner.mpi.base import (
     PYTHON_LIBRARY,
@@ -90,7 +91,6 @@ from runner.mpi.openmpi_windows import (
     windows_of,
     without_windows,
 )
-from runner.paths import exists, resolved
 from runner.types import LIBRARY, LaunchSpec, ReadBack
 
 _LIST, _LIST_SIGN = "mca_base_env_list", ";"

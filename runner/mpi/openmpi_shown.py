@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from runner.files.paths import resolved
 from runner.mpi.library import POLICIES, Library, ParamInfo, placement_of, same_value
 from runner.mpi.openmpi_traffic import deselected, not_registered, same_transfers
-from runner.paths import resolved
 from runner.types import LaunchSpec, ReadBack
 
 Shown = dict[str, tuple[str, str]]

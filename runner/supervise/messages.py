@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from runner.errors import RunnerError
+from runner.figure.number import CutNumber, number_at
+from runner.figure.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
 from runner.guard import CpuTimes, Culprit, Foreign
-from runner.number import CutNumber, number_at
 from runner.types import (
     ExecutableKind,
     ExecutablePlace,
@@ -24,7 +25,6 @@ from runner.types import (
     finite,
     printed_from_json,
 )
-from runner.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
 
 VERIFY = "verify"
 """The name of the pattern that says a result is right: words that are negated do not say it."""

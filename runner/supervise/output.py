@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 from runner.supervise.line_set import LineSet
 from runner.supervise.messages import JSON_LIMIT, LINE_LIMIT, VERIFY, PatternMatch
 from runner.types import PrintedLines

@@ -19,8 +19,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from runner.files.paths import exists
 from runner.guard import read_proc, stat_fields
-from runner.paths import exists
 from runner.supervise import process_tree
 from runner.supervise.messages import RankSeen
 from runner.supervise.program_files import ProgramFiles

@@ -26,7 +26,7 @@ from pathlib import Path
 
 from runner import files
 from runner.errors import RunnerError
-from runner.private_files import PROGRAM, has_private, private_folder, write_private
+from runner.files.private_files import PROGRAM, has_private, private_folder, write_private
 from runner.testbed.model import Node
 
 FLAGS = ("-O2", "-std=gnu11")

@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.paths import exists
-from runner.private_files import PROGRAM, write_private
+from runner.files.paths import exists
+from runner.files.private_files import PROGRAM, write_private
 from runner.testbed import model, state
 from runner.testbed.model import Node, Ran, Testbed
 from runner.testbed.processes import TOKEN

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner.errors import RunnerError
+from runner.files.paths import exists
 from runner.guard import cpu_times, process_time, read_proc
-from runner.paths import exists
 from runner.testbed import delay_line, state
 from runner.testbed.delay_line import delay_line_program
 from runner.testbed.model import Node, Status, Testbed

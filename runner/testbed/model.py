@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.errors import RunnerError
-from runner.paths import exists
+from runner.files.paths import exists
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.paths import exists
-from runner.private_files import make_folder, open_private, write_private
+from runner.files.paths import exists
+from runner.files.private_files import make_folder, open_private, write_private
 from runner.testbed import delay_line, launch, model, state
 from runner.testbed.measure import compensation
 from runner.testbed.model import Downed, Node, NodeProcess, Testbed

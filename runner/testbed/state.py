@@ -14,18 +14,18 @@ from pathlib import Path
 from runner import files
 from runner.errors import RunnerError
 from runner.files import MIB
-from runner.json_text import parse_json
-from runner.paths import is_folder
-from runner.private_files import (
+from runner.files.json_text import parse_json
+from runner.files.paths import is_folder
+from runner.files.private_files import (
     drop_foreign,
     open_private,
     private_folder,
     read_private,
     write_private,
 )
+from runner.files.trusted_path import refuse_others
 from runner.testbed.model import Testbed, testbed_from_json, to_json
 from runner.testbed.processes import alive
-from runner.trusted_path import refuse_others
 
 DEFAULT_NAME = "testbed"
 RECORD = "testbed.json"

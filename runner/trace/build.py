@@ -15,10 +15,10 @@ from pathlib import Path
 
 from runner import files
 from runner.c_library import NoCompiler, code_folder, compiled, digest, sources_of
+from runner.files.paths import exists, resolved
+from runner.files.private_files import has_private
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.paths import exists, resolved
-from runner.private_files import has_private
 
 
 def cache_dir() -> Path:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
-from runner.paths import entries
+from runner.files.paths import entries
 from runner.trace.schema import SIZE_BINS
 
 FORMAT = "autotune-trace 1"

@@ -12,7 +12,7 @@ from typing import Any
 
 from runner import files
 from runner.files import atomic_file
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 from runner.trace.checks import AGAIN, EntryChecks, FeaturesError
 from runner.trace.partners import Partners, partners_from_json
 from runner.trace.profile import Profile, profile_from_json

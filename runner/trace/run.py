@@ -13,10 +13,10 @@ from typing import Literal
 
 from runner.c_library import NoCompiler, preloaded
 from runner.errors import RunnerError
-from runner.failure_message import telling_lines
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.outcome.failure_message import telling_lines
 from runner.trace import substitute
 from runner.trace.build import make_cache, profiling_library, statically_linked
 from runner.trace.counts import RankCounts, read_ranks

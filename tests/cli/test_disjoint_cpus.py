@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
-from runner import lock, lock_place
+from runner import lock
+from runner.lock import place as lock_place
 from runner.types import RunRecord
 from tests.cli.conftest import Cli
 from tests.runner.supervising import eventually

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from autotune.targets import jobs
-from runner import lock, lock_place
+from runner import lock
 from runner.cpus import available_cpus, cpu_list, cpus_of
 from runner.jobs import find_jobs
+from runner.lock import place as lock_place
 from runner.mpi.library import Library
 from tests.cli.conftest import Cli
 from tests.mpis import NAMES, library_named

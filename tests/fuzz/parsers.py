@@ -46,8 +46,7 @@ from autotune.testing.format import evidence, rendered_text
 from autotune.wording import parse_duration
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
-from runner.failure_message import LONGEST, failure_message, telling_lines
-from runner.metric import metric_of
+from runner.figure.metric import metric_of
 from runner.mpi.intel_info import parse as parse_impi_info
 from runner.mpi.intel_info import words_of
 from runner.mpi.intel_startup import parse_startup
@@ -63,6 +62,7 @@ from runner.mpi.openmpi_ucx import (
     ucx_variables,
 )
 from runner.mpi.openmpi_windows import components_of
+from runner.outcome.failure_message import LONGEST, failure_message, telling_lines
 from runner.programs.micro.sizes import sizes
 from runner.runtimes.mate.config import read_rank_map
 from runner.runtimes.mate.graph import parse_dependency

@@ -12,10 +12,10 @@ import os
 import sys
 from pathlib import Path
 
-from runner import lock_place
 from runner.errors import RunnerError
 from runner.lock import LockNews, MachineLock, inherited, renew_held
-from runner.lockfile import Mode
+from runner.lock import place as lock_place
+from runner.lock.lockfile import Mode
 
 NEWS: list[LockNews] = []
 

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 
 import runner
-from runner import lock, lock_place
-from runner.cpu_lock import CpuLockFile, cpus_held
+from runner import lock
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
 from runner.lock import MachineLock, inherited
-from runner.lock_holder import holders
-from runner.lockfile import Mode
+from runner.lock import place as lock_place
+from runner.lock.cpu_lock import CpuLockFile, cpus_held
+from runner.lock.holder import holders
+from runner.lock.lockfile import Mode
 from tests.refusals import refused
 from tests.runner.supervising import eventually
 
@@ -186,7 +187,7 @@ def test_wrapper_keeps_the_cpus_too() -> None:
 def test_unwritable_file_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = path.with_name(path.name + ".cpus")
     file.touch(mode=0o444)
-    monkeypatch.setattr("runner.lockfile._open", lambda p: (os.open(p, os.O_RDONLY), False))
+    monkeypatch.setattr("runner.lock.lockfile._open", lambda p: (os.open(p, os.O_RDONLY), False))
     with refused(RunnerError, "lock.unusable"):
         CpuLockFile(file)
 

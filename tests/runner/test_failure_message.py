@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.failure_message import LONGEST, failure_message, joined_exit_code, telling_lines
+from runner.outcome.failure_message import LONGEST, failure_message, joined_exit_code, telling_lines
 
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "data" / "complaints.json").read_text()

@@ -12,7 +12,7 @@ import pytest
 
 from runner.errors import RunnerError
 from runner.files import open_log, open_regular, read_bytes, read_text, write_atomically
-from runner.lock_holder import written_holder
+from runner.lock.holder import written_holder
 from runner.testbed import delay_line, model, state
 from tests.refusals import failed, refused
 

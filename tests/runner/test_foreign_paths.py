@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from runner.files.paths import entries, exists, is_file, is_folder, resolved
 from runner.mpi.discover import candidate_launchers
-from runner.paths import entries, exists, is_file, is_folder, resolved
 from tests.store.test_store_location import open_directory, unprivileged
 
 __all__ = ["open_directory"]  # A fixture.
 ROOT = Path(__file__).parents[2]
 ASKS = ("is_file", "is_dir", "exists", "iterdir", "resolve")
 OWN = (
-    *("runner/paths.py", "runner/supervise/_start.py", "runner/trace/substitute/hook/"),
-    "runner/lockfile.py",
+    *("runner/files/paths.py", "runner/supervise/_start.py", "runner/trace/substitute/hook/"),
+    "runner/lock/lockfile.py",
     *(
         "runner/runtimes/mate/",
         "runner/programs/apps/",

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.json_text import DEPTH, parse_json
+from runner.files.json_text import DEPTH, parse_json
 from runner.supervise.output import Capture
 
 

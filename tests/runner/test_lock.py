@@ -15,11 +15,12 @@ from pathlib import Path
 import pytest
 
 import runner
-from runner import lock, lock_place
+from runner import lock
 from runner.errors import RunnerError
 from runner.lock import LockNews, MachineLock, inherited
-from runner.lock_holder import command_of_words, holders
-from runner.lockfile import LockFile, Mode
+from runner.lock import place as lock_place
+from runner.lock.holder import command_of_words, holders
+from runner.lock.lockfile import LockFile, Mode
 from tests.refusals import refused
 from tests.runner.supervising import eventually
 

@@ -18,12 +18,13 @@ from typing import Any
 import pytest
 
 import runner
-from runner import lock, lock_place
+from runner import lock
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.lock import LockNews, MachineLock, inherited, renew_held
-from runner.lock_holder import holders
-from runner.lockfile import LockFile, Unusable
+from runner.lock import place as lock_place
+from runner.lock.holder import holders
+from runner.lock.lockfile import LockFile, Unusable
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.types import LaunchSpec

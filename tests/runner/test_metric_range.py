@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.metric import LARGEST, SMALLEST, metric_fault, metric_of
+from runner.figure.metric import LARGEST, SMALLEST, metric_fault, metric_of
 from runner.supervise import ExecResult, Supervisor
 from runner.supervise.output import Capture
 from runner.types import LaunchSpec

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.number import CutNumber, number_at, number_of
+from runner.figure.number import CutNumber, number_at, number_of
 
 CUTTING = r"([0-9.]+)"
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from runner.errors import RunnerError
-from runner.private_files import (
+from runner.files.private_files import (
     drop_foreign,
     has_private,
     make_folder,

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from runner.scratch import OWNER, PREFIX, Scratch, remove_ended
+from runner.files.scratch import OWNER, PREFIX, Scratch, remove_ended
 
 HOLD = """
 import signal, sys
-from runner.scratch import Scratch
+from runner.files.scratch import Scratch
 for number in (signal.SIGHUP, signal.SIGQUIT):  # Whoever runs the tests under nohup ignores them.
     signal.signal(number, signal.SIG_DFL)
 scratch = Scratch()

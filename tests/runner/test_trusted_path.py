@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.errors import RunnerError
-from runner.trusted_path import own_group, refuse_others, steps, weakness
+from runner.files.trusted_path import own_group, refuse_others, steps, weakness
 from tests.refusals import failed
 from tests.runner.others import (
     GROUP,
@@ -219,8 +219,8 @@ def test_in_a_container_without_root_folders_on_the_way_may_be_unknown(
     place.mkdir(parents=True)
     os.chown(place.parent, OTHER, OTHER)
     assert weakness(place) is not None
-    monkeypatch.setattr("runner.trusted_path._has_root", lambda: False)
-    monkeypatch.setattr("runner.trusted_path._number", lambda name: OTHER)
+    monkeypatch.setattr("runner.files.trusted_path._has_root", lambda: False)
+    monkeypatch.setattr("runner.files.trusted_path._number", lambda name: OTHER)
     assert weakness(place) is None
     assert weakness(place.parent) is not None
     place.parent.chmod(0o777)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.unit import LABEL, Unit, unit_beside, unit_in_header, unit_of_key
+from runner.figure.unit import LABEL, Unit, unit_beside, unit_in_header, unit_of_key
 
 
 def unit(line: str) -> Unit:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.value_source import all_words, source_words
+from runner.outcome.value_source import all_words, source_words
 
 INHERITED = {
     "/etc/openmpi/openmpi-mca-params.conf:btl": "nothere,self",

@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from autotune.dialects import dialect
 from autotune.publish.content import Content, check_published_groups
+from runner.files.paths import entries, is_file, is_folder, resolved
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
-from runner.paths import entries, is_file, is_folder, resolved
 from runner.types import LIBRARY
 
 CANARY = "autotune-canary"

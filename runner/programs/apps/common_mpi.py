@@ -12,8 +12,8 @@ import traceback
 from collections.abc import Callable
 from typing import Any, NoReturn, Protocol, TypeVar
 
-from runner.closed_output import drop_output
 from runner.errors import RunnerError
+from runner.files.closed_output import drop_output
 from runner.programs.apps.common_errors import AppError
 from runner.runtimes.workers.thread_level import require_level
 

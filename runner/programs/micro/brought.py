@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from runner.closed_output import drop_output
-from runner.number import CutNumber, number_at
+from runner.figure.number import CutNumber, number_at
+from runner.files.closed_output import drop_output
 from runner.programs.apps.common_errors import AppUsageError
 from runner.programs.apps.common_options import OptionParser, above_zero, positive
 from runner.programs.apps.common_report import json_line

@@ -44,7 +44,7 @@ from numpy.typing import NDArray
 
 from runner import files
 from runner.errors import RunnerError
-from runner.private_files import (
+from runner.files.private_files import (
     drop_foreign,
     open_private,
     private_folder,

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from runner.paths import is_file
+from runner.files.paths import is_file
 
 _IMPORT = re.compile(rb"^\s*(?:from\s+([\w.]+)\s+import|import\s+([\w.]+))", re.MULTILINE)
 

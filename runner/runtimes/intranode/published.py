@@ -16,8 +16,8 @@ from typing import Any
 
 from runner import files
 from runner.files import write_atomically
-from runner.paths import exists
-from runner.private_files import make_folder
+from runner.files.paths import exists
+from runner.files.private_files import make_folder
 from runner.runtimes.intranode import switches
 from runner.runtimes.intranode.errors import ConfigError
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.files import read_named
-from runner.json_text import parse_json
+from runner.files.json_text import parse_json
 from runner.runtimes.mate.errors import ConfigError
 
 AFFINITIES = ("compact", "scatter", "none")

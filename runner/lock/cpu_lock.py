@@ -13,15 +13,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
-from runner.lock_holder import LockHolder, holders_of
-from runner.lockfile import LockFile, Unusable
+from runner.lock.holder import LockHolder, holders_of
+from runner.lock.lockfile import LockFile, Unusable
 
 Blocker = Literal["measurement", "shared"]
 _FLOCK = "hhqqi"
 
 
 class CpuLockFile(LockFile):
-    """The file with one byte per CPU; raises :class:`~runner.lockfile.Unusable` if the path cannot
+    """The file with one byte per CPU; raises :class:`~runner.lock.lockfile.Unusable` if the path cannot
     be a lock file.
     """
 

@@ -7,10 +7,10 @@ import re
 import shlex
 from dataclasses import dataclass
 
+from runner.figure.unit import UNKNOWN, Unit, unit_in_header, unit_of_key
 from runner.supervise import ExecResult, PatternMatch
 from runner.supervise.messages import ABSENT, VERIFY
 from runner.types import LaunchSpec, MetricChoice
-from runner.unit import UNKNOWN, Unit, unit_in_header, unit_of_key
 
 SMALLEST, LARGEST = 1e-100, 1e100
 """Figures beyond these are no measurements, and ratios of them are no numbers any more."""

@@ -9,14 +9,14 @@ import signal as signals
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from runner.failure_message import (
+from runner.figure.metric import metric_fault
+from runner.mpi.base import Probe
+from runner.outcome.failure_message import (
     FailureMessage,
     failure_message,
     joined_exit_code,
     start_failed,
 )
-from runner.metric import metric_fault
-from runner.mpi.base import Probe
 from runner.supervise import ExecResult
 from runner.supervise.messages import ABSENT, VERIFY
 from runner.types import LaunchSpec, RunRecord, RunState

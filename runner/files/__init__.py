@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from runner.paths import resolved
+from runner.files.paths import resolved
 
 FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 """Opening a fifo does not block, and a terminal does not become that of this process."""

@@ -10,7 +10,7 @@ again: the holder sets ``AUTOTUNE_MACHINE_LOCK=MODE:PID:FD``, which counts only 
 that this descriptor holds the lock.
 
 A measurement on some of the CPUs holds the main file shared, and the bytes of its CPUs in a second
-file beside it (:mod:`runner.cpu_lock`). So measurements on disjoint CPUs can run at the same time.
+file beside it (:mod:`runner.lock.cpu_lock`). So measurements on disjoint CPUs can run at the same time.
 A measurement locks the bytes of its CPUs for writing; tests and builds lock all bytes for reading.
 
 The owner of the file may delete or spoil it while it is held; then a second measurement would begin
@@ -31,11 +31,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NoReturn, cast
 
-from runner.cpu_lock import CpuLockFile, measuring
 from runner.cpus import cpu_list, with_siblings
 from runner.errors import RunnerError
-from runner.lock_holder import LockHolder, holders_of, kill_command, written_holder
-from runner.lock_place import (
+from runner.lock.cpu_lock import CpuLockFile, measuring
+from runner.lock.holder import LockHolder, holders_of, kill_command, written_holder
+from runner.lock.lockfile import LockFile, Mode, Unusable
+from runner.lock.place import (
     FILE_VARIABLE,
     LockPlace,
     cpu_path,
@@ -44,7 +45,6 @@ from runner.lock_place import (
     lock_place,
     mode_below,
 )
-from runner.lockfile import LockFile, Mode, Unusable
 
 VARIABLE = "AUTOTUNE_MACHINE_LOCK"
 _POLL_S = 0.1

@@ -1,7 +1,7 @@
 """Private files: caches and other files of this user that no other user may read or write.
 
 Folders have mode 0700 and files 0600, whatever the umask says. Before a folder is used, it and all
-folders on the way are checked (:mod:`runner.trusted_path`). No link is followed in it, and nothing
+folders on the way are checked (:mod:`runner.files.trusted_path`). No link is followed in it, and nothing
 is opened for writing that was not newly made, except a lock, which is never emptied. So what
 lies in such a folder was put there by this user's own processes.
 """
@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runner.files import FLAGS, atomic_file
-from runner.paths import resolved
-from runner.trusted_path import refuse_others, weakness
+from runner.files.paths import resolved
+from runner.files.trusted_path import refuse_others, weakness
 
 FOLDER, FILE, PROGRAM = 0o700, 0o600, 0o700
 _LARGEST = 1 << 28

@@ -12,7 +12,7 @@ import signal as signals
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.warning_message import is_error, is_warning
+from runner.outcome.warning_message import is_error, is_warning
 
 LONGEST = 240
 """Largest number of characters of a complaint."""

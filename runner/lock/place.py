@@ -14,11 +14,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from runner.cpu_lock import CpuLockFile
 from runner.errors import RunnerError
 from runner.files import cache
-from runner.lockfile import LockFile, Mode, Unusable, mode_held
-from runner.paths import is_folder
+from runner.files.paths import is_folder
+from runner.lock.cpu_lock import CpuLockFile
+from runner.lock.lockfile import LockFile, Mode, Unusable, mode_held
 
 FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
 """Environment variable with another path of the lock file: for tests, and for containers that share
@@ -64,7 +64,7 @@ def lock_place(chosen: str | None = None) -> LockPlace:
     """The place of the lock at this moment; its three files exist then and can be used.
 
     ``chosen`` is the path that the user named (:data:`FILE_VARIABLE`), if any. Raises
-    :class:`~runner.lockfile.Unusable` if that one cannot be used, or no file of one's own either.
+    :class:`~runner.lock.lockfile.Unusable` if that one cannot be used, or no file of one's own either.
     """
     common = lock_path(chosen)
     try:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from runner.lazy_pattern import lazy_pattern
+from runner.figure.lazy_pattern import lazy_pattern
 
 Kind = Literal["time", "rate", ""]
 

@@ -20,7 +20,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from runner.lazy_pattern import lazy_pattern
+from runner.figure.lazy_pattern import lazy_pattern
 
 AROUND = 64
 """Characters on each side of a match that may belong to its number."""

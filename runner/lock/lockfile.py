@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from runner.errors import RunnerError
-from runner.lock_holder import describe_holder, user_name
+from runner.lock.holder import describe_holder, user_name
 
 Mode = Literal["shared", "exclusive"]
 
