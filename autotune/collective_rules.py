@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from autotune.errors import UsageError
 from runner.mpi.library import Library
-from runner.mpi.openmpi_rules import COLLECTIVES, ENABLE, FORCED
+from runner.mpi.openmpi.rules import COLLECTIVES, ENABLE, FORCED
 
 
 @dataclass(frozen=True)

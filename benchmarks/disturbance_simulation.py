@@ -255,7 +255,9 @@ def main() -> int:
     arguments.add_argument("--json", type=Path)
     given = arguments.parse_args()
     code = code_digest(
-        "benchmarks.disturbance_simulation", "autotune.strategies.ga", "autotune.strategies.auto"
+        "benchmarks.disturbance_simulation",
+        "autotune.strategies.ga.strategy",
+        "autotune.strategies.auto",
     )
     table, rows = Table(given.json, code), []
     with _pool(given.processes) as mapped:

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.mpi.hydra import python_variables
 from runner.mpi.library import Library
-from runner.mpi.openmpi import OpenMPI
+from runner.mpi.openmpi.adapter import OpenMPI
 
 ROOT = Path(__file__).parents[1]
 RANKS_PATH = os.pathsep.join([str(ROOT), str(ROOT / "tests/ranks")])

@@ -11,7 +11,7 @@ from autotune.dialects.base import RuleDialect, written
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value, load_space
 from runner.mpi.library import Library
-from runner.mpi.openmpi_rules import ENABLE, FILE
+from runner.mpi.openmpi.rules import ENABLE, FILE
 
 _SEGMENTS = 3
 """Number of segment sizes tried of an algorithm: smallest, middle and largest."""

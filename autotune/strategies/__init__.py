@@ -18,7 +18,7 @@ if TYPE_CHECKING:
         Proposal,
         Strategy,
     )
-    from autotune.strategies.ga import GASampler
+    from autotune.strategies.ga.strategy import GASampler
     from autotune.strategies.options import Option, OptionValue
     from autotune.strategies.registry import (
         code_of,
@@ -57,7 +57,7 @@ __getattr__ = lazy_names(
         "SCATTER": "autotune.strategies.base",
         "STATES": "autotune.strategies.base",
         "UNUSED": "autotune.strategies.base",
-        "GASampler": "autotune.strategies.ga",
+        "GASampler": "autotune.strategies.ga.strategy",
         "Observation": "autotune.strategies.base",
         "Option": "autotune.strategies.options",
         "OptionValue": "autotune.strategies.options",

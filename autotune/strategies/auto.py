@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies._candidates import listing
-from autotune.strategies._codec import Codes
-from autotune.strategies._joint_model import JointModel
-from autotune.strategies._listed_model import ListedModel
 from autotune.strategies.base import SCATTER, Observation, Proposal, Strategy
+from autotune.strategies.candidates import listing
+from autotune.strategies.codec import Codes
+from autotune.strategies.models.joint_model import JointModel
+from autotune.strategies.models.listed_model import ListedModel
 from autotune.strategies.options import Option, OptionValue, table
 
 

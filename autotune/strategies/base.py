@@ -11,11 +11,11 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies._candidates import Unvisited
-from autotune.strategies._codec import DEFAULTS as DEFAULTS
-from autotune.strategies._codec import INACTIVE as INACTIVE
-from autotune.strategies._codec import UNUSED as UNUSED
-from autotune.strategies._codec import Codec
+from autotune.strategies.candidates import Unvisited
+from autotune.strategies.codec import DEFAULTS as DEFAULTS
+from autotune.strategies.codec import INACTIVE as INACTIVE
+from autotune.strategies.codec import UNUSED as UNUSED
+from autotune.strategies.codec import Codec
 from autotune.strategies.options import Option, OptionValue, complete
 
 STATES = ("ok", "failed", "censored", "running", "pruned")

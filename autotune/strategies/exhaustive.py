@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from autotune.space import Setting, Space
-from autotune.strategies._candidates import Unvisited
 from autotune.strategies.base import Proposal, Strategy
+from autotune.strategies.candidates import Unvisited
 from autotune.strategies.options import Option, OptionValue, table
 
 

@@ -18,7 +18,6 @@ from optuna.samplers import BaseSampler, CmaEsSampler, GPSampler, NSGAIISampler,
 from optuna.trial import FrozenTrial, TrialState, create_trial
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies._codec import Codec
 from autotune.strategies.base import (
     DEFAULTS,
     INACTIVE,
@@ -28,6 +27,7 @@ from autotune.strategies.base import (
     Proposal,
     Strategy,
 )
+from autotune.strategies.codec import Codec
 from autotune.strategies.options import Option, OptionValue, need, table
 
 NUMBER = "number"

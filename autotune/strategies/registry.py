@@ -20,7 +20,7 @@ from runner.extensions import added, extension
 
 _PLACES: dict[str, str] = {
     "auto": "auto:Auto",
-    "ga": "ga:Genetic",
+    "ga": "ga.strategy:Genetic",
     "random": "random_search:RandomSearch",
     "exhaustive": "exhaustive:Exhaustive",
     "optuna:TPESampler": "optuna_samplers:TPE",

@@ -28,7 +28,7 @@ from runner.mpi.base import Adapter
 from runner.mpi.intel import IntelMpi
 from runner.mpi.library import Library
 from runner.mpi.mpich import Mpich
-from runner.mpi.openmpi import OpenMPI
+from runner.mpi.openmpi.adapter import OpenMPI
 from runner.mpi.output import output_of
 
 LAUNCHERS = ("mpirun", "mpiexec")

@@ -65,7 +65,7 @@ def _run(words: list[str]) -> tuple[int, str, str]:
 
 
 def main(changes: Mapping[str, Change] = MappingProxyType({})) -> None:
-    from runner.programs.apps.common_mpi import single_threaded_blas, start
+    from runner.programs.apps.common.mpi import single_threaded_blas, start
 
     single_threaded_blas()
     lines, comm = json.loads(sys.argv[1]), start("multiple")

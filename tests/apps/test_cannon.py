@@ -19,7 +19,7 @@ from runner.programs.apps.cannon.matrices import (
 )
 from runner.programs.apps.cannon.options import parse
 from runner.programs.apps.cannon.variant_mate import GRAPH
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from tests.apps.conftest import Launch, results_of
 
 ROOT = Path(__file__).parents[2]

@@ -18,8 +18,8 @@ from runner.programs.apps.cloverleaf3d.options import ENERGIES, INPUTS, parse
 from runner.programs.apps.cloverleaf3d.part import BODIES, Part
 from runner.programs.apps.cloverleaf3d.problem import ADVANCED, COUNT, FIELDS, STEP, reflection
 from runner.programs.apps.cloverleaf3d.variant_mate import GRAPH, IN_PYTHON, OnMate, make_graph
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_layout import make_layout
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.layout import make_layout
 from runner.runtimes import mate
 from tests.apps.conftest import Launch, results_of
 from tests.programs import compiled

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import (
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import (
     checked_grid,
     choose_grid,
     coordinates,

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autotune.space import load_space
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.flowcart.application import INPUTS, RESIDUALS, parse, residual_is_wrong
 from runner.programs.apps.flowcart.cycle import CYCLE
 from runner.programs.apps.flowcart.domain import serial

@@ -134,7 +134,7 @@ def test_exception_on_one_rank_ends_all(launch: Launch) -> None:
         """
         import sys
         from time import perf_counter
-        from runner.programs.apps.common_mpi import run
+        from runner.programs.apps.common.mpi import run
         from runner.programs.apps.jacobi3d.application import main
         run("jacobi3d", "single", lambda comm: main(comm, sys.argv[1:], perf_counter()))
         """

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from autotune.config.app import load_app
-from runner.programs.apps.common_box import box_cells
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_faces import copier
-from runner.programs.apps.common_grid import show_shape, split
+from runner.programs.apps.common.box import box_cells
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.faces import copier
+from runner.programs.apps.common.grid import show_shape, split
 from runner.programs.apps.jacobi3d.block import Block, serial_block
 from runner.programs.apps.jacobi3d.faces import face_of
 from runner.programs.apps.jacobi3d.inputs import INPUTS, stored_residual

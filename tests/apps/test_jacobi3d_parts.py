@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_box import Box, box_cells, cut, split_phase
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_layout import Layout, make_layout
-from runner.programs.apps.common_meter import Meter
-from runner.programs.apps.common_team import Team
+from runner.programs.apps.common.box import Box, box_cells, cut, split_phase
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.layout import Layout, make_layout
+from runner.programs.apps.common.meter import Meter
+from runner.programs.apps.common.team import Team
 from runner.programs.apps.jacobi3d.block import Block, Call
 from runner.programs.apps.jacobi3d.options import VARIANTS, parse, thread_level
 from tests.refusals import refused

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.programs.apps.common_models import MATED
+from runner.programs.apps.common.models import MATED
 from runner.programs.apps.jacobi3d.options import VARIANTS
 from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
 
@@ -67,7 +67,7 @@ REFUSALS = [
     ("--variant tarragon --workers 2", "--workers 2 needs --threads workers or service"),
 ]
 BROKEN = """
-from runner.programs.apps import common_tpod
+from runner.programs.apps.common import tpod as common_tpod
 from runner.programs.apps.jacobi3d import halo, mated, variant_tarragon
 
 make, start = mated.Part.__init__, variant_tarragon.Cells.vinit

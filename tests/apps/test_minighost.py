@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_box import bounds_of, cut, face_of
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.box import bounds_of, cut, face_of
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.minighost import stencil
 from runner.programs.apps.minighost.domain import Domain, serial_domain
 from runner.programs.apps.minighost.heat import UNIT, balance, rounding

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.minighost.options import parse
 from runner.runtimes.intranode import Config
 from tests.apps.conftest import Launch, results_of, run_lines, successes
@@ -97,7 +97,7 @@ def test_a_killed_process_ends_the_run(launch: Launch) -> None:
         import os, signal, sys
         from time import perf_counter
         from mpi4py import MPI
-        from runner.programs.apps.common_mpi import run
+        from runner.programs.apps.common.mpi import run
         from runner.programs.apps.minighost import variant_cab
         from runner.programs.apps.minighost.application import main
         plain, steps = variant_cab.Direct.run, 0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.programs.apps.common_faces import FaceTables
+from runner.programs.apps.common.faces import FaceTables
 from runner.programs.apps.minighost.domain import Domain
 from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
 from tests.apps.test_minighost_mpi import KEYS, check_breakdown
@@ -96,7 +96,7 @@ def check_parts(result: dict[str, Any]) -> None:
 
 
 BROKEN = """
-from runner.programs.apps import common_grid_tasks
+from runner.programs.apps.common import grid_tasks as common_grid_tasks
 from runner.programs.apps.minighost import exchange, variant_mate
 
 fill, make = common_grid_tasks.Cells.vinit, variant_mate.Part.__init__

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import show_shape
-from runner.programs.apps.common_layout import make_layout
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import show_shape
+from runner.programs.apps.common.layout import make_layout
 from runner.programs.apps.minighost.inputs import INPUTS
 from runner.programs.apps.minighost.options import VARIANTS, build_parser, parse, thread_level
 from runner.programs.apps.minighost.output import grind_ns

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.jacobi3d.options import parse as jacobi3d
 from runner.programs.apps.minighost.options import parse as minighost
 from tests.apps.conftest import Launch, results_of

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from autotune.config.app import load_app
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.pattern.application import BUILDERS
 from runner.programs.apps.pattern.exchange import ROUNDS, plan
 from runner.programs.apps.pattern.options import KINDS, Options, parse

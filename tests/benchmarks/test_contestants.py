@@ -9,7 +9,7 @@ import pytest
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Observation, Strategy
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.checkpoint import Checkpoint
 from benchmarks.search.code_digest import contestant_module
 from benchmarks.search.contestants import Rules, compete, maker, search

@@ -132,6 +132,6 @@ def test_the_digest_follows_what_is_imported(
 
 def test_one_strategy_does_not_change_with_another() -> None:
     auto, ga = contestant_module("auto"), contestant_module("ga:thesis")
-    assert (auto, ga) == ("autotune.strategies.auto", "autotune.strategies.ga")
+    assert (auto, ga) == ("autotune.strategies.auto", "autotune.strategies.ga.strategy")
     assert contestant_module("auto+traced") == auto
     assert code_digest.code_digest(auto) != code_digest.code_digest(ga)

@@ -17,7 +17,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.run_history import RunHistory
 from autotune.study.simulation import SimulatedEvaluator
-from runner.mpi.openmpi_rules import FILE
+from runner.mpi.openmpi.rules import FILE
 from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.refusals import refused
 

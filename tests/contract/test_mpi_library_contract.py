@@ -16,7 +16,7 @@ from runner.launch import Runner
 from runner.mpi.base import Adapter, Probe
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.mpi.openmpi import OpenMPI
+from runner.mpi.openmpi.adapter import OpenMPI
 from runner.types import LaunchSpec, ReadBack
 from tests.mpis import built, library_named, on_path
 

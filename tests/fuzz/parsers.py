@@ -51,17 +51,17 @@ from runner.mpi.intel_info import parse as parse_impi_info
 from runner.mpi.intel_info import words_of
 from runner.mpi.intel_startup import parse_startup
 from runner.mpi.mpiexec_conf import variables_in
-from runner.mpi.openmpi_parameters import parse_ompi_info as parse_ompi_info
-from runner.mpi.openmpi_parameters import read_parameter_file
-from runner.mpi.openmpi_shown import parse_shown
-from runner.mpi.openmpi_ucx import (
+from runner.mpi.openmpi.parameters import parse_ompi_info as parse_ompi_info
+from runner.mpi.openmpi.parameters import read_parameter_file
+from runner.mpi.openmpi.shown import parse_shown
+from runner.mpi.openmpi.ucx import (
     parse_ucx_log,
     ucx_complaint,
     ucx_logs,
     ucx_protocols,
     ucx_variables,
 )
-from runner.mpi.openmpi_windows import components_of
+from runner.mpi.openmpi.windows import components_of
 from runner.outcome.failure_message import LONGEST, failure_message, telling_lines
 from runner.programs.micro.sizes import sizes
 from runner.runtimes.mate.config import read_rank_map

@@ -18,7 +18,7 @@ from autotune.publish.undo import remove
 from autotune.study.setting_syntax import read_setting_file
 from runner.errors import RunnerError
 from runner.files import read_named, read_tail
-from runner.mpi.openmpi_parameters import read_parameter_file
+from runner.mpi.openmpi.parameters import read_parameter_file
 from runner.runtimes.mate.config import read_rank_map
 from runner.runtimes.mate.errors import ConfigError
 from runner.trace.document import load_features

@@ -52,7 +52,7 @@ def test_products_are_right_with_any_number_of_ranks(lines: Commands, ranks: int
 BROKEN = """
 from runner.programs.apps.cab.application import main
 from runner.programs.apps.cab.product import Product
-from runner.programs.apps.common_mpi import run
+from runner.programs.apps.common.mpi import run
 
 plain = Product._task
 

@@ -15,7 +15,7 @@ import pytest
 from autotune.config.app import App, fill, load_app
 from autotune.config.find import list_configs
 from autotune.errors import UsageError
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.micro.brought import main
 from tests.apps.conftest import Launch
 from tests.micro import stand_in

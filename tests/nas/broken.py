@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
-from runner.programs.apps.common_mpi import run, single_threaded_blas
+from runner.programs.apps.common.mpi import run, single_threaded_blas
 
 single_threaded_blas()
 
 from runner.programs.nas.cg import CG  # noqa: E402
-from runner.programs.nas.common_run import main as program  # noqa: E402
+from runner.programs.nas.common.run import main as program  # noqa: E402
 from runner.programs.nas.mg import MG  # noqa: E402
 from runner.programs.nas.mg_halo import Halo  # noqa: E402
 

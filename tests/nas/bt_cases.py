@@ -16,12 +16,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from unittest.mock import patch
 
-from runner.programs.apps.common_mpi import run, single_threaded_blas
+from runner.programs.apps.common.mpi import run, single_threaded_blas
 
 single_threaded_blas()
 
 from runner.programs.nas.cfd_faces import Faces  # noqa: E402
-from runner.programs.nas.common_run import main as program  # noqa: E402
+from runner.programs.nas.common.run import main as program  # noqa: E402
 from runner.programs.nas.ft import FT  # noqa: E402
 from runner.programs.nas.ft_layout import Turner  # noqa: E402
 from runner.programs.nas.lu_domain import Messages  # noqa: E402

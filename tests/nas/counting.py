@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from runner.programs.apps.common_mpi import run, single_threaded_blas
+from runner.programs.apps.common.mpi import run, single_threaded_blas
 
 single_threaded_blas()
 

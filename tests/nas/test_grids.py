@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.nas.cg_grid import block
-from runner.programs.nas.common_grid import log2_ranks, square_side, two_factors
-from runner.programs.nas.common_kernel import Check
+from runner.programs.nas.common.grid import log2_ranks, square_side, two_factors
+from runner.programs.nas.common.kernel import Check
 from runner.programs.nas.mg_grid import levels, origin, place_of, process_grid
 from tests.refusals import refused
 

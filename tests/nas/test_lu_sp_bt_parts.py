@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.nas import bt, ft, lu, sp
 from runner.programs.nas.cfd_cells import Partition, partition
 from runner.programs.nas.cfd_exact import exact, start_values

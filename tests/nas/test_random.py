@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.programs.nas.common_random import (
+from runner.programs.nas.common.random import (
     MODULUS,
     MULTIPLIER,
     SEED,

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 
 from autotune.config.app import load_app
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.nas.common_options import NAMES, parse, thread_level
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.nas.common.options import NAMES, parse, thread_level
 from tests.apps.conftest import Finished, Launch, run_commands
 from tests.refusals import refused
 
@@ -102,8 +102,8 @@ def test_a_failed_verification_ends_the_launch_with_1(launch: Launch) -> None:
     code = """
 import sys
 import runner.programs.nas.ep as ep
-from runner.programs.apps.common_mpi import run
-from runner.programs.nas.common_run import main
+from runner.programs.apps.common.mpi import run
+from runner.programs.nas.common.run import main
 ep.PROBLEMS["S"] = ep.Problem(20, 1.0, 1.0, 1)
 run("nas", "single", lambda comm: main(comm, ["ep"], 0.0))
 """

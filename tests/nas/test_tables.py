@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from benchmarks.nas_table import CLASSES, answer, cells, kept, main, parser, place
-from runner.programs.nas.common_options import NAMES, parse
+from runner.programs.nas.common.options import NAMES, parse
 
 ROW: dict[str, Any] = {
     "kernel": "cg", "class": "A", "ranks": 4, "seconds": 0.51234, "mpi_share": 0.256,

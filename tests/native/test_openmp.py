@@ -56,7 +56,7 @@ def test_the_environment_says_how_many_threads_there_are() -> None:
 
 
 def test_a_kernel_with_another_number_of_arrays_is_refused() -> None:
-    kernels = load("runner.programs.apps.common_kernels")
+    kernels = load("runner.programs.apps.common.kernels")
     arrays = [np.zeros(4), np.zeros(4), np.zeros(8, np.uint64)]
     with pytest.raises(ValueError, match=r"\bpack\b.*\b3\b"):
         openmp.ParallelRegion(kernels, [("pack", arrays)])

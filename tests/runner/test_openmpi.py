@@ -9,8 +9,8 @@ import pytest
 
 from runner.cpus import cpus_of
 from runner.mpi.library import Library, ParamInfo
-from runner.mpi.openmpi import OpenMPI
-from runner.mpi.openmpi_shown import SHOW_FILE, SHOW_PARAMETER, parse_shown
+from runner.mpi.openmpi.adapter import OpenMPI
+from runner.mpi.openmpi.shown import SHOW_FILE, SHOW_PARAMETER, parse_shown
 from runner.placement import read_back_cpus, read_back_placement
 from runner.types import LaunchSpec
 

@@ -13,7 +13,7 @@ from runner.launch import Runner
 from runner.mpi.base import SERVED_BY
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library, ParamInfo
-from runner.mpi.openmpi_collectives import (
+from runner.mpi.openmpi.collectives import (
     CollectiveComponents,
     collective_parameters,
     component_priorities,

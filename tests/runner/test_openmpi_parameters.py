@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from runner.errors import RunnerError
 from runner.mpi.library import ParamInfo
-from runner.mpi.openmpi_parameters import parse_ompi_info, read_parameters
+from runner.mpi.openmpi.parameters import parse_ompi_info, read_parameters
 from tests.refusals import refused
 
 DATA = Path(__file__).parent / "data"

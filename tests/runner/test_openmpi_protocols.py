@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from runner.mpi.openmpi_protocols import parse_tables, rendezvous_from, table_words
+from runner.mpi.openmpi.protocols import parse_tables, rendezvous_from, table_words
 
 AT = "[1795472816.485829] [vm:6289 :0]   "
 TABLES = "".join(

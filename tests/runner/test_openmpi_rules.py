@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from runner.launch import Runner
 from runner.mpi.discover import adapter
-from runner.mpi.openmpi_rules import (
+from runner.mpi.openmpi.rules import (
     COLLECTIVES,
     ENABLE,
     FILE,

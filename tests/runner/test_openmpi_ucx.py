@@ -14,8 +14,8 @@ from runner.launch import Runner
 from runner.mpi.base import TRANSPORT
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.mpi.openmpi_traffic import idle_under
-from runner.mpi.openmpi_ucx import (
+from runner.mpi.openmpi.traffic import idle_under
+from runner.mpi.openmpi.ucx import (
     UCX_LINE,
     logging_ucx,
     parse_ucx_log,

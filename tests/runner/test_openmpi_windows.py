@@ -12,8 +12,8 @@ from runner.launch import Runner
 from runner.mpi.base import WINDOWS
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.mpi.openmpi_ucx import UcxLog
-from runner.mpi.openmpi_windows import components_of, watching_windows, without_windows
+from runner.mpi.openmpi.ucx import UcxLog
+from runner.mpi.openmpi.windows import components_of, watching_windows, without_windows
 from runner.types import LaunchSpec, ReadBack, RunRecord
 from tests.mpis import PING_PONG, built, library_named
 

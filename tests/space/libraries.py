@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runner.mpi.library import Library
-from runner.mpi.openmpi_parameters import parse_ompi_info
+from runner.mpi.openmpi.parameters import parse_ompi_info
 
 _DATA = Path(__file__).parents[1] / "runner" / "data"
 

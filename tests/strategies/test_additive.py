@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from autotune.space import Parameter, Setting, Space
-from autotune.strategies._additive import Additive, Kernel, Prior
-from autotune.strategies._codec import Codec
+from autotune.strategies.codec import Codec
+from autotune.strategies.models.additive import Additive, Kernel, Prior
 
 SPACE = Space(
     "six", tuple(Parameter(f"p{i}", tuple(f"w{k}" for k in range(1, 4))) for i in range(4))

@@ -9,12 +9,12 @@ import pytest
 
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import SCATTER, Observation, create, resolve_options
-from autotune.strategies._additive import Prior
-from autotune.strategies._assisted_population import AssistedPopulation
-from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._estimates import Estimates
-from autotune.strategies._genetic_options import genetic_options
-from autotune.strategies._joint_model import JointModel
+from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.ga.assisted_population import AssistedPopulation
+from autotune.strategies.ga.options import genetic_options
+from autotune.strategies.models.additive import Prior
+from autotune.strategies.models.estimates import Estimates
+from autotune.strategies.models.joint_model import JointModel
 from autotune.strategies.options import OptionValue
 from autotune.testing.landscapes import FORCED, MANY, SMALL, drive, fine, keys
 

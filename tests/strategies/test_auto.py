@@ -9,8 +9,8 @@ import pytest
 
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import SCATTER, UNUSED, Observation, create
-from autotune.strategies._candidates import Climb, listing
-from autotune.strategies._codec import Codec
+from autotune.strategies.candidates import Climb, listing
+from autotune.strategies.codec import Codec
 from autotune.testing.landscapes import MANY, SMALL, Measure, drive, fine
 
 SPACE = Space(

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from autotune.space import Parameter, Space
-from autotune.strategies._cliffs import CliffPrior, Cliffs
-from autotune.strategies._codec import Codec
-from autotune.strategies._levels import Levels
+from autotune.strategies.codec import Codec
+from autotune.strategies.levels import Levels
+from autotune.strategies.models.cliffs import CliffPrior, Cliffs
 
 FLAGS = Space("flags", tuple(Parameter(f"p{i}", ("on",)) for i in range(6)))
 FIXED = CliffPrior(weight=1e9)

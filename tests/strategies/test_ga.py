@@ -12,9 +12,9 @@ import pytest
 
 from autotune.space import Setting
 from autotune.strategies import GASampler, Observation, create, resolve_options
-from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genetic_options import genetic_options
-from autotune.strategies._population import Population
+from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.ga.options import genetic_options
+from autotune.strategies.ga.population import Population
 from autotune.strategies.options import OptionValue
 from autotune.strategies.optuna_samplers import distributions
 from autotune.testing.landscapes import MANY, drive, fine, keys

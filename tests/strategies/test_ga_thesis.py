@@ -12,10 +12,10 @@ import pytest
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import create, resolve_options
-from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genes import Genes
-from autotune.strategies._genetic_options import genetic_options
-from autotune.strategies._population import Population
+from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.ga.genes import Genes
+from autotune.strategies.ga.options import genetic_options
+from autotune.strategies.ga.population import Population
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH

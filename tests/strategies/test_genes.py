@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.space import Parameter, Space
-from autotune.strategies._codec import Codec, Codes
-from autotune.strategies._genes import Genes, Rates
+from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.ga.genes import Genes, Rates
 from autotune.testing.landscapes import FORCED, MANY
 
 CODEC = Codec(MANY)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from autotune.space import Parameter, Space
 from autotune.strategies import create
-from autotune.strategies._joint_model import JointModel
-from autotune.strategies._listed_model import ListedModel
+from autotune.strategies.models.joint_model import JointModel
+from autotune.strategies.models.listed_model import ListedModel
 from autotune.testing.landscapes import MANY
 
 WORDS = tuple(f"w{k}" for k in range(1, 4))

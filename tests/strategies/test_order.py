@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from autotune.space import Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.strategies import Strategy, create
-from autotune.strategies import _candidates as order
-from autotune.strategies._codec import Codec
+from autotune.strategies import candidates as order
+from autotune.strategies.codec import Codec
 from autotune.testing.landscapes import MANY, RULED, drive, fine, keys
 
 HUGE = Space("huge", tuple(Parameter(f"p{i}", tuple(range(9))) for i in range(30)))

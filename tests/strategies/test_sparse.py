@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import norm
 
 from autotune.space import Parameter, Space
-from autotune.strategies._codec import Codec
-from autotune.strategies._levels import Levels
-from autotune.strategies._sparse import Beliefs, Columns, SparseEffects
+from autotune.strategies.codec import Codec
+from autotune.strategies.levels import Levels
+from autotune.strategies.models.sparse import Beliefs, Columns, SparseEffects
 
 KNOWN = Beliefs(
     acting=1e-9,

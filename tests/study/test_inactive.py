@@ -6,7 +6,7 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.strategies import DEFAULTS
-from autotune.strategies._codec import Codec
+from autotune.strategies.codec import Codec
 from autotune.study.inactive import (
     CALLS,
     TransportFacts,

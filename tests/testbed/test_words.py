@@ -20,8 +20,8 @@ from runner import testbed as tb
 from runner.errors import RunnerError
 from runner.lock import VARIABLE, MachineLock
 from runner.mpi.library import Library
-from runner.mpi.openmpi import OpenMPI
-from runner.mpi.openmpi_shown import SHOW_FILE
+from runner.mpi.openmpi.adapter import OpenMPI
+from runner.mpi.openmpi.shown import SHOW_FILE
 from runner.testbed import model, state
 from runner.testbed.setup import _cpus
 from runner.types import LaunchSpec

@@ -20,7 +20,7 @@ from autotune.collective_rules import (
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Format, Loading
 from runner.mpi.library import Library
-from runner.mpi.openmpi_rules import ENABLE, FILE
+from runner.mpi.openmpi.rules import ENABLE, FILE
 
 
 class RulesV1(Format):

@@ -14,8 +14,8 @@ from typing import ClassVar
 
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies._codec import Codes
 from autotune.strategies.base import Observation, Proposal, Strategy
+from autotune.strategies.codec import Codes
 from autotune.strategies.options import OptionValue
 
 LOSS = 10.0

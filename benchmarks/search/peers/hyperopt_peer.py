@@ -10,7 +10,7 @@ import numpy as np
 from hyperopt import JOB_STATE_DONE, STATUS_OK, Trials, hp, tpe
 from hyperopt.base import Domain
 
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.peers.base import STARTUP, Peer
 
 

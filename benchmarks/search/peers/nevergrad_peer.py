@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import nevergrad as ng
 
 from autotune.space import DEFAULT, Setting
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.peers.base import Peer
 
 _BUDGET = 150

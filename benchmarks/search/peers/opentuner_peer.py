@@ -17,7 +17,7 @@ from opentuner.search.manipulator import (
     IntegerParameter,
 )
 
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.peers.base import Peer
 
 

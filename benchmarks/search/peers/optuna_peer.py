@@ -11,7 +11,7 @@ from optuna.exceptions import ExperimentalWarning
 from optuna.samplers import BaseSampler, NSGAIISampler, TPESampler
 
 from autotune.space import Space
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.peers.base import STARTUP, Peer
 
 

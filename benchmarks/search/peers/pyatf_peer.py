@@ -8,7 +8,7 @@ import random
 
 from pyatf.search_techniques import AUCBandit, PatternSearch, SimulatedAnnealing, Torczon
 
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.peers.base import Peer
 
 

@@ -11,7 +11,7 @@ from pymoo.core.problem import Problem
 from pymoo.core.variable import Choice, Integer
 from pymoo.termination import get_termination
 
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.peers.base import STARTUP, Peer
 
 _POPULATION = 20

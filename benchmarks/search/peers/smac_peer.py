@@ -18,7 +18,7 @@ from smac.main.exceptions import ConfigurationSpaceExhaustedException
 from smac.runhistory.dataclasses import TrialValue
 
 from autotune.space import DEFAULT, Setting
-from autotune.strategies._codec import Codes
+from autotune.strategies.codec import Codes
 from benchmarks.search.peers.base import STARTUP, Peer
 
 _TRIALS = 150

@@ -6,10 +6,10 @@ import itertools
 import sys
 from typing import Any
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_mpi import agree, run, single_threaded_blas
-from runner.programs.apps.common_options import OptionParser, positive
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.mpi import agree, run, single_threaded_blas
+from runner.programs.apps.common.options import OptionParser, positive
+from runner.programs.apps.common.report import json_line
 from runner.programs.micro.sizes import BATCHES, DEFAULT_RANGE, calls, median, sizes
 
 single_threaded_blas()

@@ -21,9 +21,9 @@ from typing import Any
 
 from runner.figure.number import CutNumber, number_at
 from runner.files.closed_output import drop_output
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_options import OptionParser, above_zero, positive
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.options import OptionParser, above_zero, positive
+from runner.programs.apps.common.report import json_line
 
 
 def build_parser() -> OptionParser:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.micro.operations import Operation
 from runner.runtimes.intranode.mcoll import Collective, Config, MultiObject
 from runner.runtimes.intranode.mcoll.config import AUTO, FORMS, LIBRARY

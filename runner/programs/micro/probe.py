@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_mpi import agree, run, single_threaded_blas
-from runner.programs.apps.common_options import OptionParser, above_zero
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.mpi import agree, run, single_threaded_blas
+from runner.programs.apps.common.options import OptionParser, above_zero
+from runner.programs.apps.common.report import json_line
 from runner.programs.micro.sizes import median
 
 single_threaded_blas()

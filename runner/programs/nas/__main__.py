@@ -6,12 +6,12 @@ _BEGIN = perf_counter()
 
 import sys  # noqa: E402  (the clock starts before anything heavy is imported)
 
-from runner.programs.apps.common_mpi import run, single_threaded_blas  # noqa: E402
+from runner.programs.apps.common.mpi import run, single_threaded_blas  # noqa: E402
 
 single_threaded_blas()
 
-from runner.programs.nas.common_options import thread_level  # noqa: E402
-from runner.programs.nas.common_run import main  # noqa: E402
+from runner.programs.nas.common.options import thread_level  # noqa: E402
+from runner.programs.nas.common.run import main  # noqa: E402
 
 if __name__ == "__main__":
     words = sys.argv[1:]

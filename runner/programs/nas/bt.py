@@ -14,7 +14,7 @@ from runner.programs.nas.bt_sweep import MATRIX, Sweep
 from runner.programs.nas.cfd_cell_fields import CellFields
 from runner.programs.nas.cfd_cells import Partition, partition
 from runner.programs.nas.cfd_check import Problem, norm_checks
-from runner.programs.nas.common_kernel import Check, Facts, Stopwatch
+from runner.programs.nas.common.kernel import Check, Facts, Stopwatch
 
 PROBLEMS = {
     "S": Problem(
@@ -54,7 +54,7 @@ def build(comm: Any, problem: Problem) -> BT:
 
 
 class BT:
-    """See :class:`runner.programs.nas.common_kernel.Kernel`."""
+    """See :class:`runner.programs.nas.common.kernel.Kernel`."""
 
     def __init__(self, comm: Any, problem: Problem, own: Partition) -> None:
         self._problem = problem

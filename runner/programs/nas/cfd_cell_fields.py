@@ -13,7 +13,7 @@ import numpy as np
 from runner.programs.nas.cfd_cells import Cell, Field, Partition
 from runner.programs.nas.cfd_exact import exact, start_values
 from runner.programs.nas.cfd_faces import Faces
-from runner.programs.nas.common_kernel import Stopwatch
+from runner.programs.nas.common.kernel import Stopwatch
 from runner.runtimes.core.kernels import load, scalars
 
 SPREAD = (0.75, 0.75, 1.0)

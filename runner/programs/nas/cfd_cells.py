@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import split
-from runner.programs.nas.common_grid import square_side
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import split
+from runner.programs.nas.common.grid import square_side
 
 GHOSTS = 2
 SMALLEST = 3

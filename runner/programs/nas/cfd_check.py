@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from runner.programs.nas.cfd_cell_fields import CellFields
-from runner.programs.nas.common_kernel import Check
+from runner.programs.nas.common.kernel import Check
 
 TOLERANCE = 1e-8
 Norms = tuple[float, float, float, float, float]

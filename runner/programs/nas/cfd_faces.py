@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from runner.programs.nas.cfd_cells import GHOSTS, Field, Partition
-from runner.programs.nas.common_kernel import Stopwatch
+from runner.programs.nas.common.kernel import Stopwatch
 
 LAYERS = 2
 

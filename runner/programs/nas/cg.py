@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from runner.programs.nas.cg_grid import block
 from runner.programs.nas.cg_matrix import make_matrix
-from runner.programs.nas.common_grid import log2_ranks
-from runner.programs.nas.common_kernel import Check, Facts, Kernel, Stopwatch
+from runner.programs.nas.common.grid import log2_ranks
+from runner.programs.nas.common.kernel import Check, Facts, Kernel, Stopwatch
 from runner.runtimes.core.kernels import load, scalars
 from runner.runtimes.core.openmp import ParallelRegion, Task
 
@@ -59,7 +59,7 @@ def _operations(problem: Problem) -> float:
 
 
 class CG(Kernel):
-    """See :class:`runner.programs.nas.common_kernel.Kernel`.
+    """See :class:`runner.programs.nas.common.kernel.Kernel`.
 
     Vectors x, z, p, q, r are cut by columns of the matrix. The product w of this rank's block with
     one of them is cut by rows; it must be summed along the row of ranks and transposed.

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.programs.apps.common_grid import split
-from runner.programs.nas.common_grid import two_factors
+from runner.programs.apps.common.grid import split
+from runner.programs.nas.common.grid import two_factors
 
 
 @dataclass(frozen=True)

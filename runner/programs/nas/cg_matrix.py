@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.programs.nas.cg_grid import Block
-from runner.programs.nas.common_random import MULTIPLIER, SEED, jump
+from runner.programs.nas.common.random import MULTIPLIER, SEED, jump
 from runner.runtimes.core.kernels import load, scalars
 
 CONDITION = 0.1

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.nas.common_kernel import Check, Facts, Kernel, Stopwatch
-from runner.programs.nas.common_random import MULTIPLIER, jump
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.nas.common.kernel import Check, Facts, Kernel, Stopwatch
+from runner.programs.nas.common.random import MULTIPLIER, jump
 from runner.runtimes.core.kernels import load, scalars
 
 SEED = 271828183
@@ -54,7 +54,7 @@ def build(comm: Any, problem: Problem) -> EP:
 
 
 class EP(Kernel):
-    """See :class:`runner.programs.nas.common_kernel.Kernel`."""
+    """See :class:`runner.programs.nas.common.kernel.Kernel`."""
 
     def __init__(self, comm: Any, problem: Problem, batches: int) -> None:
         self._comm, self._problem = comm, problem

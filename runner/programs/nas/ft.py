@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.nas.common_grid import log2_ranks
-from runner.programs.nas.common_kernel import Check, Facts, Stopwatch
-from runner.programs.nas.common_random import SEED, fill_uniform, jump
+from runner.programs.nas.common.grid import log2_ranks
+from runner.programs.nas.common.kernel import Check, Facts, Stopwatch
+from runner.programs.nas.common.random import SEED, fill_uniform, jump
 from runner.programs.nas.ft_layout import Layout, Shape, Turner, rank_grid
 from runner.programs.nas.ft_transform import Transforms
 from runner.programs.nas.ft_values import SUMS_A, SUMS_B, SUMS_S, SUMS_W
@@ -52,7 +52,7 @@ def build(comm: Any, problem: Problem) -> FT:
 
 
 class FT:
-    """See :class:`runner.programs.nas.common_kernel.Kernel`.  ``grid`` = ranks along two axes."""
+    """See :class:`runner.programs.nas.common.kernel.Kernel`.  ``grid`` = ranks along two axes."""
 
     def __init__(self, comm: Any, problem: Problem, grid: tuple[int, int]) -> None:
         self._comm, self._problem = comm, problem

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.nas.common_kernel import Stopwatch
+from runner.programs.nas.common.kernel import Stopwatch
 from runner.runtimes.core.kernels import load, scalars
 
 Field = NDArray[np.complex128]

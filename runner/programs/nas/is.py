@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.nas.common_grid import log2_ranks
-from runner.programs.nas.common_kernel import Check, Facts, Kernel, Stopwatch
-from runner.programs.nas.common_random import BITS, MULTIPLIER, SEED, jump
+from runner.programs.nas.common.grid import log2_ranks
+from runner.programs.nas.common.kernel import Check, Facts, Kernel, Stopwatch
+from runner.programs.nas.common.random import BITS, MULTIPLIER, SEED, jump
 from runner.runtimes.core.kernels import load, scalars
 
 ITERATIONS = 10
@@ -58,7 +58,7 @@ def build(comm: Any, problem: Problem) -> IS:
 
 
 class IS(Kernel):
-    """See :class:`runner.programs.nas.common_kernel.Kernel`."""
+    """See :class:`runner.programs.nas.common.kernel.Kernel`."""
 
     def __init__(self, comm: Any, problem: Problem) -> None:
         self._comm, self._problem = comm, problem

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from runner.programs.nas.cfd_exact import exact, start_values
-from runner.programs.nas.common_kernel import Check, Facts, Stopwatch
+from runner.programs.nas.common.kernel import Check, Facts, Stopwatch
 from runner.programs.nas.lu_domain import Domain, Field, Messages, domain
 from runner.programs.nas.lu_surface import surface_integral
 from runner.programs.nas.lu_values import VALUES_A, VALUES_B, VALUES_S, VALUES_W, Norms, Values
@@ -53,7 +53,7 @@ def build(comm: Any, problem: Problem) -> LU:
 
 
 class LU:
-    """See :class:`runner.programs.nas.common_kernel.Kernel`."""
+    """See :class:`runner.programs.nas.common.kernel.Kernel`."""
 
     def __init__(self, comm: Any, problem: Problem, own: Domain) -> None:
         self._comm, self._problem, self._domain = comm, problem, own

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import split
-from runner.programs.nas.common_kernel import Stopwatch
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import split
+from runner.programs.nas.common.kernel import Stopwatch
 
 GHOSTS = 2
 SMALLEST = 3

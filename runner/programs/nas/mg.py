@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.nas.common_grid import log2_ranks
-from runner.programs.nas.common_kernel import Check, Facts, Kernel, Stopwatch
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.nas.common.grid import log2_ranks
+from runner.programs.nas.common.kernel import Check, Facts, Kernel, Stopwatch
 from runner.programs.nas.mg_charges import Charges
 from runner.programs.nas.mg_grid import Level, levels, origin, place_of, process_grid
 from runner.programs.nas.mg_halo import Grid, Halo
@@ -67,7 +67,7 @@ def build(comm: Any, problem: Problem) -> MG:
 
 
 class MG(Kernel):
-    """See :class:`runner.programs.nas.common_kernel.Kernel`.
+    """See :class:`runner.programs.nas.common.kernel.Kernel`.
 
     Level 0 is the coarsest. ``_u`` and ``_r`` hold solution and residual of each level; the
     right-hand side exists only on the finest level.

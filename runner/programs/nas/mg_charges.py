@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.nas.common_random import MODULUS, MULTIPLIER, SEED, jump, power
+from runner.programs.nas.common.random import MODULUS, MULTIPLIER, SEED, jump, power
 from runner.programs.nas.mg_grid import Triple
 from runner.runtimes.core.kernels import load, scalars
 

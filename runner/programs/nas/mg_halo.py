@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.nas.common_kernel import Stopwatch
+from runner.programs.nas.common.kernel import Stopwatch
 from runner.programs.nas.mg_grid import Level
 
 Grid = NDArray[np.float64]

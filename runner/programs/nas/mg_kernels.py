@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from runner.programs.nas.common_jit import inlined
+from runner.programs.nas.common.jit import inlined
 
 KERNELS = {
     "smooth": ("float64", "float64", "float64", "float64", "uint64"),

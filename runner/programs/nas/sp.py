@@ -14,7 +14,7 @@ import numpy as np
 from runner.programs.nas.cfd_cell_fields import CellFields
 from runner.programs.nas.cfd_cells import Partition, partition
 from runner.programs.nas.cfd_check import Problem, norm_checks
-from runner.programs.nas.common_kernel import Check, Facts, Stopwatch
+from runner.programs.nas.common.kernel import Check, Facts, Stopwatch
 from runner.programs.nas.sp_sweep import UPPER, Sweep
 from runner.runtimes.core.kernels import load, scalars
 
@@ -58,7 +58,7 @@ def build(comm: Any, problem: Problem) -> SP:
 
 
 class SP:
-    """See :class:`runner.programs.nas.common_kernel.Kernel`."""
+    """See :class:`runner.programs.nas.common.kernel.Kernel`."""
 
     def __init__(self, comm: Any, problem: Problem, own: Partition) -> None:
         self._problem = problem

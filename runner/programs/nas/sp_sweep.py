@@ -9,7 +9,7 @@ import numpy as np
 
 from runner.programs.nas.cfd_cell_fields import DISSIPATION, SPREAD, CellFields
 from runner.programs.nas.cfd_cells import GHOSTS, Cell, Field, Partition
-from runner.programs.nas.common_kernel import Stopwatch
+from runner.programs.nas.common.kernel import Stopwatch
 from runner.runtimes.core.kernels import load, scalars
 
 UPPER = 6

@@ -30,7 +30,7 @@ from runner.runtimes.workers.thread_level import require_level
 from runner.runtimes.workers.timers import Report, Timers
 
 if TYPE_CHECKING:
-    from runner.runtimes.mate.native_worker import NativeWorker
+    from runner.runtimes.mate.native.worker import NativeWorker
 
 _END_S = 30.0
 """Longest time in seconds that a process waits for the end that another one has begun."""
@@ -153,8 +153,8 @@ class _Job:
         self._workers: list[Worker] | list[NativeWorker]
         if config.core == "native":
             # Without it the loader of compiled code need not be imported.
-            from runner.runtimes.mate.native import NativeScheduler
-            from runner.runtimes.mate.native_worker import NativeWorker
+            from runner.runtimes.mate.native.scheduler import NativeScheduler
+            from runner.runtimes.mate.native.worker import NativeWorker
 
             native = self._scheduler = NativeScheduler(
                 self._tasks, config, log, crowded, transport.processes > len(masks), arena

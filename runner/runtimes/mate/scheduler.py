@@ -38,7 +38,7 @@ from runner.runtimes.workers.timers import COMPUTE, SCHEDULING, WorkerTimes
 if TYPE_CHECKING:
     from runner.runtimes.mate.log import EventLog
     from runner.runtimes.mate.messages import MessageLayer
-    from runner.runtimes.mate.native import NativeScheduler
+    from runner.runtimes.mate.native.scheduler import NativeScheduler
 
 Scheduler: TypeAlias = "RankScheduler | NativeScheduler"
 """The core that a job runs on."""

@@ -154,7 +154,7 @@ def test_a_thread_of_its_own_needs_a_core(start: Start) -> None:
 
 
 BROKEN = """
-from runner.programs.apps.common_mpi import run
+from runner.programs.apps.common.mpi import run
 from runner.programs.apps.daps.application import main
 from runner.runtimes.intranode.daps.daps import Daps
 from runner.runtimes.intranode.daps.window import Window

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.nbody import application
 from runner.programs.apps.nbody.bodies import plummer
 from runner.programs.apps.nbody.options import parse

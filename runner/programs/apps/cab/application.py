@@ -10,10 +10,10 @@ from runner.cpus import with_siblings
 from runner.programs.apps.cab.options import Cell, Options, parse
 from runner.programs.apps.cab.product import Product
 from runner.programs.apps.cab.programs import Program, make
-from runner.programs.apps.common_errors import AppError, AppUsageError
-from runner.programs.apps.common_intranode import run_program, sweep
-from runner.programs.apps.common_mpi import agree
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.errors import AppError, AppUsageError
+from runner.programs.apps.common.intranode import run_program, sweep
+from runner.programs.apps.common.mpi import agree
+from runner.programs.apps.common.report import json_line
 from runner.runtimes.intranode import Cab, saturation_number
 from runner.runtimes.workers.affinity import cpu_mask, pin
 
@@ -30,7 +30,7 @@ class Measured:
 def main(comm: Any, arguments: list[str]) -> int:
     """The programs on one rank; returns the exit code.
 
-    Raises :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     return run_program(comm, "cab", lambda: parse(arguments, comm.size), _run)
 

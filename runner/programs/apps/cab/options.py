@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass, replace
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_options import OptionParser, positive
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.options import OptionParser, positive
 from runner.runtimes import intranode
 from runner.runtimes.intranode import IntranodeError
 

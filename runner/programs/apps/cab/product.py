@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.programs.apps.cab.options import Options
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.runtimes.core import blas, library
 from runner.runtimes.core.kernels import load
 from runner.runtimes.intranode import Cab, Request

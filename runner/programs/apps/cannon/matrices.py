@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import Shape, coordinates, grids, rank_at, show_shape
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import Shape, coordinates, grids, rank_at, show_shape
 
 Matrix = NDArray[np.float64]
 FULL = 1024

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from runner.programs.apps.common_meter import SAMPLE
+from runner.programs.apps.common.meter import SAMPLE
 from runner.runtimes.core import library
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 from runner.programs.apps.cannon import regions
 from runner.programs.apps.cannon.matrices import Layout, Matrix
 from runner.programs.apps.cannon.part import Blocks, Part
-from runner.programs.apps.common_meter import Timed, timed_job
+from runner.programs.apps.common.meter import Timed, timed_job
 from runner.runtimes import mate
 
 GRAPH = mate.Graph("cannon")

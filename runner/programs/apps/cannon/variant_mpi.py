@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from runner.programs.apps.cannon.matrices import Layout, Matrix
-from runner.programs.apps.common_meter import Meter, Timed
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.runtimes.core import blas, library
 
 

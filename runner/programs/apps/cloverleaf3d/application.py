@@ -13,12 +13,12 @@ from runner.programs.apps.cloverleaf3d.options import ENERGIES, Options, parse
 from runner.programs.apps.cloverleaf3d.problem import DEPTH
 from runner.programs.apps.cloverleaf3d.variant_mate import OnMate
 from runner.programs.apps.cloverleaf3d.variant_mpi import Flat
-from runner.programs.apps.common_grid import show_shape
-from runner.programs.apps.common_layout import make_layout
-from runner.programs.apps.common_mated import largest, told, typical
-from runner.programs.apps.common_meter import Timed, breakdown
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.grid import show_shape
+from runner.programs.apps.common.layout import make_layout
+from runner.programs.apps.common.mated import largest, told, typical
+from runner.programs.apps.common.meter import Timed, breakdown
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.report import json_line
 from runner.runtimes import mate
 
 LOST = 1e-11
@@ -39,7 +39,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     """The application on one rank; returns the exit code.
 
     ``begin`` is the time at which the process started. Raises
-    :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):

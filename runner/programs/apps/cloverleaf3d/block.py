@@ -21,7 +21,7 @@ from runner.programs.apps.cloverleaf3d.problem import (
     reflection,
     start_values,
 )
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.grid import Shape
 from runner.runtimes.core.kernels import load, scalars
 
 Fields = NDArray[np.float64]

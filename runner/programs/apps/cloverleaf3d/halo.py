@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.programs.apps.cloverleaf3d.problem import DEPTH, EXCHANGES
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.grid import Shape
 from runner.runtimes.core.library import pack, unpack
 
 FACES = 6

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import Shape, parse_shape
-from runner.programs.apps.common_mated import (
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import Shape, parse_shape
+from runner.programs.apps.common.mated import (
     MatedOptions,
     add_common,
     chosen_input,
     config_of,
     level_of,
 )
-from runner.programs.apps.common_options import OptionParser, positive
+from runner.programs.apps.common.options import OptionParser, positive
 
 VARIANTS = ("mpi", "mate")
 INPUTS: dict[str, tuple[Shape, int, str]] = {

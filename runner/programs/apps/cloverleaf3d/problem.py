@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.grid import Shape
 
 DEPTH = 1
 """Ghost cells on every side."""

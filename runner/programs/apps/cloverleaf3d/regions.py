@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from runner.programs.apps.cloverleaf3d import halo, hydro
-from runner.programs.apps.common_meter import SAMPLE
+from runner.programs.apps.common.meter import SAMPLE
 
 if TYPE_CHECKING:
     from runner.programs.apps.cloverleaf3d.part import Part

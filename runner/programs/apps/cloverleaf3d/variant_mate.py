@@ -18,8 +18,8 @@ from typing import Any
 from runner.programs.apps.cloverleaf3d import regions
 from runner.programs.apps.cloverleaf3d.part import BODIES, Part
 from runner.programs.apps.cloverleaf3d.regions import PHASES
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Timed, timed_job
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Timed, timed_job
 from runner.runtimes import mate
 
 

@@ -11,9 +11,9 @@ from typing import Any
 
 from runner.programs.apps.cloverleaf3d.block import Block, Fields
 from runner.programs.apps.cloverleaf3d.problem import EXCHANGES
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter, Timed
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.timed_part import TimedPart
 
 Call = Callable[[], None]
 

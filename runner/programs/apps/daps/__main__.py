@@ -2,7 +2,7 @@
 
 import sys
 
-from runner.programs.apps.common_mpi import run, single_threaded_blas
+from runner.programs.apps.common.mpi import run, single_threaded_blas
 
 single_threaded_blas()
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from runner.programs.apps.common_intranode import run_program, sweep
-from runner.programs.apps.common_mpi import agree
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.intranode import run_program, sweep
+from runner.programs.apps.common.mpi import agree
+from runner.programs.apps.common.report import json_line
 from runner.programs.apps.daps.options import Options, parse
 from runner.programs.apps.daps.product import Product
 from runner.programs.apps.daps.programs import Capability, Program, Seconds
@@ -37,7 +37,7 @@ class Measured:
 def main(comm: Any, arguments: list[str]) -> int:
     """The programs on one rank; returns the exit code.
 
-    Raises :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     return run_program(comm, "daps", lambda: parse(arguments, comm.size), _run)
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from runner.programs.apps.common_errors import AppUsageError
+from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.daps.options import Options
 from runner.runtimes.intranode.daps import Daps
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_mated import (
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.mated import (
     MatedOptions,
     add_common,
     chosen_input,
@@ -20,10 +20,10 @@ from runner.programs.apps.common_mated import (
     told,
     typical,
 )
-from runner.programs.apps.common_meter import Timed, breakdown
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_options import OptionParser, positive
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.meter import Timed, breakdown
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.options import OptionParser, positive
+from runner.programs.apps.common.report import json_line
 from runner.programs.apps.flowcart.domain import Domain, right_side, serial
 from runner.programs.apps.flowcart.flat import Flat
 from runner.programs.apps.flowcart.mated import BALANCES, OnMate
@@ -126,7 +126,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     """The application on one rank; returns the exit code.
 
     ``begin`` is the time at which the process started. Raises
-    :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common_meter import Meter, Timed
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.flowcart.cycle import COUNT, EXCHANGED
 from runner.programs.apps.flowcart.domain import Domain
 from runner.programs.apps.flowcart.mesh import Mesh

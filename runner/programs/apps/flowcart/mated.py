@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_meter import SAMPLE, Timed, timed_job
-from runner.programs.apps.common_mpi import agree
+from runner.programs.apps.common.meter import SAMPLE, Timed, timed_job
+from runner.programs.apps.common.mpi import agree
 from runner.programs.apps.flowcart import cycle, regions
 from runner.programs.apps.flowcart.domain import Domain, Place, as_it_is
 from runner.programs.apps.flowcart.mesh import LEVELS, Mesh

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.programs.apps.common_meter import SAMPLE
+from runner.programs.apps.common.meter import SAMPLE
 from runner.programs.apps.flowcart import cycle, multigrid
 from runner.runtimes import mate
 

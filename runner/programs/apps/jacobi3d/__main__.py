@@ -6,7 +6,7 @@ _BEGIN = perf_counter()
 
 import sys  # noqa: E402  (the clock starts before anything heavy is imported)
 
-from runner.programs.apps.common_mpi import run, single_threaded_blas  # noqa: E402
+from runner.programs.apps.common.mpi import run, single_threaded_blas  # noqa: E402
 
 single_threaded_blas()
 

@@ -23,7 +23,7 @@ import numpy as np
 from mpi4py import MPI
 from numba import njit
 
-from runner.programs.apps.common_layout import make_layout
+from runner.programs.apps.common.layout import make_layout
 from runner.programs.apps.jacobi3d import stencil
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.faces import face_of

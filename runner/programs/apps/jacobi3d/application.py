@@ -5,11 +5,11 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_mated import largest, told, typical
-from runner.programs.apps.common_meter import Solved, Timed, breakdown
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_serial import compare_with_serial
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.mated import largest, told, typical
+from runner.programs.apps.common.meter import Solved, Timed, breakdown
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.serial import compare_with_serial
 from runner.programs.apps.jacobi3d.block import serial_block
 from runner.programs.apps.jacobi3d.inputs import stored_residual
 from runner.programs.apps.jacobi3d.options import Options, parse
@@ -28,7 +28,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     """The application on one rank; returns the exit code.
 
     ``begin`` is the time at which the process started. Raises
-    :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):

@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_box import Box, box_of
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.box import Box, box_of
+from runner.programs.apps.common.grid import Shape
 from runner.programs.apps.jacobi3d.problem import DEPTH, WEIGHTS, initial_field
 from runner.runtimes.core.kernels import Kernels, load, scalars
 from runner.runtimes.core.openmp import ParallelRegion

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from runner.programs.apps import common_box, common_faces
-from runner.programs.apps.common_box import Box
+from runner.programs.apps.common import box as common_box
+from runner.programs.apps.common import faces as common_faces
+from runner.programs.apps.common.box import Box
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.problem import DEPTH
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.faces import Faces
 

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass
 from importlib import resources
 
-from runner.programs.apps.common_grid import Shape, show_shape
+from runner.programs.apps.common.grid import Shape, show_shape
 
 RESIDUALS = "residuals.json"
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import Shape, parse_shape, parse_size
-from runner.programs.apps.common_mated import add_common, chosen_input, level_of
-from runner.programs.apps.common_models import ModelOptions, models_of
-from runner.programs.apps.common_options import OptionParser, positive
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import Shape, parse_shape, parse_size
+from runner.programs.apps.common.mated import add_common, chosen_input, level_of
+from runner.programs.apps.common.models import ModelOptions, models_of
+from runner.programs.apps.common.options import OptionParser, positive
 from runner.programs.apps.jacobi3d.inputs import INPUTS
 from runner.runtimes import mate, tarragon, tpod
 

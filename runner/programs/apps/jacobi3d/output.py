@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from runner.programs.apps.common_grid import show_shape
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Solved
-from runner.programs.apps.common_models import GRAPHS, MATED, SHARED
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.grid import show_shape
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Solved
+from runner.programs.apps.common.models import GRAPHS, MATED, SHARED
+from runner.programs.apps.common.report import json_line
 from runner.programs.apps.jacobi3d.options import Options
 from runner.programs.apps.jacobi3d.problem import FLOPS_PER_CELL
 from runner.programs.apps.jacobi3d.verify import Verdict

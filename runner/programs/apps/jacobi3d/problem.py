@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_decay import check_updates, most_updates
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.decay import check_updates, most_updates
+from runner.programs.apps.common.grid import Shape
 
 DEPTH = 2
 """Ghost cells on every side: the reach of the 13-point star."""
@@ -62,7 +62,7 @@ def _profile(cells: NDArray[np.int64], n: int, lean: float) -> NDArray[np.float6
 def check_size(size: Shape, iterations: int) -> None:
     """Refuse a run whose field would vanish.
 
-    Raises :class:`runner.programs.apps.common_errors.AppUsageError`.
+    Raises :class:`runner.programs.apps.common.errors.AppUsageError`.
     """
     check_updates("--iterations", iterations, most_iterations(size), size)
 

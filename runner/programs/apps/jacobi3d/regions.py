@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from runner.programs.apps.common_meter import SAMPLE
+from runner.programs.apps.common.meter import SAMPLE
 from runner.programs.apps.jacobi3d import stencil
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from runner.programs.apps.common_ranks import Scheduled
-from runner.programs.apps.common_regions import shared_grid
+from runner.programs.apps.common.ranks import Scheduled
+from runner.programs.apps.common.regions import shared_grid
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.mated import Hierarchical
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter, Timed
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.halo import Halo
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.programs.apps.common_box import cut
-from runner.programs.apps.common_layout import Layout
+from runner.programs.apps.common.box import cut
+from runner.programs.apps.common.layout import Layout
 from runner.programs.apps.jacobi3d.variant_mpi import BasicMPI
 
 

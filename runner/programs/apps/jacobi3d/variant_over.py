@@ -5,8 +5,8 @@ Every rank has its own block and sends all its faces, also to ranks of its own p
 
 from __future__ import annotations
 
-from runner.programs.apps import common_regions
-from runner.programs.apps.common_ranks import Scheduled
+from runner.programs.apps.common import regions as common_regions
+from runner.programs.apps.common.ranks import Scheduled
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.mated import Mated, Part

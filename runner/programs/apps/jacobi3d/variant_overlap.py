@@ -12,9 +12,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.programs.apps.common_box import cut, split_phase
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter
+from runner.programs.apps.common.box import cut, split_phase
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter
 from runner.programs.apps.jacobi3d.problem import DEPTH
 from runner.programs.apps.jacobi3d.variant_mpi import BasicMPI
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.programs.apps import common_grid_tasks
-from runner.programs.apps.common_box import Box
-from runner.programs.apps.common_grid_tasks import Remote, pack, unpack
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Timed
+from runner.programs.apps.common import grid_tasks as common_grid_tasks
+from runner.programs.apps.common.box import Box
+from runner.programs.apps.common.grid_tasks import Remote, pack, unpack
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Timed
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.problem import DEPTH

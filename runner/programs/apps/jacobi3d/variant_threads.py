@@ -9,11 +9,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.programs.apps.common_box import cut
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter, Timed
-from runner.programs.apps.common_team import Team
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.box import cut
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.team import Team
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.halo import Halo
 

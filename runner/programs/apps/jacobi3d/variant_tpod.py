@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runner.programs.apps.common_box import Box
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Timed
-from runner.programs.apps.common_tpod import Decomposed, Faces, Grids, Meeting, exchange
+from runner.programs.apps.common.box import Box
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.tpod import Decomposed, Faces, Grids, Meeting, exchange
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.problem import DEPTH

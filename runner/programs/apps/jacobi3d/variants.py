@@ -6,10 +6,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from runner.programs.apps.common_layout import Layout, make_layout
-from runner.programs.apps.common_meter import Timed
-from runner.programs.apps.common_models import MATED
-from runner.programs.apps.common_mpi import require_funneled
+from runner.programs.apps.common.layout import Layout, make_layout
+from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.models import MATED
+from runner.programs.apps.common.mpi import require_funneled
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.options import Options
 from runner.programs.apps.jacobi3d.problem import DEPTH
@@ -50,7 +50,7 @@ _MATED: dict[str, Callable[..., Solver]] = {
 
 
 def layout_of(comm: Any, options: Options) -> Layout:
-    """The layout; raises :class:`runner.programs.apps.common_errors.AppUsageError` if it does not fit."""
+    """The layout; raises :class:`runner.programs.apps.common.errors.AppUsageError` if it does not fit."""
     config = options.config
     parts = config.ranks_per_process
     if options.variant == "tpod":

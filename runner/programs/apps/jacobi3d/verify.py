@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.grid import Shape
 from runner.programs.apps.jacobi3d.block import Block
 
 TOLERANCE = 1e-12

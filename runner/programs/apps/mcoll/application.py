@@ -6,9 +6,9 @@ import statistics
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner.programs.apps.common_intranode import run_program, sweep
-from runner.programs.apps.common_mpi import agree
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.intranode import run_program, sweep
+from runner.programs.apps.common.mpi import agree
+from runner.programs.apps.common.report import json_line
 from runner.programs.apps.mcoll.loops import Loop
 from runner.programs.apps.mcoll.options import Cell, Options, parse
 from runner.runtimes.intranode.mcoll import Config, Counts, MultiObject
@@ -29,7 +29,7 @@ class Measured:
 def main(comm: Any, arguments: list[str]) -> int:
     """The loops on one rank; returns the exit code.
 
-    Raises :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     return run_program(comm, "mcoll", lambda: parse(arguments), _run)
 

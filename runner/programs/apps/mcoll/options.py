@@ -6,8 +6,8 @@ import argparse
 from dataclasses import dataclass, replace
 from itertools import chain, product
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_options import OptionParser, positive
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.options import OptionParser, positive
 from runner.runtimes.intranode import IntranodeError
 from runner.runtimes.intranode.mcoll import MCOLL, Config
 from runner.runtimes.intranode.mcoll.config import AUTO, FORMS

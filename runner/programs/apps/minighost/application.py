@@ -5,13 +5,13 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common_intranode import ending_if_lost
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_mated import largest, told, typical
-from runner.programs.apps.common_meter import Solved, Timed, breakdown
-from runner.programs.apps.common_models import GRAPHS, MATED
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_serial import compare_with_serial
+from runner.programs.apps.common.intranode import ending_if_lost
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.mated import largest, told, typical
+from runner.programs.apps.common.meter import Solved, Timed, breakdown
+from runner.programs.apps.common.models import GRAPHS, MATED
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.serial import compare_with_serial
 from runner.programs.apps.minighost.domain import serial_domain
 from runner.programs.apps.minighost.heat import Verdict, balance, total
 from runner.programs.apps.minighost.options import Options, parse
@@ -25,7 +25,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     """The application on one rank; returns the exit code.
 
     ``begin`` is the time at which the process started. Raises
-    :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_box import Box, bounds_of, box_of, face_of
-from runner.programs.apps.common_faces import Copies, Faces, Field
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.box import Box, bounds_of, box_of, face_of
+from runner.programs.apps.common.faces import Copies, Faces, Field
+from runner.programs.apps.common.grid import Shape
 from runner.programs.apps.minighost.problem import DEPTH, initial_field
 from runner.runtimes.core.kernels import load, scalars
 
@@ -29,7 +29,7 @@ class Domain:
     side; ``fields[current]`` holds the newest values. Ghosts outside the grid are zero and stay so:
     that is the boundary condition.
 
-    A box (:data:`runner.programs.apps.common_box.Box`) is the whole domain or any block of it, in indices of
+    A box (:data:`runner.programs.apps.common.box.Box`) is the whole domain or any block of it, in indices of
     a variable's array; ``variables`` are the numbers of variables that follow each other. ``make``
     makes the fields: an array of doubles of a shape. Raises :class:`runner.errors.RunnerError` if
     there are no kernels.

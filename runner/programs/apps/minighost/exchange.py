@@ -18,9 +18,9 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common_faces import Faces, Message
-from runner.programs.apps.common_grid import Shape
-from runner.programs.apps.common_meter import Meter
+from runner.programs.apps.common.faces import Faces, Message
+from runner.programs.apps.common.grid import Shape
+from runner.programs.apps.common.meter import Meter
 from runner.runtimes.tpod.config import POSTING
 
 Turn = tuple[Callable[..., None], Message, bool]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.grid import Shape
 from runner.programs.apps.minighost.domain import Domain
 
 UNIT = 2.0**-53

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.grid import Shape
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ import dataclasses
 from argparse import Namespace
 from dataclasses import dataclass
 
-from runner.programs.apps import common_intranode
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import Shape, parse_shape, parse_size
-from runner.programs.apps.common_mated import add_common, chosen_input, level_of
-from runner.programs.apps.common_models import GRAPHS, ModelOptions, models_of
-from runner.programs.apps.common_options import OptionParser, meaningless, positive
+from runner.programs.apps.common import intranode as common_intranode
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import Shape, parse_shape, parse_size
+from runner.programs.apps.common.mated import add_common, chosen_input, level_of
+from runner.programs.apps.common.models import GRAPHS, ModelOptions, models_of
+from runner.programs.apps.common.options import OptionParser, meaningless, positive
 from runner.programs.apps.minighost.inputs import INPUTS, Input
 from runner.runtimes import intranode, tarragon, tpod
 from runner.runtimes.mate.config import Config

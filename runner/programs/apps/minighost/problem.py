@@ -7,8 +7,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_decay import check_updates, most_updates
-from runner.programs.apps.common_grid import Shape
+from runner.programs.apps.common.decay import check_updates, most_updates
+from runner.programs.apps.common.grid import Shape
 
 DEPTH = 1
 """Ghost cells on every side: the reach of the 7-point star."""
@@ -63,7 +63,7 @@ def initial_field(size: Shape, start: Shape, stop: Shape, variables: range) -> N
 def check_size(size: Shape, steps: int) -> None:
     """Refuse a run whose field would vanish.
 
-    Raises :class:`runner.programs.apps.common_errors.AppUsageError`.
+    Raises :class:`runner.programs.apps.common.errors.AppUsageError`.
     """
     check_updates("--steps", steps, most_steps(size), size)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common_faces import Field
-from runner.programs.apps.common_meter import SAMPLE
+from runner.programs.apps.common.faces import Field
+from runner.programs.apps.common.meter import SAMPLE
 from runner.programs.apps.minighost import stencil
 from runner.programs.apps.minighost.domain import Domain, Tables
 

@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common_box import Box, face_of
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_faces import Field
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter, Timed
+from runner.programs.apps.common.box import Box, face_of
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.faces import Field
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter, Timed
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.programs.apps import common_ranks
-from runner.programs.apps.common_box import Box
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Timed
-from runner.programs.apps.common_ranks import Scheduled
-from runner.programs.apps.common_regions import shared_grid
+from runner.programs.apps.common import ranks as common_ranks
+from runner.programs.apps.common.box import Box
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.ranks import Scheduled
+from runner.programs.apps.common.regions import shared_grid
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.regions import CellTables, advance

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from runner.programs.apps.common_grid import coordinates
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter, Timed
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.grid import coordinates
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.exchange import Exchange
 from runner.programs.apps.minighost.options import Options

@@ -10,10 +10,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.programs.apps.common_box import cut, split_phase
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Meter, Timed
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.box import cut, split_phase
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH
 from runner.programs.apps.minighost.variant_mpi import Bulk

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.programs.apps import common_grid_tasks
-from runner.programs.apps.common_box import Box
-from runner.programs.apps.common_grid_tasks import Remote, pack, unpack
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Timed
+from runner.programs.apps.common import grid_tasks as common_grid_tasks
+from runner.programs.apps.common.box import Box
+from runner.programs.apps.common.grid_tasks import Remote, pack, unpack
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Timed
 from runner.programs.apps.minighost.domain import Domain, Tables
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from runner.programs.apps.common_box import Box
-from runner.programs.apps.common_layout import Layout
-from runner.programs.apps.common_meter import Timed
-from runner.programs.apps.common_tpod import Decomposed, Faces, Grids, Meeting, exchange
+from runner.programs.apps.common.box import Box
+from runner.programs.apps.common.layout import Layout
+from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.tpod import Decomposed, Faces, Grids, Meeting, exchange
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH

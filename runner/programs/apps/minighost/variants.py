@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import show_shape
-from runner.programs.apps.common_layout import Layout, local_grid, make_layout
-from runner.programs.apps.common_meter import Timed
-from runner.programs.apps.common_models import MATED
-from runner.programs.apps.common_mpi import require_funneled
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import show_shape
+from runner.programs.apps.common.layout import Layout, local_grid, make_layout
+from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.models import MATED
+from runner.programs.apps.common.mpi import require_funneled
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH

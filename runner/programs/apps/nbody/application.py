@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_errors import AppError
-from runner.programs.apps.common_intranode import run_program
-from runner.programs.apps.common_mpi import agree
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.errors import AppError
+from runner.programs.apps.common.intranode import run_program
+from runner.programs.apps.common.mpi import agree
+from runner.programs.apps.common.report import json_line
 from runner.programs.apps.nbody.bodies import plummer
 from runner.programs.apps.nbody.options import Options, parse
 from runner.runtimes.core.kernels import load
@@ -115,7 +115,7 @@ class System:
 def main(comm: Any, arguments: list[str]) -> int:
     """The program on one rank; returns the exit code.
 
-    Raises :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     return run_program(comm, "nbody", lambda: parse(arguments), _run)
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_options import OptionParser, above_zero, meaningless, positive
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.options import OptionParser, above_zero, meaningless, positive
 from runner.runtimes.intranode import IntranodeError
 from runner.runtimes.intranode.mcoll import MCOLL, Config
 from runner.runtimes.intranode.switches import given_switches

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_report import json_line
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.report import json_line
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.needleman_wunsch.options import TASKS, Options, parse
 from runner.programs.apps.needleman_wunsch.problem import prepare, reference, sequences
 from runner.programs.apps.needleman_wunsch.variant_mpi import Rows
@@ -17,7 +17,7 @@ from runner.programs.apps.needleman_wunsch.variant_tarragon import Alignment
 def main(comm: Any, arguments: list[str]) -> int:
     """The application on one rank; returns the exit code.
 
-    Raises :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):

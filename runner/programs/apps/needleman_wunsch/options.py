@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.programs.apps import common_tarragon
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_mated import level_of
-from runner.programs.apps.common_options import OptionParser, positive
+from runner.programs.apps.common import tarragon as common_tarragon
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.mated import level_of
+from runner.programs.apps.common.options import OptionParser, positive
 from runner.runtimes import tarragon
 
 VARIANTS = {

@@ -7,9 +7,9 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_report import json_line
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.report import json_line
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.pattern.chain import Chain
 from runner.programs.apps.pattern.collective import Broadcast, Reduce, Transpose
 from runner.programs.apps.pattern.exchange import Halo, Irregular
@@ -36,7 +36,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     """The application on one rank; returns the exit code.
 
     ``begin`` is the time at which the process started. Raises
-    :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments, comm.size))
     if helped(comm, options):

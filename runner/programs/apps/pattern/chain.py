@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.programs.apps.common_grid import coordinates, neighbour
+from runner.programs.apps.common.grid import coordinates, neighbour
 from runner.programs.apps.pattern.options import Options
 from runner.programs.apps.pattern.work import Message, Work, share
 

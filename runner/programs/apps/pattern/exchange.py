@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_grid import coordinates, rank_at
+from runner.programs.apps.common.grid import coordinates, rank_at
 from runner.programs.apps.pattern.options import WORD, Options
 from runner.programs.apps.pattern.work import Message, Work, share
 

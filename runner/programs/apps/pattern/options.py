@@ -6,8 +6,8 @@ import argparse
 from dataclasses import dataclass
 from typing import Any
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_options import OptionParser, positive
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.options import OptionParser, positive
 
 WORD = 8
 """Bytes of a word; messages are whole words."""

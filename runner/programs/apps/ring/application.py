@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_report import json_line
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.report import json_line
 from runner.programs.apps.ring.options import TASKS, Options, parse
 from runner.programs.apps.ring.variants import run_mpi, run_tarragon
 
@@ -13,7 +13,7 @@ from runner.programs.apps.ring.variants import run_mpi, run_tarragon
 def main(comm: Any, arguments: list[str]) -> int:
     """The application on one rank; returns the exit code.
 
-    Raises :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments, comm.size))
     if helped(comm, options):

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_mpi import agree
+from runner.programs.apps.common.mpi import agree
 from runner.programs.apps.ring.options import Options
 from runner.runtimes import tarragon
 

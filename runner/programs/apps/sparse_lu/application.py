@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_mpi import agree, helped
-from runner.programs.apps.common_report import json_line
-from runner.programs.apps.common_timed_part import TimedPart
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.report import json_line
+from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.sparse_lu.matrices import MATRICES
 from runner.programs.apps.sparse_lu.mesh import Blocks, Mesh, solution
 from runner.programs.apps.sparse_lu.options import Options, parse
@@ -24,7 +24,7 @@ EXACT = 1e-8
 def main(comm: Any, arguments: list[str]) -> int:
     """The application on one rank; returns the exit code.
 
-    Raises :class:`runner.programs.apps.common_errors.AppError` on all ranks alike.
+    Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
     if helped(comm, options):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from runner.programs.apps import common_tarragon
-from runner.programs.apps.common_errors import AppUsageError
-from runner.programs.apps.common_grid import parse_shape
-from runner.programs.apps.common_mated import level_of
-from runner.programs.apps.common_options import OptionParser, positive
+from runner.programs.apps.common import tarragon as common_tarragon
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.grid import parse_shape
+from runner.programs.apps.common.mated import level_of
+from runner.programs.apps.common.options import OptionParser, positive
 from runner.programs.apps.sparse_lu.matrices import MATRICES
 from runner.runtimes import tarragon
 

@@ -18,7 +18,7 @@ from runner.runtimes.core.words import CORE, MPI_FAILED, NODE, RAN_TO_END, YIELD
 from runner.runtimes.mate.compiled import compiled_graph
 from runner.runtimes.mate.compiled.block import Block
 from runner.runtimes.mate.errors import GraphError, MateError
-from runner.runtimes.mate.native_failure import native_failure
+from runner.runtimes.mate.native.failure import native_failure
 from runner.runtimes.mate.place import Place
 
 

@@ -1,0 +1,266 @@
+"""Candidates for a surrogate: all settings of a small space, a climb in a large one.
+
+The second part gives every setting of a space in a seeded order, without storing them if there are
+many.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from autotune.space import Setting, Space
+from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.levels import Floats, Matrix
+
+
+class Acquisition(Protocol):
+    """The value of running a setting; larger is better."""
+
+    def values(self, codes: Matrix) -> Floats:
+        """The value of each setting, shape (settings,)."""
+
+    def changes(self, codes: Codes) -> Floats:
+        """The value of a setting after each change of one parameter, shape (choices,).
+
+        The choices of all parameters are in one row, parameter after parameter.
+        """
+
+
+LISTED = 1500
+"""Largest number of settings for which all are listed and scored."""
+_STEPS = 20
+"""Largest number of changes of one climb."""
+_BRANCHES = 6
+"""Number of neighbours of each step of a climb that become candidates."""
+_SETTLED = 32
+"""Number of the best raw candidates that are brought into canonical form."""
+
+
+class Listing:
+    """All settings of a small space (``found``: their codes), in canonical form."""
+
+    def __init__(self, codec: Codec, found: Sequence[Codes]) -> None:
+        self._codec = codec
+        self._found = found
+        self._known: list[Codes] = []
+        self._settled_for = -1
+
+    def settings(self) -> list[Codes]:
+        """Canonical codes without repetition."""
+        # The set of inactive parameters only grows; the list is brought into canonical form again
+        # when it does.
+        if self._settled_for != len(self._codec.idle):
+            self._settled_for = len(self._codec.idle)
+            self._known = _settled(self._codec, self._found)
+        return self._known
+
+
+def listing(space: Space, codec: Codec) -> Listing | None:
+    """Every setting, or None if there are many (or if they are rare among the raw combinations)."""
+    found = space.listed(LISTED)
+    if found is None:
+        return None
+    return Listing(codec, [c for setting in found if (c := codec.encode(setting)) is not None])
+
+
+class Climb:
+    """Finds candidates in a large space."""
+
+    def __init__(self, codec: Codec) -> None:
+        self._codec = codec
+        self._starts = np.cumsum(codec.sizes) - codec.sizes
+
+    def candidates(
+        self,
+        starts: Sequence[Codes],
+        acquisition: Acquisition,
+        is_new: Callable[[Codes], bool],
+    ) -> list[Codes]:
+        """The best settings that a climb from each of the ``starts`` meets, as canonical codes.
+
+        A climb changes one parameter after the other as long as the ``acquisition`` grows, so how
+        many unknown levels it combines follows from what they are expected to cost. It does not go
+        to settings that are not new.
+        """
+        met: dict[Codes, float] = {}
+        for start in dict.fromkeys(starts):
+            self._climb(start, acquisition, is_new, met)
+        return _settled(self._codec, sorted(met, key=lambda c: -met[c])[:_SETTLED])
+
+    def _climb(
+        self,
+        top: Codes,
+        acquisition: Acquisition,
+        is_new: Callable[[Codes], bool],
+        met: dict[Codes, float],
+    ) -> None:
+        """Add to ``met`` the best neighbours (one change away) of each step."""
+        start = np.array([top], dtype=np.intp)
+        height = float(acquisition.values(start)[0]) if is_new(top) else 0.0
+        for _ in range(_STEPS):
+            best = None
+            for value, codes in self._neighbours(top, acquisition):
+                if is_new(codes):
+                    met[codes] = value
+                    best = best or (value, codes)
+            if best is None or best[0] <= height:
+                return
+            height, top = best
+
+    def _neighbours(self, codes: Codes, acquisition: Acquisition) -> list[tuple[float, Codes]]:
+        """The best neighbours with their values, the best first."""
+        values, starts = acquisition.changes(codes).copy(), self._starts
+        values[starts + np.array(codes)] = -np.inf
+        setting = self._codec.decode(codes)
+        foreign = self._codec.space.foreign(setting)
+        if self._codec.idle or foreign:
+            idle = self._codec.idle.doing_nothing(setting) | foreign
+            still = np.array([name in idle for name in self._codec.names])
+            values[np.repeat(still, self._codec.sizes)] = -np.inf
+        best = np.argsort(-values, kind="stable")[:_BRANCHES]
+        places = np.searchsorted(starts, best, side="right") - 1
+        levels = best - starts[places]
+        return [
+            (float(values[choice]), (*codes[:i], level, *codes[i + 1 :]))
+            for choice, i, level in zip(
+                best.tolist(), places.tolist(), levels.tolist(), strict=True
+            )
+            if values[choice] > -np.inf
+        ]
+
+
+def _settled(codec: Codec, codes: Sequence[Codes]) -> list[Codes]:
+    canonical = (codec.settle_codes(c) for c in codes)
+    return list(dict.fromkeys(c for c in canonical if c is not None))
+
+
+_LISTED = 20_000
+"""Largest number of raw combinations for which the settings are listed and shuffled."""
+_MISSES = 20_000
+"""Number of raw combinations in a row without a valid setting after which random order ends."""
+_ROUNDS = 4
+
+
+class Permutation:
+    """A pseudo-random bijection of ``range(size)`` that needs no memory.
+
+    It is a balanced Feistel network over the next even number of bits. A result outside the range
+    is mapped again until it is inside ("cycle walking"), so the map stays a bijection.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        self._size = size
+        self._half = ((size - 1).bit_length() + 1) // 2
+        key = seed.to_bytes(8, "big")
+        self._turns = [
+            hashlib.blake2b(b"%d:" % turn, key=key, digest_size=16) for turn in range(_ROUNDS)
+        ]
+
+    def __call__(self, index: int) -> int:
+        index = self._mix(index)
+        while index >= self._size:
+            index = self._mix(index)
+        return index
+
+    def _mix(self, index: int) -> int:
+        mask = (1 << self._half) - 1
+        left, right = index >> self._half, index & mask
+        for begun in self._turns:
+            mixed = begun.copy()
+            mixed.update(b"%d" % right)
+            left, right = right, left ^ (int.from_bytes(mixed.digest(), "big") & mask)
+        return left << self._half | right
+
+
+def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
+    """Every distinct valid setting, lazily, in an order given by the seed.
+
+    If valid settings are so rare that a random order of the combinations finds none for long, the
+    rest follows in grid order; some settings then come twice.
+    """
+    if space.combinations() <= _LISTED:
+        settings = list(space.enumerate())
+        yield from (settings[i] for i in np.random.default_rng([seed]).permutation(len(settings)))
+        return
+    walk = Permutation(space.combinations(), seed)
+    misses = 0
+    for index in range(space.combinations()):
+        codes = _digits(walk(index), codec)
+        if codec.is_canonical(codes):
+            misses = 0
+            yield codec.decode(codes)
+        else:
+            misses += 1
+            if misses == _MISSES:
+                yield from space.enumerate()
+                return
+
+
+_OLD = {False: 20_000, True: 1_000_000}
+"""Number of settings in a row, without one that was not met before, after which a seeded order
+(False) and grid order (True) end.
+
+Most parameters of a space may be inactive: then all its combinations are the same few settings.
+"""
+_PULSE = 200
+
+
+class Unvisited:
+    """Finds the first setting of an order that is still new.
+
+    The order leaves out the parameters that do nothing in any setting; it begins anew when more is
+    known of what does nothing. A setting that is not new never becomes new, so the cursor only
+    moves forward. A new object with the same knowledge finds the same setting.
+    """
+
+    def __init__(self, space: Space, codec: Codec, seed: int, *, grid: bool = False) -> None:
+        self._space = space
+        self._codec = codec
+        self._seed = seed
+        self._grid = grid
+        self._begin()
+
+    def _begin(self) -> None:
+        self._facts, self._defaults = len(self._codec.idle), self._codec.idle.space
+        self._met: set[str] = set()
+        """Keys of the settings that the order has come to, in canonical form."""
+        idle = self._codec.idle.everywhere
+        space = self._space.without(dict.fromkeys(idle, "it does nothing here"))
+        codec = self._codec if space is self._space else Codec(space)
+        self._order = space.enumerate() if self._grid else seeded_order(space, codec, self._seed)
+
+    def first(self, is_new: Callable[[Setting], bool], pulse: Callable[[], None]) -> Setting | None:
+        """The next new setting in canonical form; None if none is left or none is met for long.
+
+        ``pulse`` is called again and again, and ends the search for one by what it raises.
+        """
+        idle = self._codec.idle
+        if self._facts != len(idle) or self._defaults is not idle.space:
+            self._begin()
+        old = 0
+        for at, setting in enumerate(self._order):
+            if at % _PULSE == 0:
+                pulse()
+            if is_new(setting):
+                return self._codec.settle(setting)
+            old += 1
+            settled = self._codec.settle(setting)
+            if settled is not None and settled.key not in self._met:
+                self._met.add(settled.key)
+                old = 0
+            if old >= _OLD[self._grid]:
+                return None
+        return None
+
+
+def _digits(index: int, codec: Codec) -> Codes:
+    """The combination with this number; the last parameter varies fastest."""
+    codes = []
+    for size in reversed(codec.sizes.tolist()):
+        index, code = divmod(index, size)
+        codes.append(code)
+    return tuple(reversed(codes))

@@ -1,0 +1,1 @@
+"""The genetic search and its operators."""

@@ -1,0 +1,229 @@
+"""The genetic search as an Optuna sampler and as a strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+from optuna import Study
+from optuna.distributions import BaseDistribution, CategoricalDistribution
+from optuna.samplers import BaseSampler
+from optuna.trial import FrozenTrial, TrialState
+
+from autotune.errors import UsageError
+from autotune.space import Setting, Space
+from autotune.strategies.base import SCATTER, Proposal
+from autotune.strategies.codec import Codec, Codes
+from autotune.strategies.ga.assisted_population import AssistedPopulation
+from autotune.strategies.ga.options import (
+    OPTIONS,
+    THESIS,
+    GeneticOptions,
+    genetic_options,
+)
+from autotune.strategies.ga.population import Population
+from autotune.strategies.options import Option, OptionValue
+from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions
+
+
+class GASampler(BaseSampler):
+    """Genetic search over a space; its state is a function of the study's finished trials.
+
+    Trials are ordered by their user attribute ``number``, else by Optuna's own number. A trial that
+    comes late makes the sampler rebuild the population. ``seeds`` are individuals of the first
+    population.
+    """
+
+    def __init__(
+        self, space: Space, plan: GeneticOptions, seed: int, seeds: Sequence[Setting] = ()
+    ) -> None:
+        self._space = space
+        self._plan = plan
+        self._seed = seed
+        self._seeds = tuple(seeds)
+        self._rng = np.random.default_rng([seed])
+        self._start()
+        self._distributions = distributions(self._codec)
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search has ended by its own rules, after the trials seen so far."""
+        return self._population.finished
+
+    def favourite(self) -> Setting | None:
+        """The setting that the surrogate estimates as best; None without a surrogate."""
+        if not isinstance(self._population, AssistedPopulation):
+            return None
+        codes = self._population.favourite()
+        return None if codes is None else self._codec.decode(codes)
+
+    def reseed(self, seed: int) -> None:
+        """Set the seed of what is drawn outside the population."""
+        self._rng = np.random.default_rng([seed])
+
+    def follow(self, study: Study) -> None:
+        """Record the trials that have finished since the last call."""
+        trials = study.get_trials(deepcopy=False)
+        fresh = sorted(
+            (t for t in trials[self._read :] if _done(t) and t.number not in self._seen), key=_order
+        )
+        if fresh and _order(fresh[0]) < self._last:
+            self._start()
+            fresh = sorted((t for t in trials if _done(t)), key=_order)
+        for trial in fresh:
+            self._take(trial)
+        while self._read < len(trials) and trials[self._read].state.is_finished():
+            self._read += 1
+
+    def infer_relative_search_space(
+        self, study: Study, trial: FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """All parameters of the space, since they are drawn together."""
+        return self._distributions
+
+    def sample_relative(
+        self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The next individual to run; empty if the population has none."""
+        self.follow(study)
+        running = {
+            self._codes(t)
+            for t in study.get_trials(deepcopy=False)[self._read :]
+            if t.state == TrialState.RUNNING and t.number != trial.number
+        }
+        codes = self._population.next(running, len(self._seen) + len(running))
+        if codes is None:
+            return {}
+        texts = zip(self._codec.names, self._codec.texts, codes, strict=True)
+        return {name: choices[code] for name, choices, code in texts}
+
+    def sample_independent(
+        self,
+        study: Study,
+        trial: FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """A uniform choice, for parameters outside the population's space.
+
+        Raises UsageError for a parameter that is not categorical.
+        """
+        if not isinstance(param_distribution, CategoricalDistribution):
+            raise UsageError(
+                f"parameter {param_name}: the genetic algorithm handles categorical parameters "
+                "only",
+                code="strategy.numeric_parameter",
+            )
+        choices = param_distribution.choices
+        return choices[int(self._rng.integers(len(choices)))]
+
+    def _start(self) -> None:
+        # The sampler has its own codec, whose inactive parameters must follow the order of the
+        # trials.
+        self._codec = Codec(self._space)
+        seeds = [codes for s in self._seeds if (codes := self._codec.encode(s)) is not None]
+        kind = AssistedPopulation if self._plan.assisted else Population
+        self._population = kind(self._codec, self._plan, self._seed, seeds)
+        self._seen: set[int] = set()
+        self._read = 0  # Trials before this index have ended and were recorded.
+        self._last = (-1, -1)
+
+    def _take(self, trial: FrozenTrial) -> None:
+        self._seen.add(trial.number)
+        self._last = _order(trial)
+        ratio = float("inf") if trial.value is None else trial.value
+        if isinstance(self._population, AssistedPopulation):
+            scatter = trial.user_attrs.get(SCATTER)
+            self._population.tell(self._codes(trial), ratio, tuple(scatter) if scatter else None)
+        else:
+            self._population.tell(self._codes(trial), ratio)
+        setting = self._codec.decode(self._codes(trial))
+        if self._codec.leave_out(trial.user_attrs, setting):
+            self._population.relabel()
+
+    def _codes(self, trial: FrozenTrial) -> Codes:
+        named = zip(self._codec.names, self._codec.texts, strict=True)
+        return tuple(texts.index(trial.params[name]) for name, texts in named)
+
+
+def _done(trial: FrozenTrial) -> bool:
+    return trial.state == TrialState.COMPLETE
+
+
+def _order(trial: FrozenTrial) -> tuple[int, int]:
+    return (int(trial.user_attrs.get(NUMBER, trial.number)), trial.number)
+
+
+class Genetic(OptunaStrategy):
+    """The genetic search of Pellegrini 1.8; by default a surrogate selects the offspring.
+
+    :meth:`ask` returns None if the patience or the number of generations is used up, or if the
+    space is exhausted.
+    """
+
+    name = "ga"
+    summary = "genetic search; --preset thesis is the published one"
+    options: ClassVar[dict[str, Option]] = OPTIONS
+    presets: ClassVar[dict[str, dict[str, OptionValue]]] = {"thesis": THESIS}
+
+    def __init__(
+        self,
+        space: Space,
+        *,
+        seed: int,
+        priors: Sequence[Setting] = (),
+        options: Mapping[str, OptionValue] | None = None,
+    ) -> None:
+        super().__init__(space, seed=seed, priors=priors, options=options)
+        # The thesis runs every individual once. A surrogate compares a lucky run with all others
+        # that share a level with it; a run of another individual tells it more than a second one.
+        self.repeats = self.values["rules"] != "thesis" and self.values["breed"] == 1
+        self.estimates = self.values["breed"] != 1
+
+    @classmethod
+    def check_options(cls, values: Mapping[str, OptionValue]) -> None:
+        """Raise UsageError for a tournament that is too large or small, or init_min > init_max."""
+        tournament, offspring = int(values["tournament"]), int(values["offspring"])
+        if int(values["population"]) < tournament:
+            raise UsageError(
+                f"option tournament={tournament}: expected at most the population "
+                f"({values['population']})",
+                code="strategy.option_range",
+            )
+        if tournament < offspring + 2:
+            raise UsageError(
+                f"option tournament={tournament}: expected at least offspring + 2 "
+                f"({offspring + 2}), the parents and those replaced",
+                code="strategy.option_range",
+            )
+        if values["rules"] == "thesis" and values["breed"] != 1:
+            raise UsageError(
+                f"option breed={values['breed']}: expected 1 with rules=thesis, which knows no "
+                "surrogate",
+                code="strategy.option_range",
+            )
+        if values["init_max"] and float(values["init_min"]) > float(values["init_max"]):
+            raise UsageError(
+                f"option init_min={values['init_min']}: expected at most init_max "
+                f"({values['init_max']})",
+                code="strategy.option_range",
+            )
+
+    def _sampler(self, seed: int) -> BaseSampler:
+        if not hasattr(self, "_ga"):
+            self._ga = GASampler(self.space, genetic_options(self.values), self.seed, self.priors)
+        self._ga.reseed(seed)
+        return self._ga
+
+    def favourite(self) -> Setting | None:
+        """The measured setting with the best estimate of the surrogate; None without a surrogate.
+
+        None too if nothing is estimated to be faster than the default.
+        """
+        self._ga.follow(self._study)
+        return self._ga.favourite()
+
+    def propose(self) -> Proposal | None:
+        self._ga.follow(self._study)
+        return None if self._ga.finished else super().propose()

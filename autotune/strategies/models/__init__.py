@@ -1,0 +1,1 @@
+"""Models of what a setting costs, which the strategies share."""

@@ -1,0 +1,79 @@
+"""Levels that are cliffs: a setting with one of them is far slower, or fails.
+
+A run that is no cliff clears all of its levels at once; one that is accuses them together. It is
+the model of noisy group testing, solved by belief propagation.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from autotune.strategies.levels import Floats, Levels, Matrix
+
+
+@dataclass(frozen=True)
+class CliffPrior:
+    """The prior, before anything is measured."""
+
+    rate: float = 0.15
+    weight: float = 8.0
+    """Probability that a level is a cliff, and the weight of this in levels."""
+    missed: float = 0.02
+    """Probability that a run of a cliff looks like a usual one."""
+    chance: float = 0.03
+    """Probability that a run which looks like a cliff was slow by chance."""
+    sure: float = 0.005
+    """The same for a run that failed or was much slower."""
+    rounds: int = 6
+
+
+class Cliffs:
+    """Which levels are cliffs, given ``codes`` (settings, parameters).
+
+    ``fell`` marks the runs that look like a cliff, ``sure`` those of them that leave little doubt.
+    ``rate`` is the learned share of cliffs among the levels, ``log_clear`` (choices,) the log
+    probability that a choice is none.
+    """
+
+    def __init__(
+        self,
+        levels: Levels,
+        prior: CliffPrior,
+        codes: Matrix,
+        fell: NDArray[np.bool_],
+        sure: NDArray[np.bool_],
+    ) -> None:
+        from scipy.special import expit
+
+        self._levels = levels
+        inside = levels.one_hot(codes).astype(np.bool_) & levels.free
+        tried = inside.any(axis=0)
+        cleared = inside[~fell].sum(axis=0) * math.log(prior.missed)
+        accused = inside[fell]
+        alone = np.where(sure[fell], prior.sure, prior.chance)[:, None]
+        told = np.zeros(accused.shape)
+        self.rate, odds = prior.rate, np.zeros(levels.total)
+        for turn in range(prior.rounds):
+            odds = math.log(self.rate / (1 - self.rate)) + cleared + told.sum(axis=0)
+            # What the other runs say about each level, then whether the others explain the run.
+            logs = np.where(accused, _log_clear(odds - told), 0.0)
+            spared = np.exp(logs.sum(axis=1, keepdims=True) - logs)
+            fresh = np.where(accused, -np.log1p(-(1 - alone) * spared), 0.0)
+            told = fresh if turn == 0 else (told + fresh) / 2
+            odds = math.log(self.rate / (1 - self.rate)) + cleared + told.sum(axis=0)
+            found = float(expit(odds[tried]).sum())
+            self.rate = (prior.rate * prior.weight + found) / (prior.weight + float(tried.sum()))
+        self.log_clear: Floats = np.where(levels.free, _log_clear(odds), 0.0)
+
+    def clear(self, codes: Matrix) -> Floats:
+        """Log probability that no level of a setting is a cliff, shape (settings,)."""
+        return np.asarray(self.log_clear[self._levels.places(codes)].sum(axis=1))
+
+
+def _log_clear(odds: Floats) -> Floats:
+    """Log of 1 - p, for the log odds of p."""
+    return np.asarray(-np.logaddexp(0.0, odds))

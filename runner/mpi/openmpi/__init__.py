@@ -1,0 +1,1 @@
+"""Open MPI: its adapter, parameters, tables and what it shows."""

@@ -1,0 +1,524 @@
+"""Open MPI 4.1 and 5.0: command line, environment, and the values read back after MPI_Init.
+
+The two generations differ in the options for mapping, binding and oversubscription, and in the
+component that owns them (ORTE in 4.1, PRRTE in 5.0). Read-back is the same for both:
+``mpi_show_mca_params all`` into a file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from runner.cpus import core_numbers, cpu_list
+from runner.errors import RunnerError
+from runner.files import MIB, read_bytes
+from runner.files.paths import exists, resolved
+from runner.mpi.abi import OPEN_MPI_ABI
+from runner.mpi.base import (
+    PYTHON_LIBRARY,
+    REPORTED_FILE,
+    TRANSPORT,
+    WINDOWS,
+    Adapter,
+    Probe,
+)
+from runner.mpi.hosts import (
+    DEFAULT_HOSTFILE,
+    HOST_LISTS,
+    HOSTFILES,
+    Hosts,
+    hosts_of,
+)
+from runner.mpi.library import POLICIES, Library
+from runner.mpi.openmpi.collectives import (
+    COMPONENT_LINE,
+    component_priorities,
+    log_options,
+    operations_of,
+    outranked,
+    served_collectives,
+)
+from runner.mpi.openmpi.options import unbound, values_of
+from runner.mpi.openmpi.parameters import (
+    ENV_PREFIXES,
+    PARAM_FILES,
+    parameter_files,
+    parameter_of,
+    read_parameter_file,
+    read_parameters,
+)
+from runner.mpi.openmpi.rules import forced_algorithms
+from runner.mpi.openmpi.shown import (
+    SHOW_FILE,
+    SHOW_PARAMETER,
+    Shown,
+    inherited_values,
+    mismatch_of,
+    parse_shown,
+    state_of,
+    world_size,
+)
+from runner.mpi.openmpi.traffic import (
+    PMLS,
+    UCX_CARRIER,
+    carrier,
+    idle_under,
+    transport_of,
+    without_traffic,
+)
+from runner.mpi.openmpi.ucx import (
+    UCX_LINE,
+    logging_ucx,
+    parse_ucx_log,
+    refused_log,
+    ucx_complaint,
+    ucx_logs,
+    ucx_protocols,
+    ucx_variables,
+    uses_ucx,
+)
+from runner.mpi.openmpi.windows import (
+    WINDOW_LINE,
+    components_of,
+    watching_windows,
+    windows_of,
+    without_windows,
+)
+from runner.types import LIBRARY, LaunchSpec, ReadBack
+
+_LIST, _LIST_SIGN = "mca_base_env_list", ";"
+"""The parameter with variables for all ranks, and what separates them."""
+_YIELD = "mpi_yield_when_idle"
+_MOST_BYTES = 16 * MIB
+"""Of the values that a rank wrote."""
+_BINDING_WORDS = ("--bind-to", "-bind-to", "--map-by", "-map-by", "--cpus-per-proc")
+_RUNTIME, _PMIX = "prte", "pmix"
+"""Kinds of parameters: of the run-time that starts the ranks (ORTE or PRRTE), and of PMIx."""
+_VARIABLE = re.compile(r"[A-Z][A-Z0-9_]*")
+_OF_RUNTIME = re.compile(r"(prte|orte|plm|rmaps|ras|odls|oob|ess|state|hwloc_default)_\w+")
+_VERSION = re.compile(r"\(Open MPI\) v?(\d[\w.]*)|\(OpenRTE\) v?(\d[\w.]*)")
+
+
+class OpenMPI(Adapter):
+    family = "openmpi"
+    title = "Open MPI"
+    abi = OPEN_MPI_ABI
+    kinds = (LIBRARY, _RUNTIME, _PMIX)
+    placement_names = frozenset(POLICIES)
+    reads_back = True
+    tune_option = "--tune"
+    root_option = "--allow-run-as-root"
+    on_testbed = True
+    transport_parameter = "pml"
+    # Open MPI demands both variables from root; for other users they have no effect.
+    version_marker = "(Open MPI) "
+    identify_environment: ClassVar[Mapping[str, str]] = {
+        "OMPI_ALLOW_RUN_AS_ROOT": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }
+    rank_variables = ("OMPI_COMM_WORLD_RANK", "PMIX_RANK")
+    host_options = frozenset({*HOST_LISTS, *HOSTFILES})
+    counts_slots = True
+    # mpirun of 5.0 becomes prterun; that of the 4.1 wheel becomes orterun_wrapper.
+    launchers: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(("prterun", "prte", "prted"), "5.0"),
+        **dict.fromkeys(("mpirun", "mpiexec", "orterun", "orterun_wrapper", "orted"), "4.1"),
+    }
+    # Seen sometimes with 5.0.11, exit code 213; the same command then works.
+    hiccups = ("PMIx server's listener thread failed to start",)
+    refusals = (
+        "not enough slots",
+        "slots that were requested",
+        "could not access\nor execute",
+        "was unable to find the specified executable",
+        "unable to launch the specified application",
+        "unrecognized",
+        "Unrecognized",
+        "was unable to launch",
+        "unknown option",
+        "requires a value",
+        "binding directive",
+        "mapping policy is invalid",
+        "The specified",
+        "not supported",
+        "invalid policy",
+        "could not be found",
+        "Your job failed to map",
+    )
+
+    def __init__(self, library: Library) -> None:
+        super().__init__(library)
+        self.prrte = library.version_tuple >= (5,)
+        self.forwards_input = not self.prrte
+        self._ucx_seen = False
+        """Whether UCX carried the messages of a run."""
+        self._no_log_files = False
+        """Whether UCX could not open its log in a run."""
+
+    @classmethod
+    def version_in(cls, text: str) -> str | None:
+        found = _VERSION.search(text)
+        return (found[1] or found[2]) if found else None
+
+    @classmethod
+    def complete(cls, library: Library) -> Library:
+        info = Path(library.bin) / "ompi_info"
+        if not exists(info):
+            located = shutil.which("ompi_info")
+            if located is None:
+                raise RunnerError(
+                    f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
+                    f"found in {library.bin}; without it no parameter can be checked.  Install the "
+                    "complete package.",
+                    code="mpi.parameter_list",
+                )
+            info = Path(located)
+        return dataclasses.replace(library, params=read_parameters(info))
+
+    def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
+        words = [self.library.launcher, "-n", str(spec.ranks)]
+        words += [*self._yielding(spec), *spec.launch_options]
+        words += self.placement_words(self._spread(spec), spec.oversubscribe)
+        own = spec.of(LIBRARY) | watching_windows(spec)
+        for option, settings in (("--mca", own), *self._runtime(spec)):
+            for name, value in settings.items():
+                words += [option, name, value]
+        forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(ENV_PREFIXES)}
+        if spec.clean_env and self.prrte and "HOME" in os.environ:
+            forwarded |= {"HOME": os.environ["HOME"]}
+        if self._logs_ucx(spec):
+            forwarded = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | forwarded
+        words += self._exported(spec, forwarded)
+        words += self._log_options(spec)
+        if spec.read_back:
+            words += ["--mca", "mpi_show_mca_params", "all"]
+            words += ["--mca", SHOW_PARAMETER, str(scratch / SHOW_FILE)]
+        return [*words, *self.program(spec)]
+
+    def _logs_ucx(self, spec: LaunchSpec) -> bool:
+        """Whether UCX is asked for its log: it has a part in the launch, as far as is known.
+
+        UCX that the library chose by itself is known from the first run on.
+        """
+        return spec.read_back and (self._ucx_seen or uses_ucx(spec, self._inherited_names(spec)))
+
+    def _log_options(self, spec: LaunchSpec) -> tuple[str, ...]:
+        return log_options(spec, self.one_node(spec), self._inherited_names(spec))
+
+    def _inherited_names(self, spec: LaunchSpec) -> list[str]:
+        """Names of library parameters that the environment or a parameter file sets."""
+        if spec.clean_env:
+            return []
+        return [parameter_of(name) for name in self.inherited_settings(os.environ | spec.env)]
+
+    def had_hiccup(self, stderr: str) -> bool:
+        # A rank in a container may not see the folder.  From now on the log goes to standard error.
+        self._no_log_files = self._no_log_files or refused_log(stderr)
+        return super().had_hiccup(stderr) or refused_log(stderr)
+
+    def _log_folder(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        """Where the ranks write UCX's log; None for standard error."""
+        return scratch if self.on_this_machine(spec) and not self._no_log_files else None
+
+    def reported(self, spec: LaunchSpec) -> str:
+        logs = self._logs_ucx(spec) and self._log_folder(spec, Path()) is None
+        kinds = {
+            UCX_LINE: logs,
+            WINDOW_LINE: watching_windows(spec),
+            COMPONENT_LINE: self._log_options(spec),
+        }
+        return "|".join(line for line, asked in kinds.items() if asked)
+
+    def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
+        """``spec`` with the core list or binding that keeps the ranks within ``cpus``.
+
+        Both generations bind to any core of the machine, whatever affinity they inherit. A list of
+        cores (in hwloc's numbers) forbids that, but 4.1 refuses a list beside a mapping, and 5.0
+        respects it only if it binds to cores. In these cases the ranks are left unbound, and so
+        keep the inherited affinity, unless the spec asks for a binding. If that binding leads out
+        of ``cpus``, read-back shows it.
+        """
+        words = unbound(spec, self.prrte)
+        listed = cpu_list(core_numbers(cpus))
+        if self.prrte:
+            words = ("--prtemca", "hwloc_default_cpu_list", listed, *words)
+        elif "map_by" not in spec.placement:
+            words = ("--mca", "hwloc_base_cpu_list", listed)
+        return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
+
+    def _runtime(self, spec: LaunchSpec) -> tuple[tuple[str, dict[str, str]], ...]:
+        if self.prrte:
+            return (("--prtemca", spec.of(_RUNTIME)), ("--pmixmca", spec.of(_PMIX)))
+        # 4.1 has one namespace for the library and its run-time environment.
+        return (("--mca", spec.of(_RUNTIME)), ("--mca", spec.of(_PMIX)))
+
+    def _spread(self, spec: LaunchSpec) -> dict[str, str]:
+        """Mapping by slot for an oversubscribed launch without a policy.
+
+        5.0 puts all ranks of such a launch on the first of several nodes; by slot it spreads them
+        evenly, as 4.1 does.
+        """
+        if self.prrte and spec.oversubscribe and self.names_hosts(spec):
+            return {"map_by": "slot"} | spec.placement
+        return spec.placement
+
+    def _yielding(self, spec: LaunchSpec) -> tuple[str, ...]:
+        """Options that make the ranks of an oversubscribed launch on named hosts yield.
+
+        Both generations do so by themselves on the launcher's own node only: the daemons of other
+        nodes do not tell their ranks (seen with 5.0.11 and 4.1.8; an allreduce of 1 KiB took 12 ms
+        instead of 1.1). If the spec names the parameter itself, no option is added: 4.1 joins the
+        values of a parameter that is given twice.
+        """
+        told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
+        variable = f"{ENV_PREFIXES[0]}{_YIELD}"
+        told = told or variable in spec.env or variable in os.environ
+        if told or not (spec.oversubscribe and self.names_hosts(spec)):
+            return ()
+        return ("--mca", _YIELD, "1")
+
+    def placement_words(self, placement: dict[str, str], oversubscribe: bool) -> list[str]:
+        words: list[str] = []
+        map_by = placement.get("map_by")
+        if self.prrte:
+            modifier = ":OVERSUBSCRIBE" if oversubscribe else ""
+            if map_by or modifier:
+                words += ["--map-by", f"{map_by or ''}{modifier}"]
+        else:
+            if oversubscribe:
+                words.append("--oversubscribe")
+            if map_by:
+                words += ["--map-by", map_by]
+        if "rank_by" in placement:
+            words += ["--rank-by", placement["rank_by"]]
+        if "bind_to" in placement:
+            bind = placement["bind_to"]
+            # Without the modifier the launcher refuses to bind two ranks to one core.
+            allowed = bind == "none" or "overload-allowed" in bind
+            overload = ":overload-allowed" if oversubscribe and not allowed else ""
+            words += ["--bind-to", bind + overload]
+        return words
+
+    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
+        env = {
+            key: value
+            for key, value in inherited.items()
+            if not (spec.clean_env and key.startswith(ENV_PREFIXES))
+        }
+        if spec.clean_env:
+            # This keeps the ranks from reading the user's and the system's parameter files. 5.0's
+            # launcher reads the user's file all the same and hands the values down, so it gets
+            # another HOME; the ranks get the real HOME back (command()).
+            env[PARAM_FILES] = "none"
+            if self.prrte:
+                env["HOME"] = "/nonexistent"
+        env |= self.identify_environment
+        # Without it, mpi4py would load the library beside its Python, whatever the launcher is.
+        env |= self.python_variables(env)
+        env.update(spec.env)
+        # The launcher hands its own prefixes down by itself, to all nodes.
+        env |= {k: v for k, v in spec.variables.items() if k.startswith(ENV_PREFIXES)}
+        return env
+
+    def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
+        return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
+
+    def _exported(self, spec: LaunchSpec, variables: Mapping[str, str]) -> list[str]:
+        """:meth:`rank_environment`, beside the list of variables that the site's file may have.
+
+        4.1 refuses to start with both; the list on the command line has the site's variables, too.
+        """
+        of_site = self._site_variables(spec)
+        values = variables.values()
+        if not variables or not of_site or any(_LIST_SIGN in value for value in values):
+            return self.rank_environment(variables)
+        of_site = [word for word in of_site if word.partition("=")[0] not in variables]
+        own = [f"{name}={value}" for name, value in variables.items()]
+        return ["--mca", _LIST, _LIST_SIGN.join([*of_site, *own])]
+
+    def _site_variables(self, spec: LaunchSpec) -> list[str]:
+        """What the list of variables in a parameter file or the environment has, for 4.1."""
+        if self.prrte or spec.clean_env:
+            return []
+        around = self.inherited_settings(os.environ | spec.env)
+        lists = [value for name, value in around.items() if parameter_of(name) == _LIST]
+        return [word for word in lists[0].split(_LIST_SIGN) if word] if lists else []
+
+    def forwarding(self, variables: Mapping[str, str]) -> dict[str, str]:
+        # 4.1 refuses the parameter beside an option -x, so a file with it would break launches.
+        values = variables.values()
+        if not variables or not self.prrte or any(_LIST_SIGN in value for value in values):
+            return {}
+        return {_LIST: _LIST_SIGN.join(f"{n}={v}" for n, v in sorted(variables.items()))}
+
+    def variables(
+        self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
+    ) -> dict[str, str]:
+        own, runtime, pmix = ENV_PREFIXES if self.prrte else ENV_PREFIXES[:1] * 3
+        placed = {POLICIES[n][self.prrte]: v for n, v in placement.items() if n in POLICIES}
+        return {
+            prefix + name: value
+            for prefix, values in (
+                (own, parameters.get(LIBRARY, {})),
+                (runtime, parameters.get(_RUNTIME, {})),
+                (runtime, placed),
+                (pmix, parameters.get(_PMIX, {})),
+            )
+            for name, value in values.items()
+        }
+
+    def kind_of(self, name: str) -> str | None:
+        if _VARIABLE.fullmatch(name):
+            return None
+        return _RUNTIME if self.prrte and _OF_RUNTIME.fullmatch(name) else LIBRARY
+
+    def share_cores(
+        self,
+        placement: Mapping[str, str],
+        workers: int,
+        launch_options: Sequence[str] = (),
+        oversubscribed: bool = False,
+    ) -> dict[str, str]:
+        """The placement with a binding that gives each rank as many cores as it has workers.
+
+        Open MPI binds a small number of processes to one core each. A process with several workers
+        needs ``PE=`` with ``--bind-to core``; no other pair of options works together in 4.1 and
+        5.0. If the setting asks for a wider binding or none, the placement stays. With more ranks
+        than cores 5.0 cannot share out cores, so nothing is bound.
+        """
+        words = dict(placement)
+        said = any(word in _BINDING_WORDS for word in launch_options)
+        said = said or "PE=" in words.get("map_by", "").upper()
+        if workers == 1 or said or words.get("bind_to", "core") != "core":
+            return words
+        if oversubscribed:
+            return words | {"bind_to": "none"}
+        return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
+
+    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
+        own = self._shared_library
+        return {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, own)} if own else {}
+
+    @cached_property
+    def _shared_library(self) -> str:
+        """Path of the library for mpi4py to load; "" if it is not found."""
+        prefix = self._prefix
+        found = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
+        # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
+        found = found or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
+        return str(found[0]) if found else ""
+
+    @cached_property
+    def _prefix(self) -> Path:
+        """The folder of the installation."""
+        return resolved(self.library.bin).parent
+
+    def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
+        # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have
+        # arrived.
+        return scratch / SHOW_FILE if spec.read_back else None
+
+    def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
+        reported = _lines(scratch / REPORTED_FILE)
+        logs = ucx_logs(scratch, reported)
+        try:
+            content = read_bytes(scratch / SHOW_FILE, _MOST_BYTES)
+            text = content.decode("utf-8", "replace")
+        except OSError:  # The ranks did not get there, or wrote another file into this place.
+            return Probe(initialised=False, complaint=ucx_complaint(logs))
+        size, shown = parse_shown(text)
+        options = (
+            *self._yielding(spec),
+            *self._log_options(spec),
+            *spec.launch_options,
+        )
+        ours = values_of(options) | spec.of(LIBRARY) | spec.expected | watching_windows(spec)
+        params = self.library.params
+        if self._site_variables(spec):
+            ours |= {_LIST: ""}
+        inherited = inherited_values(shown, ours, spec, params)
+        asked = spec.of(LIBRARY) | spec.expected
+        read_back = {name: state_of(name, value, shown, params) for name, value in asked.items()}
+        read_back |= without_traffic(read_back, shown, self.one_node(spec) and spec.ranks > 1)
+        log = parse_ucx_log(logs) if logs else None
+        self._ucx_seen = self._ucx_seen or carrier(shown) == UCX_CARRIER
+        read_back |= ucx_variables(spec.variables, log, carrier(shown) == UCX_CARRIER)
+        read_back |= ucx_protocols(log)
+        read_back |= self._windows(spec, read_back, components_of(reported, log))
+        read_back |= served_collectives(read_back, reported)
+        read_back |= self._forced(spec, read_back, shown)
+        transport = transport_of(shown, log, self.one_node(spec))
+        read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
+        mismatch = mismatch_of(self.library, self._prefix, shown, spec)
+        complaint = ucx_complaint(logs)
+        return Probe(True, world_size(size, shown), read_back, inherited, mismatch, complaint)
+
+    def _forced(
+        self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], shown: Shown
+    ) -> dict[str, ReadBack]:
+        """The parameters that force algorithms, where a rules file or a switch stands over them."""
+        return forced_algorithms(
+            read_back,
+            shown,
+            spec.ranks,
+            file_first=not self.prrte,
+            folder=Path(spec.cwd or Path.cwd()),
+            here=self.on_this_machine(spec),
+        )
+
+    def _windows(
+        self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], components: tuple[str, ...]
+    ) -> dict[str, ReadBack]:
+        """The components that served the windows, and their parameters that did nothing."""
+        if not watching_windows(spec):
+            return {}
+        seen = windows_of(components, all_said=self.prrte)
+        idle = without_windows(read_back, components) if self.prrte else {}
+        return idle | ({WINDOWS: seen} if seen else {})
+
+    def collective_components(self) -> list[str]:
+        found = component_priorities(self.library.params)
+        return [f"{c} {p}{' (between nodes)' if c == 'han' else ''}" for c, p in found.items()]
+
+    def outranked(self) -> dict[str, str]:
+        return outranked(self.library.params)
+
+    @classmethod
+    def operations_of(cls, parameter: str) -> tuple[str, ...]:
+        return operations_of(parameter)
+
+    def transports(self) -> list[str]:
+        return [p for p in PMLS if any(n.startswith(f"pml_{p}_") for n in self.library.params)]
+
+    @classmethod
+    def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
+        return idle_under(names, transport)
+
+    def names_hosts(self, spec: LaunchSpec) -> bool:
+        return super().names_hosts(spec) or DEFAULT_HOSTFILE in self._inherited_names(spec)
+
+    def hosts(
+        self, options: Sequence[str], environment: Mapping[str, str], folder: Path
+    ) -> Hosts | None:
+        inherited = self.inherited_settings(dict(environment))
+        usual = {parameter_of(key): value for key, value in inherited.items()}
+        return hosts_of(options, usual.get(DEFAULT_HOSTFILE), folder)
+
+    def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
+        found = {k: v for k, v in environment.items() if k.startswith(ENV_PREFIXES)}
+        for path in parameter_files(self.library, environment):
+            for name, value in read_parameter_file(path).items():
+                found[f"{path}:{name}"] = value
+        return found
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a file; none if there is no file."""
+    return path.read_text(encoding="utf-8", errors="replace").splitlines() if exists(path) else []

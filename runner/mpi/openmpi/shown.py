@@ -1,0 +1,147 @@
+"""Values that Open MPI shows after MPI_Init (``mpi_show_mca_params``), and what they tell.
+
+They tell whether a parameter took effect, which values were inherited, and whether the ranks loaded
+the launcher's library.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+
+from runner.files.paths import resolved
+from runner.mpi.library import POLICIES, Library, ParamInfo, placement_of, same_value
+from runner.mpi.openmpi.traffic import deselected, not_registered, same_transfers
+from runner.types import LaunchSpec, ReadBack
+
+Shown = dict[str, tuple[str, str]]
+"""Value and source of each parameter by its name."""
+
+SHOW_FILE = "mca-params.txt"
+SHOW_PARAMETER = "mpi_show_mca_params_file"
+_SIZE = re.compile(r"\(out of a total of (\d+)\)")
+# The launcher sets these for its own processes, and 4.1 hands them down as if a user had set them;
+# they are no setting.
+_LAUNCHER_OWN = re.compile(
+    r"^(orte_|ess$|ess_|pmix$|prte_|mpi_show_mca_params|mpi_oversubscribe$|plm_|rmaps_)"
+)
+
+
+def parse_shown(text: str) -> tuple[int | None, Shown]:
+    """World size and ``{name: (value, source)}`` from a file written by ``mpi_show_mca_params``."""
+    size = None
+    values: Shown = {}
+    for line in text.splitlines():
+        if line.startswith("#"):
+            found = _SIZE.search(line)
+            if found:
+                size = int(found[1])
+            continue
+        if (shown := _shown_line(line)) is not None:
+            values[shown[0]] = shown[1]
+    return size, values
+
+
+# About 500 lines follow every run, and nearly all of them are those of the run before.
+@lru_cache(maxsize=4096)
+def _shown_line(line: str) -> tuple[str, tuple[str, str]] | None:
+    """Name, value and source in ``name=value (source)``; None for another line."""
+    name, equals, rest = line.partition("=")
+    rest = rest.rstrip()
+    # The source may hold parentheses itself: "(file (PATH:LINE))".
+    at = rest.rfind(" (file (") if rest.endswith("))") else rest.rfind(" (")
+    if equals and at >= 0 and rest.endswith(")"):
+        return name.strip(), (rest[:at], rest[at + 2 : -1])
+    return None
+
+
+def world_size(counted: int | None, shown: Shown) -> int | None:
+    """The number of ranks of the job.
+
+    4.1 counts only the processes known by then, those of its own node, but its launcher reports the
+    number. 5.0 counts all.
+    """
+    told = shown.get("orte_ess_num_procs", ("", ""))[0]
+    return int(told) if re.fullmatch("[0-9]{1,9}", told) else counted
+
+
+def inherited_values(
+    shown: Shown, ours: Mapping[str, str], spec: LaunchSpec, params: Mapping[str, ParamInfo]
+) -> dict[str, str]:
+    """Values that the launch did not ask for (``ours``), each with where it came from."""
+    inherited = {
+        name: f"{value} ({_place(source)})"
+        for name, (value, source) in shown.items()
+        if source != "default" and name not in ours and not _LAUNCHER_OWN.match(name)
+    }
+    if not spec.clean_env:
+        inherited = {k: v for k, v in inherited.items() if not _is_synonym(k, ours, params)}
+    # The launcher hands a requested placement down under the parameter's own name.
+    placed = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
+    return {k: v for k, v in inherited.items() if placement_of(k) not in placed}
+
+
+def _is_synonym(name: str, ours: Mapping[str, str], params: Mapping[str, ParamInfo]) -> bool:
+    """Whether a name is another one of a parameter that the launch itself sets."""
+    info = params.get(name)
+    own = info.synonym_of if info else None
+    if own in ours:
+        return True
+    # Two components register a parameter under two names; the library lists only one of them.
+    words = name.split("_")[-2:]
+    if any(key not in params and key.split("_")[-2:] == words for key in ours):
+        return True
+    return any((other := params.get(key)) is not None and other.synonym_of == name for key in ours)
+
+
+def state_of(name: str, value: str, shown: Shown, params: Mapping[str, ParamInfo]) -> ReadBack:
+    """What became of a value that was asked for."""
+    info = params.get(name)
+    key = info.synonym_of if info and name not in shown and info.synonym_of else name
+    if key in shown:
+        effective, source = shown[key]
+        same = same_value(value, effective, info) or same_transfers(name, value, effective)
+        state = "in force" if same else "altered"
+        return ReadBack(state, value, effective, source)  # type: ignore[arg-type]
+    # Known to the library, but its component was not opened in this run.
+    if info or not_registered(name, shown):
+        return ReadBack("inactive", value)
+    selections = {n: p.default for n, p in params.items() if "_" not in n}
+    why = deselected(name, shown, selections)
+    return ReadBack("inactive", value, source=why) if why else ReadBack("unknown", value)
+
+
+def mismatch_of(library: Library, prefix: Path, shown: Shown, spec: LaunchSpec) -> str | None:
+    """How the ranks' library differs from the launcher's; None if it does not.
+
+    ``prefix`` is the folder of the launcher's installation.
+    """
+    registered = {n for n in shown if n.startswith("mpi_")}
+    unknown = sorted(registered - library.params.keys())
+    if unknown and SHOW_PARAMETER in library.params:
+        # The list is whole. The file below says nothing if the launcher was moved (a wheel):
+        # it then moves the places of any Open MPI that it starts.
+        return f"it has the parameter {unknown[0]}, which {library.version} does not have"
+    info = library.params.get("mca_base_param_files")
+    if info is None or spec.clean_env or "mca_base_param_files" not in shown:
+        return None
+    theirs, source = shown["mca_base_param_files"]
+    system = Path(theirs.split(",")[-1])
+    # A relocated library (the wheel) reports its present place; its ompi_info reports where it
+    # was built.
+    same = system == Path(info.default.split(",")[-1]) or resolved(system).is_relative_to(prefix)
+    if source != "default" or same:
+        return None
+    return f"its system parameter file is {theirs}, the launcher's is {info.default}"
+
+
+def _place(source: str) -> str:
+    """``file PATH:LINE`` for ``file (PATH:LINE)``; this text stands inside parentheses."""
+    return re.sub(r"^file \((.*)\)$", r"file \1", source)
+
+
+def _option(policy: str) -> str:
+    """The option of the launcher for a policy: ``--bind-to`` for ``bind_to``."""
+    return "--" + policy.replace("_", "-")

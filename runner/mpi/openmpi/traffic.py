@@ -1,0 +1,170 @@
+"""The transport in force in a run of Open MPI, and the parameters that do nothing under it.
+
+One component of the framework ``pml`` carries all messages. ``pml/ob1`` uses the framework ``btl``,
+``pml/cm`` the framework ``mtl`` (libfabric), ``pml/ucx`` UCX. The components that were not chosen
+are closed, so the parameters that a run registered show the one in force. The parameters of ``btl``
+are registered under every one of them, though only ``pml/ob1`` sends messages by it.
+
+Between two ranks ``pml/ob1`` uses only the transports (BTL) with the greatest exclusivity. Shared
+memory has 65536 and TCP 100, so TCP carries nothing between ranks of one node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from runner.mpi.openmpi.ucx import UCX, UcxLog
+from runner.types import ReadBack
+
+Shown = Mapping[str, tuple[str, str]]
+"""Name -> (value, source), as read after a run."""
+
+_EXCLUSIVITY = "btl_{}_exclusivity"
+_SHARED_MEMORY = ("sm", "vader")
+_COMPONENT = re.compile(r"btl_([a-z0-9]+)_\w+")
+_FLAGS = re.compile(r"btl_(sm|vader)_flags")
+_COMMON = re.compile(r"(?:opal|ompi)_common_[a-z0-9]+_")
+
+
+OB1, CM, UCX_CARRIER = "ob1", "cm", "ucx"
+PMLS = (OB1, UCX_CARRIER, CM)
+_UNDER = {
+    OB1: re.compile(r"(pml_ob1|btl|bml|smsc)(_\w+)?|opal_common_sm_\w+|mpi_event_tick_rate"),
+    CM: re.compile(r"(pml_cm|mtl)(_\w+)?"),
+    UCX_CARRIER: re.compile(rf"(pml_ucx|opal_common_ucx)_\w+|{UCX}\w+"),
+}
+"""Names of the parameters and variables that act only where this component carries the messages."""
+_LIBFABRIC = re.compile(r"(opal_common_ofi|FI)_\w+")
+"""Those of libfabric, which ``mtl/ofi`` and ``btl/ofi`` use."""
+
+
+def carrier(shown: Shown) -> str:
+    """The component of ``pml`` that carries the messages: ob1, ucx or cm; "" if none is seen."""
+    return next((p for p in PMLS if any(n.startswith(f"pml_{p}_") for n in shown)), "")
+
+
+def transport_of(shown: Shown, log: UcxLog | None = None, one_node: bool = False) -> ReadBack:
+    """The transport in force, such as ``ob1: sm`` or ``ucx: sysv/memory, cma/memory``.
+
+    ``one_node``: whether all ranks are on one node, where ``pml/ob1`` uses shared memory only.
+    """
+    pml = carrier(shown)
+    if not pml:
+        return ReadBack("not observable", "")
+    if pml == OB1:
+        parts = [n for n in (*_SHARED_MEMORY, "ofi", "tcp") if _exclusivity(n, shown)]
+        parts = [n for n in parts if n != "vader" or "sm" not in parts]
+        parts = parts[:1] if one_node else parts
+    elif pml == CM:
+        parts = ["ofi"] if any(n.startswith("mtl_ofi_") for n in shown) else []
+    else:
+        lanes = log.lanes if log is not None else {}
+        parts = list(dict.fromkeys(lane for names in lanes.values() for lane in names))
+    words = f"{pml}: {', '.join(parts)}" if parts else pml
+    return ReadBack("in force", "", words, "parameters that the run registered")
+
+
+def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
+    """Those of ``names`` that do nothing under a transport in force, each with the reason.
+
+    ``transport`` is the text of :func:`transport_of`; empty if it is not known, and then nothing is
+    said.
+    """
+    pml = transport.partition(":")[0]
+    if pml not in _UNDER:
+        return {}
+    why = f"pml/{pml} carries the messages"
+    others = [pattern for other, pattern in _UNDER.items() if other != pml]
+    others += [] if "ofi" in transport else [_LIBFABRIC]
+    return {n: why for n in names if any(pattern.fullmatch(n) for pattern in others)}
+
+
+def not_registered(name: str, shown: Shown) -> bool:
+    """Whether ``name`` belongs to a part shared by components, none of which was opened.
+
+    The library lists such parameters (``opal_common_ucx_tls``) only while a component uses the
+    part.
+    """
+    part = _COMMON.match(name)
+    return part is not None and not any(other.startswith(part[0]) for other in shown)
+
+
+def same_transfers(name: str, asked: str, effective: str) -> bool:
+    """Whether two values of ``btl_*_flags`` differ only in put and get.
+
+    A component adds these if it has single copy, and takes them away if it has not.
+    """
+    if not _FLAGS.fullmatch(name):
+        return False
+    first, second = ({*text.split(",")} - {"put", "get"} for text in (asked, effective))
+    return first == second
+
+
+def deselected(name: str, shown: Shown, listed: Mapping[str, str]) -> str:
+    """Why the selection in force does not open the component of ``name``; "" if it may.
+
+    A selection that leaves components out names them (``pml=^ucx``). ``listed`` are the selections
+    that were in force when the library listed its parameters; the list lacks the parameters of
+    components that these leave out.
+    """
+    framework = name.partition("_")[0]
+    value = shown.get(framework, ("", ""))[0]
+    for selection in filter(None, (value, listed.get(framework, ""))):
+        if not selection.startswith("^"):
+            continue
+        for component in selection[1:].split(","):
+            mine = component and name.startswith(f"{framework}_{component}_")
+            if mine and not _selects(value, component):
+                return f"{framework}={value} excludes its component {component}"
+    return ""
+
+
+def _selects(selection: str, component: str) -> bool:
+    """Whether a framework's selection (``a,b``, ``^a,b``; "" for all) has the component."""
+    named = component in selection.removeprefix("^").split(",")
+    return not named if selection.startswith("^") else named or not selection
+
+
+def without_traffic(
+    read_back: Mapping[str, ReadBack], shown: Shown, one_node: bool
+) -> dict[str, ReadBack]:
+    """Parameters of transports that carry no messages in this run, as ``inactive``.
+
+    ``one_node``: whether all ranks are on one node.
+    """
+    pml = carrier(shown)
+    set_here = {name: back for name, back in read_back.items() if back.state == "in force"}
+    found = {
+        name: ReadBack("inactive", set_here[name].requested, set_here[name].effective, why)
+        for name, why in idle_under(set_here, transport_of(shown).effective or "").items()
+    }
+    return found | (_not_within_node(read_back, shown) if one_node and pml in (OB1, "") else {})
+
+
+def _not_within_node(read_back: Mapping[str, ReadBack], shown: Shown) -> dict[str, ReadBack]:
+    """Parameters of transports that carry nothing between ranks of one node."""
+    shared = [n for n in _SHARED_MEMORY if _exclusivity(n, shown) is not None]
+    if not shared:
+        return {}
+    first = max(shared, key=lambda n: _exclusivity(n, shown) or 0)
+    found = {}
+    for name, back in read_back.items():
+        match = _COMPONENT.fullmatch(name)
+        if (
+            back.state != "in force"
+            or match is None
+            or match[1] in (*_SHARED_MEMORY, "self", "base")
+        ):
+            continue
+        own = _exclusivity(match[1], shown)
+        if own is not None and own < (_exclusivity(first, shown) or 0):
+            why = f"btl/{match[1]} carries no messages within one node; btl/{first} does"
+            found[name] = ReadBack("inactive", back.requested, back.effective, why)
+    return found
+
+
+def _exclusivity(component: str, shown: Shown) -> int | None:
+    """The exclusivity of a transport that was opened; None if it was not opened."""
+    value = shown.get(_EXCLUSIVITY.format(component), ("", ""))[0]
+    return int(value) if re.fullmatch("[0-9]{1,12}", value) else None

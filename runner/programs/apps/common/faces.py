@@ -1,0 +1,120 @@
+"""The messages over the faces of a box: buffers, bound copies, and the part of each message.
+
+A star stencil reads no edges or corners. So each face is one message of some layers of cells, and
+all messages of a box are independent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from runner.programs.apps.common.box import Box, box_cells, face_of, moved
+from runner.runtimes.core.kernels import load, scalars
+
+Field = NDArray[np.float64]
+Message = tuple[Field, int, int]
+"""Part of a buffer, the other rank, the tag."""
+
+Copies = tuple[Callable[[], None], Callable[[], None]]
+"""A copy from or to the first field, and the same for the second one."""
+
+
+class Faces:
+    """Messages of the cells ``box`` over ``remote`` faces (axis, side, other rank).
+
+    ``fields`` are two arrays [z][y][x] of doubles; ``pack[f]`` and ``unpack[f]`` copy between field
+    ``f`` and the buffers. ``sends`` and ``receives`` are the messages, in the order of ``remote``.
+
+    ``planes``: a field may hold several grids one after the other along z. These are the planes
+    where the exchanged grids begin; ``box`` is that of a grid that begins at plane 0. A message
+    holds its face, ``depth`` cells thick, of each grid, in this order. Each message is ``padding``
+    times as long as its faces. Tags are ``tag`` to ``tag + 5``.
+    """
+
+    def __init__(
+        self,
+        fields: tuple[Field, Field],
+        box: Box,
+        remote: Sequence[tuple[int, int, int]],
+        depth: int,
+        *,
+        padding: int = 1,
+        planes: Sequence[int] = (0,),
+        tag: int = 0,
+    ) -> None:
+        self.remote = [(axis, side) for axis, side, _ in remote]
+        """Axis and side of each message."""
+        self._fields = fields
+        own, ghosts = (
+            [face_of(box, axis, side, ghost, depth) for axis, side, _ in remote]
+            for ghost in (False, True)
+        )
+        lengths = [padding * len(planes) * box_cells(face) for face in own]
+        starts = [sum(lengths[:n]) for n in range(len(lengths))]
+        self._places = [
+            start + n * box_cells(face)
+            for start, face in zip(starts, own, strict=True)
+            for n in range(len(planes))
+        ]
+        self._outgoing, self._incoming = np.zeros(sum(lengths)), np.zeros(sum(lengths))
+        self.bytes = self._outgoing.nbytes
+        self.own = [moved(face, plane) for face in own for plane in planes]
+        self.ghosts = [moved(face, plane) for face in ghosts for plane in planes]
+        """The boxes of each grid that are sent and received, message after message."""
+        self.packed = self._parts(self._outgoing)
+        self.received = self._parts(self._incoming)
+        """The part of a message for each of them."""
+        # A message is named by the face of its sender: a message that arrives at my low face left
+        # the neighbour through its high face.
+        self.sends: list[Message] = []
+        self.receives: list[Message] = []
+        for (axis, side, rank), a, n in zip(remote, starts, lengths, strict=True):
+            self.sends.append((self._outgoing[a : a + n], rank, tag + 2 * axis + side))
+            self.receives.append((self._incoming[a : a + n], rank, tag + 2 * axis + 1 - side))
+
+    @cached_property
+    def pack(self) -> Copies:
+        return copier("pack", self._fields, self._outgoing, self._placed(self.own))
+
+    @cached_property
+    def unpack(self) -> Copies:
+        return copier("unpack", self._fields, self._incoming, self._placed(self.ghosts))
+
+    def _parts(self, buffer: Field) -> list[Field]:
+        return [buffer[place : place + box_cells(box)] for place, box in self._placed(self.own)]
+
+    def _placed(self, boxes: Sequence[Box]) -> Iterable[tuple[int, Box]]:
+        return zip(self._places, boxes, strict=True)
+
+
+class FaceTables:
+    """The boxes, parts and messages of several :class:`Faces`, one after the other, as arrays.
+
+    ``own`` and ``ghosts`` are arrays [box][6]; the rest are lists. So compiled code takes them.
+    """
+
+    def __init__(self, found: Sequence[Faces]) -> None:
+        self.own, self.ghosts = (
+            np.array(boxes, np.int64).reshape(-1, 6)
+            for boxes in ([b for f in found for b in f.own], [b for f in found for b in f.ghosts])
+        )
+        self.packed = [part for faces in found for part in faces.packed]
+        self.received = [part for faces in found for part in faces.received]
+        self.sends = [message for faces in found for message in faces.sends]
+        self.receives = [message for faces in found for message in faces.receives]
+
+
+def copier(
+    kernel: str, fields: tuple[Field, Field], buffer: Field, boxes: Iterable[tuple[int, Box]]
+) -> Copies:
+    """``pack`` or ``unpack`` for boxes with their positions in the buffer, for both fields."""
+    placed = [(place, *box) for place, box in boxes]
+    head = [*fields[0].shape, len(buffer), len(placed)]
+    table = scalars(head + [number for line in placed for number in line])
+    kernels = load("runner.programs.apps.common.kernels")
+    a, b = fields
+    return kernels.bind(kernel, a, buffer, table), kernels.bind(kernel, b, buffer, table)

@@ -1,0 +1,120 @@
+"""Shared parts of the applications that run as flat MPI and on MATE: options and timing."""
+
+from __future__ import annotations
+
+import statistics
+from argparse import Namespace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from runner.programs.apps.common.errors import AppError, AppUsageError
+from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.options import OptionParser, positive
+from runner.runtimes import mate
+from runner.runtimes.mate.config import add_arguments, from_arguments
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatedOptions:
+    """Common options; ``input`` is None for a size in numbers, ``help`` is the text to print."""
+
+    input: str | None
+    repetitions: int
+    variant: str
+    config: mate.Config
+    help: str | None
+
+    @property
+    def thread_level(self) -> str:
+        """The thread level that MPI must be started with, as mpi4py names it."""
+        return self.config.thread_level if self.variant == "mate" else "single"
+
+
+class Threaded(Protocol):
+    """Options that determine how MPI must be started."""
+
+    @property
+    def thread_level(self) -> str: ...
+
+
+def level_of(parse: Callable[[list[str]], Threaded], arguments: list[str]) -> str:
+    """The thread level for a command line; a wrong command line is reported once MPI runs."""
+    try:
+        return parse(arguments).thread_level
+    except AppError:
+        return "single"
+
+
+def add_common(
+    parser: OptionParser,
+    variants: Sequence[str],
+    about: str = "how the ranks work together",
+) -> None:
+    """Add the options that all these applications have; the runtime's own options come last.
+
+    ``about`` is the help of ``--variant``.
+    """
+    parser.add_argument(
+        "--repetitions", type=positive, default=1, metavar="K", help="solve K times"
+    )
+    parser.add_argument("--variant", choices=variants, default="mpi", help=about)
+    add_arguments(parser)
+
+
+def chosen_input(known: Iterable[str], name: str | None, size: tuple[str, Any]) -> str | None:
+    """The name of the input; "default" if none is given, None if a size is given.
+
+    ``size`` is the switch of the size and its value. Raises :class:`AppUsageError` if both are
+    given, or for an unknown name.
+    """
+    switch, value = size
+    if value is not None:
+        if name is not None:
+            raise AppUsageError(
+                f"--input {name} and {switch} {value} exclude each other",
+                code="app_option.conflict",
+            )
+        return None
+    name = name or "default"
+    if name not in known:
+        raise AppUsageError(
+            f"--input {name} is unknown; there are {', '.join(known)}", code="app_option.unknown"
+        )
+    return name
+
+
+def config_of(given: Namespace) -> mate.Config:
+    """The runtime's configuration; raises :class:`AppUsageError`."""
+    with told(mate.MateError):
+        return from_arguments(given)
+
+
+@contextmanager
+def told(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
+    """Report what the runtime refuses as the user's error, raised on all processes alike.
+
+    An example is more workers than CPUs.
+    """
+    try:
+        yield
+    except kind as error:
+        raise AppUsageError(str(error), code=error.code) from None
+
+
+def largest(comm: Any, value: float) -> float:
+    """The largest value over all processes, on each process. Collective."""
+    from mpi4py import MPI
+
+    return float(comm.allreduce(value, op=MPI.MAX))
+
+
+def typical(comm: Any, runs: Sequence[Timed]) -> tuple[float, Timed, list[float]]:
+    """Median of the repetitions (the lower of two), this process's part of it, and all of them.
+
+    A repetition takes the seconds of its slowest process. Collective.
+    """
+    seconds = [largest(comm, timed.elapsed) for timed in runs]
+    middle = statistics.median_low(seconds)
+    return middle, runs[seconds.index(middle)], seconds

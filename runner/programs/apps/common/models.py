@@ -1,0 +1,112 @@
+"""The options of a stencil that has every programming model: MPI, threads, MATE, Tarragon, TPOD."""
+
+from __future__ import annotations
+
+import dataclasses
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from runner.programs.apps.common import tarragon as common_tarragon
+from runner.programs.apps.common import tpod as common_tpod
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.mated import MatedOptions, config_of
+from runner.programs.apps.common.options import meaningless
+from runner.runtimes import mate, tarragon, tpod
+
+MATED = ("over", "barrier", "mate")
+"""The variants that run on the MATE runtime."""
+
+GRAPHS = ("tarragon",)
+"""The variants that are graphs of tasks."""
+
+TASKS = ("tpod",)
+"""The variants whose blocks are tasks that wait."""
+
+SHARED = ("threads", "openmp")
+"""The variants whose threads share the cells of a process."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelOptions(MatedOptions):
+    """Options of every model; ``config`` also says what threads and parts plain MPI has."""
+
+    tarragon: tarragon.Config
+    tpod: tpod.Config
+
+    @property
+    def thread_level(self) -> str:
+        """The thread level that MPI must be started with, as mpi4py names it."""
+        if self.variant in MATED:
+            return self.config.thread_level
+        if self.variant in GRAPHS:
+            return common_tarragon.level(self.variant, GRAPHS, self.tarragon)
+        if self.variant in TASKS:
+            return tpod.thread_level(self.tpod)
+        return "funneled" if self.variant in SHARED else "single"
+
+
+def models_of(
+    given: Namespace,
+    program: str,
+    variants: Sequence[str],
+    used: Mapping[str, Iterable[str]],
+    own_calls: bool,
+) -> tuple[mate.Config, tarragon.Config, tpod.Config]:
+    """The configuration of each runtime; the default for a variant without it.
+
+    ``used``: the fields of MATE's configuration that mean something to a variant; one that is not
+    in it has all. ``own_calls``: whether ``--order`` and ``--prepost`` are TPOD's alone.
+    Raises :class:`AppUsageError` for a switch that means nothing to the variant, and for a
+    configuration that cannot be.
+    """
+    blocks = given.variant in TASKS
+    level = given.thread_level
+    if blocks:
+        # It has levels of its own.
+        given = Namespace(**{**vars(given), "thread_level": mate.Config().thread_level})
+    config = config_of(given)
+    if config.rank_map is not None:
+        raise AppUsageError(
+            f"--rank-map: {program} cuts its grid in equal shares, rank by rank; leave it out",
+            code="app_option.ranks",
+        )
+    _refuse_unused(given.variant, config, variants, used)
+    return (
+        config,
+        common_tarragon.config_of(
+            *(given, variants, GRAPHS, GRAPHS),
+            shared=("--task-queue",) if blocks else (),
+            mate=True,
+        ),
+        common_tpod.config_of(
+            given,
+            TASKS,
+            own_calls=own_calls,
+            workers=config.workers,
+            queue=given.task_queue,
+            calls=given.order,
+            prepost=given.prepost,
+            pinning=config.affinity,
+            thread_level=level,
+        ),
+    )
+
+
+def _refuse_unused(
+    variant: str,
+    config: mate.Config,
+    variants: Sequence[str],
+    used: Mapping[str, Iterable[str]],
+) -> None:
+    """Raise :class:`AppUsageError` for a field that is set and means nothing to the variant."""
+    if variant not in used:
+        return
+    plain = mate.Config(workers=config.workers if "workers" in used[variant] else 1)
+    for field in dataclasses.fields(config):
+        if field.name in used[variant]:
+            continue
+        if getattr(config, field.name) != getattr(plain, field.name):
+            switch = "--idle" if "idle" in field.name else f"--{field.name.replace('_', '-')}"
+            able = [v for v in variants if v not in used or field.name in used[v]]
+            raise meaningless(switch, variant, able)

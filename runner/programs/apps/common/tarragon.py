@@ -1,0 +1,51 @@
+"""Shared parts of the applications with a form of tasks: the variant and its configuration."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable
+
+from runner.errors import RunnerError
+from runner.programs.apps.common.errors import AppUsageError
+from runner.programs.apps.common.options import changed, meaningless
+from runner.runtimes import tarragon
+
+
+def config_of(
+    given: Namespace,
+    variants: Iterable[str],
+    tasks: Iterable[str],
+    compiled: Iterable[str] = (),
+    shared: Iterable[str] = (),
+    mate: bool = False,
+) -> tarragon.Config:
+    """The configuration of the tasks; the default for a variant without any.
+
+    ``tasks``: those of the ``variants`` that have tasks; ``compiled``: those whose tasks are
+    compiled; ``shared``: switches that mean something to others too; ``mate``: see
+    :func:`runner.runtimes.tarragon.add_arguments`. Raises :class:`AppUsageError` for an unknown variant, a
+    switch that means nothing to it, and a configuration that cannot be.
+    """
+    names, graphs = tuple(variants), tuple(tasks)
+    if given.variant not in names:
+        raise AppUsageError(
+            f"--variant {given.variant}: expected one of {', '.join(names)}",
+            code="app_option.unknown",
+        )
+    if given.variant in graphs:
+        try:
+            config = tarragon.from_arguments(given)
+            if given.variant in compiled:
+                tarragon.check_compiled(config)
+            return config
+        except RunnerError as problem:
+            raise AppUsageError(str(problem), code=problem.code) from None
+    for switch in changed(given, lambda parser: tarragon.add_arguments(parser, mate)):
+        if switch not in shared:
+            raise meaningless(switch, given.variant, graphs)
+    return tarragon.Config()
+
+
+def level(variant: str, tasks: Iterable[str], config: tarragon.Config) -> str:
+    """The thread level that MPI must be started with, as mpi4py names it."""
+    return tarragon.thread_level(config) if variant in tasks else "single"

@@ -1,0 +1,118 @@
+"""The printed result: the usual lines of NPB, then one line of JSON."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from runner.programs.apps.common.report import json_line
+from runner.programs.nas.common.kernel import Check, Facts
+from runner.programs.nas.common.options import Options
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The repetitions of one run.
+
+    It has the seconds of each repetition (the slowest rank) and their (lower) median ``solver_s``.
+    ``phases`` are those of the median repetition. ``checks`` are those of the first repetition that
+    was wrong, else of the last one.
+    """
+
+    seconds: list[float]
+    solver_s: float
+    phases: dict[str, dict[str, float]]
+    checks: list[Check]
+    startup_s: float
+
+    @property
+    def verified(self) -> bool:
+        return all(check.right for check in self.checks)
+
+
+def print_result(
+    ranks: int, options: Options, facts: Facts, solved: Solved, threads: int = 1
+) -> None:
+    """Print the result of a run; for rank 0, which has this many threads."""
+    lines = [
+        "",
+        f" NAS Parallel Benchmarks 3.4 (mpi4py, numba) -- {options.kernel.upper()} Benchmark",
+        "",
+        f" Size: {facts.size}  (class {options.problem_class})",
+        f" Iterations: {facts.iterations}",
+        f" Total number of processes: {ranks}",
+        "",
+        *_verification(solved.checks, solved.verified),
+        "",
+        *_completed(ranks, options, facts, solved),
+        *(
+            f" Repetition {n:<4} =              {seconds:11.6f}"
+            for n, seconds in enumerate(solved.seconds, start=1)
+            if options.repetitions > 1
+        ),
+        json_line(_json(ranks, options, facts, solved, threads)),
+    ]
+    print("\n".join(lines), flush=True)
+
+
+def _verification(checks: list[Check], verified: bool) -> list[str]:
+    lines = [" VERIFICATION SUCCESSFUL" if verified else " VERIFICATION FAILED"]
+    for check in checks:
+        lines.append(f" {check.name} is {check.value:.14E}, error {check.error:.2E}")
+        if not check.right:
+            lines.append(
+                f" The correct {check.name} is {check.expected:.14E}, "
+                f"allowed error {check.tolerance:.2E}"
+            )
+    return lines
+
+
+def _completed(ranks: int, options: Options, facts: Facts, solved: Solved) -> list[str]:
+    mops = facts.operations / solved.solver_s / 1e6
+    values = [
+        ("Class", options.problem_class),
+        ("Size", facts.size),
+        ("Iterations", str(facts.iterations)),
+        ("Time in seconds", f"{solved.solver_s:.6f}"),
+        ("Total processes", str(ranks)),
+        ("Mop/s total", f"{mops:.2f}"),
+        ("Mop/s/process", f"{mops / ranks:.2f}"),
+        ("Operation type", facts.operation_type),
+        ("Verification", "SUCCESSFUL" if solved.verified else "UNSUCCESSFUL"),
+    ]
+    head = f" {options.kernel.upper()} Benchmark Completed."
+    return [head, *(f" {name:<16}= {value:>24}" for name, value in values)]
+
+
+def _finite(value: float) -> float | None:
+    """The value without NaN and infinity, which JSON does not have."""
+    return value if math.isfinite(value) else None
+
+
+def _json(
+    ranks: int, options: Options, facts: Facts, solved: Solved, threads: int
+) -> dict[str, Any]:
+    total = sum(phase["mean"] for phase in solved.phases.values())
+    result: dict[str, Any] = {
+        "app": f"nas-{options.kernel}",
+        "class": options.problem_class,
+        "size": facts.size,
+        "iterations": facts.iterations,
+        "ranks": ranks,
+        "solver_s": solved.solver_s,
+        "mops": facts.operations / solved.solver_s / 1e6,
+        "verified": solved.verified,
+        "checks": [
+            {"name": c.name, "value": _finite(c.value), "expected": c.expected}
+            for c in solved.checks
+        ],
+        "phases": solved.phases,
+        "mpi_share": solved.phases["mpi"]["mean"] / total if total else 0.0,
+        "startup_s": solved.startup_s,
+    }
+    if options.openmp:
+        result["threads"] = threads
+    if options.repetitions > 1:
+        result["repetitions_s"] = solved.seconds
+    return result

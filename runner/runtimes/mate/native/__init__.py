@@ -1,0 +1,1 @@
+"""A scheduler of MATE on the compiled core."""
