@@ -34,7 +34,7 @@ from benchmarks.common import ROOT, run_benchmark
 from runner.files import write_atomically
 
 AREAS: dict[str, tuple[int, tuple[str, ...]]] = {
-    "measurement": (9, ("autotune/study", "runner/guard", "runner/outcome.py", "runner/launch.py")),
+    "measurement": (9, ("autotune/study", "runner/guard", "runner/outcome", "runner/launch.py")),
     "statistics": (9, ("autotune/stats",)),
     "store": (8, ("autotune/store",)),
     "publish": (8, ("autotune/publish",)),
@@ -160,10 +160,10 @@ def planted(defect: Defect, place: Path) -> str:
 def suites_of(file: str, place: Path) -> list[list[str]]:
     """The tests of the package of a file, then the files of tests that import its module."""
     parts = file.removesuffix(".py").split("/")
-    package = [f"tests/{parts[1]}"] if len(parts) > 2 else []
-    if parts[0] == "runner" and not (package and (place / package[0]).is_dir()):
-        package = ["tests/runner"]
-    package = [name for name in package if (place / name).is_dir()]
+    folders = [f"tests/{part}" for part in parts[1:-1]]
+    if parts[0] == "runner":
+        folders.append("tests/runner")
+    package = [name for name in folders if (place / name).is_dir()][:1]
     whole, above, name = (re.escape(".".join(p)) for p in (parts, parts[:-1], parts[-1:]))
     module = re.compile(rf"{whole}\b|from {above} import [^\n]*\b{name}\b")
     inside = tuple(f"{name}/" for name in package)

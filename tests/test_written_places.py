@@ -1,7 +1,8 @@
 """Every place in the sources that writes files: by the helpers, or for a reason that is given here.
 
-:mod:`runner.files`, :mod:`runner.files.private_files` and :mod:`runner.files.open_folder` follow no link and
-open nothing for writing that was not newly made. A new place has to use them, or to say why not.
+:mod:`runner.files`, :mod:`runner.files.private_files` and :mod:`runner.files.open_folder` follow no
+link and open nothing for writing that was not newly made. A new place has to use them, or to say
+why not.
 """
 
 from __future__ import annotations
@@ -21,7 +22,11 @@ WRITERS = {
     "symlink_to",
     "touch",
 }
-HELPERS = {"runner/files.py", "runner/files/private_files.py", "runner/files/open_folder.py"}
+HELPERS = {
+    "runner/files/__init__.py",
+    "runner/files/private_files.py",
+    "runner/files/open_folder.py",
+}
 NEW = "in a new private folder (mkdtemp)"
 REASONS = {
     "autotune/cli/streams.py": "the null device",

@@ -1,4 +1,5 @@
-"""The library against collectives with several senders on each node (runner.runtimes.intranode.mcoll).
+"""The library against collectives with several senders on each node
+(runner.runtimes.intranode.mcoll).
 
 No table can name these, because a program must call them.  The same micro-benchmark times the
 default, the library's proven table and the forms of mcoll, interleaved, at all sizes.  Some blocks

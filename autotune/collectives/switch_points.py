@@ -1,7 +1,7 @@
 """Where several objects on each node should change their algorithm, from times by size.
 
-The library (:mod:`runner.runtimes.intranode.mcoll`) takes one algorithm after the other as sizes grow, so
-the points are those of the sequence with the least times at all sizes together.
+The library (:mod:`runner.runtimes.intranode.mcoll`) takes one algorithm after the other as sizes
+grow, so the points are those of the sequence with the least times at all sizes together.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ identity of the programs that run on it.
 
 Imports are followed within :mod:`runner` and within the program's own directory, but not into the
 standard library and installed packages. A dotted name in a string counts as an import if there is
-such a module (kernels are loaded in this way). A formatted string, ``f"runner.programs.nas.{name}"``, counts
-as all modules of that package. What a program finds in other ways (``sys.path``, a plugin) is not
-seen.
+such a module (kernels are loaded in this way). A formatted string,
+``f"runner.programs.nas.{name}"``, counts as all modules of that package. What a program finds in
+other ways (``sys.path``, a plugin) is not seen.
 
 The file has the hashes first, and then the search for the sources.
 """

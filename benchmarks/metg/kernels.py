@@ -1,4 +1,6 @@
-"""The chain, one task and the whole stencil as compiled code (see :mod:`runner.runtimes.core.kernels`)."""
+"""The chain, one task and the whole stencil as compiled code (see
+:mod:`runner.runtimes.core.kernels`).
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Private files: caches and other files of this user that no other user may read or write.
 
 Folders have mode 0700 and files 0600, whatever the umask says. Before a folder is used, it and all
-folders on the way are checked (:mod:`runner.files.trusted_path`). No link is followed in it, and nothing
-is opened for writing that was not newly made, except a lock, which is never emptied. So what
-lies in such a folder was put there by this user's own processes.
+folders on the way are checked (:mod:`runner.files.trusted_path`). No link is followed in it, and
+nothing is opened for writing that was not newly made, except a lock, which is never emptied. So
+what lies in such a folder was put there by this user's own processes.
 """
 
 from __future__ import annotations

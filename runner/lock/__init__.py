@@ -10,8 +10,9 @@ again: the holder sets ``AUTOTUNE_MACHINE_LOCK=MODE:PID:FD``, which counts only 
 that this descriptor holds the lock.
 
 A measurement on some of the CPUs holds the main file shared, and the bytes of its CPUs in a second
-file beside it (:mod:`runner.lock.cpu_lock`). So measurements on disjoint CPUs can run at the same time.
-A measurement locks the bytes of its CPUs for writing; tests and builds lock all bytes for reading.
+file beside it (:mod:`runner.lock.cpu_lock`). So measurements on disjoint CPUs can run at the same
+time. A measurement locks the bytes of its CPUs for writing; tests and builds lock all bytes for
+reading.
 
 The owner of the file may delete or spoil it while it is held; then a second measurement would begin
 beside the first one. So the lock is looked at before each run (:func:`renew_held`).

@@ -21,8 +21,8 @@ _FLOCK = "hhqqi"
 
 
 class CpuLockFile(LockFile):
-    """The file with one byte per CPU; raises :class:`~runner.lock.lockfile.Unusable` if the path cannot
-    be a lock file.
+    """The file with one byte per CPU; raises :class:`~runner.lock.lockfile.Unusable` if the path
+    cannot be a lock file.
     """
 
     def __init__(self, path: Path) -> None:

@@ -64,7 +64,8 @@ def lock_place(chosen: str | None = None) -> LockPlace:
     """The place of the lock at this moment; its three files exist then and can be used.
 
     ``chosen`` is the path that the user named (:data:`FILE_VARIABLE`), if any. Raises
-    :class:`~runner.lock.lockfile.Unusable` if that one cannot be used, or no file of one's own either.
+    :class:`~runner.lock.lockfile.Unusable` if that one cannot be used, or no file of one's own
+    either.
     """
     common = lock_path(chosen)
     try:

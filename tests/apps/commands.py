@@ -1,6 +1,7 @@
 """Several command lines, run one after the other by the ranks of one job.
 
-    mpirun -n RANKS python -m tests.apps.commands '[["runner.programs.apps.ring", "--laps", "3"], ...]'
+    mpirun -n RANKS python -m tests.apps.commands '[["runner.programs.apps.ring", "--laps", "3"],
+    ...]'
 
 The first word of each is a module, which is run as the program that it is.  Only MPI is started
 once, with all threads.  :func:`ended` reads what each line has printed, and its exit code.

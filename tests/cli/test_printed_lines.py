@@ -47,7 +47,7 @@ COMPOSERS = {
     "autotune/targets/target.py:mpirun_line": LAUNCHES,
     "autotune/targets/jobs.py:_line": LAUNCHES,
     "autotune/study/evaluator.py:_default_fails": LAUNCHES,
-    "runner/outcome.py:inside_words": LAUNCHES,
+    "runner/outcome/__init__.py:inside_words": LAUNCHES,
     "autotune/targets/figures.py:words": "tests/cli/test_proposed_metric.py",
     "autotune/study/figure_notes.py:proposal_note": "tests/cli/test_proposed_metric.py",
 }

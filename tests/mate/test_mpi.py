@@ -228,7 +228,8 @@ def test_the_help_of_the_example_comes_once(start: Start, tmp_path: Path) -> Non
 
 def test_what_one_process_alone_finds_ends_all(start: Start) -> None:
     code = (
-        "import os\nfrom runner.runtimes import mate\nfrom runner.runtimes.mate import report, usage\n"
+        "import os\nfrom runner.runtimes import mate\n"
+        "from runner.runtimes.mate import report, usage\n"
         "report.PATIENCE_S = usage.PATIENCE_S = 0.1\n"
         "async def main(ctx): pass\n"
         "with mate.errors_once('some'):\n"

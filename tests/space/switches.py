@@ -1,4 +1,6 @@
-"""What the spaces of :mod:`runner.runtimes.intranode` have in common: settings are switches of a library."""
+"""What the spaces of :mod:`runner.runtimes.intranode` have in common: settings are switches of a
+library.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The space of runner.runtimes.mate: its size, its default, and that every setting can be laid out."""
+"""The space of MATE: its size, its default, and that every setting can be laid out."""
 
 from __future__ import annotations
 

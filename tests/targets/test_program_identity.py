@@ -170,7 +170,7 @@ def test_a_runtime_counts_for_an_own_script(copied: Path, script: tuple[str, ...
         ("apps/jacobi3d/residuals.py", module("runner.programs.apps.jacobi3d"), False),
         ("nas/ep_kernels.py", module("runner.programs.nas", "ep"), True),
         ("apps/jacobi3d/block.py", module("runner.programs.apps.cannon"), False),
-        ("mpi/openmpi.py", module("runner.programs.apps.jacobi3d"), False),
+        ("mpi/openmpi/adapter.py", module("runner.programs.apps.jacobi3d"), False),
     ],
 )
 def test_what_a_shipped_program_runs_counts(

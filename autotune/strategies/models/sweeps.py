@@ -1,4 +1,5 @@
-"""The Gibbs sweeps of :mod:`autotune.strategies.models.sparse`, compiled (:mod:`runner.runtimes.core.kernels`).
+"""The Gibbs sweeps of :mod:`autotune.strategies.models.sparse`, compiled
+(:mod:`runner.runtimes.core.kernels`).
 
 All random numbers are drawn before and passed in.
 """

@@ -1,4 +1,4 @@
-"""``mpirun -n RANKS python -m runner.programs.micro OPERATION --size BYTES`` (``--help`` lists options)."""
+"""``mpirun -n RANKS python -m runner.programs.micro OPERATION --size BYTES`` (see ``--help``)."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def build_parser() -> OptionParser:
     parser.add_argument(THREAD_LEVEL, choices=LEVELS, default=LEVELS[0], metavar="LEVEL",
         help=f"with which MPI starts: {', '.join(LEVELS)}; default single")  # fmt: skip
     parser.add_argument("--mcoll", metavar="FORM",
-        help="time this algorithm of runner.runtimes.intranode.mcoll instead of MPI's own: auto, bruck, "
-        "scatter-bruck (allreduce only), ring, rd; for allgather and allreduce")  # fmt: skip
+        help="time this algorithm of runner.runtimes.intranode.mcoll instead of MPI's own: auto, "
+        "bruck, scatter-bruck (allreduce only), ring, rd; for allgather and allreduce")  # fmt: skip
     parser.add_argument("--mcoll-objects", type=positive, default=None, metavar="K",
         help="senders on each node with --mcoll; default all ranks")  # fmt: skip
     return parser

@@ -1,6 +1,7 @@
 """Runs a benchmark of the user and prints its figure in seconds, as one line of JSON.
 
-``mpirun -n RANKS python -m runner.programs.micro.brought --figure RE --us-of CALLS -- PROGRAM ARGS``
+``mpirun -n RANKS python -m runner.programs.micro.brought --figure RE --us-of CALLS -- PROGRAM
+ARGS``
 
 OSU and IMB print microseconds per call or MB/s, and HPCG writes a rating into a file. A tuner needs
 seconds, of which fewer are better. Every rank starts the program as its child. The child has the

@@ -1,4 +1,6 @@
-"""Collectives with several senders on each node in place of MPI's own (runner.runtimes.intranode.mcoll)."""
+"""Collectives with several senders on each node in place of MPI's own
+(runner.runtimes.intranode.mcoll).
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ class Rival:
         self._operation = operation
 
     def build(self, comm: Any, size: int) -> Operation:
-        """The operation as :data:`runner.programs.micro.operations.OPERATIONS` has it, prepared once.
+        """The operation as :data:`runner.programs.micro.operations.OPERATIONS` has it, prepared
+        once.
 
         Raises :class:`AppUsageError` if its result is wrong.
         """

@@ -1,4 +1,5 @@
-"""``mpirun -n RANKS python -m runner.programs.micro.probe --points POINTS``: many operations in one launch.
+"""``mpirun -n RANKS python -m runner.programs.micro.probe --points POINTS``: many operations in one
+launch.
 
 A calibration asks how the primitives of a machine respond to a setting.  Starting MPI takes far
 longer than timing one operation, so one launch times many points: operations, each at some sizes.

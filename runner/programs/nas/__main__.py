@@ -1,4 +1,4 @@
-"""Entry: ``mpirun -n RANKS python -m runner.programs.nas KERNEL --class S`` (``--help`` lists options)."""
+"""Entry: ``mpirun -n RANKS python -m runner.programs.nas KERNEL --class S`` (see ``--help``)."""
 
 from time import perf_counter
 

@@ -1,7 +1,7 @@
 """The core of one process: its memory, its functions, and the table of MPI's addresses.
 
-Python code owns the memory and reads it; compiled code (:mod:`runner.runtimes.core.exports`) changes it
-while workers run. See :mod:`runner.runtimes.core.words` for the records.
+Python code owns the memory and reads it; compiled code (:mod:`runner.runtimes.core.exports`)
+changes it while workers run. See :mod:`runner.runtimes.core.words` for the records.
 """
 
 from __future__ import annotations

@@ -127,26 +127,26 @@ def cpu_seconds(rank: int) -> float:
 
 
 def wait_messages(rank: int) -> None:
-    """See :func:`runner.runtimes.core.fiber.wait_all`; compiled regions have the address of this."""
+    """See :func:`runner.runtimes.core.fiber.wait_all`; compiled regions have its address."""
     wait_all(rank)
 
 
 def transfer_message(
     rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
 ) -> None:
-    """See :func:`runner.runtimes.core.fiber.transfer`; compiled regions have the address of this."""
+    """See :func:`runner.runtimes.core.fiber.transfer`; compiled regions have its address."""
     transfer(rank, incoming, address, count, kind, peer, tag)
 
 
 def post_message(
     rank: int, incoming: int, address: int, count: int, kind: int, peer: int, tag: int
 ) -> None:
-    """See :func:`runner.runtimes.core.fiber.post_ahead`; compiled regions have the address of this."""
+    """See :func:`runner.runtimes.core.fiber.post_ahead`; compiled regions have its address."""
     post_ahead(rank, incoming, address, count, kind, peer, tag)
 
 
 def take_messages(rank: int) -> None:
-    """See :func:`runner.runtimes.core.fiber.take_all`; compiled regions have the address of this."""
+    """See :func:`runner.runtimes.core.fiber.take_all`; compiled regions have its address."""
     take_all(rank)
 
 

@@ -1,8 +1,8 @@
 """Guests: idle workers that run regions of other processes' ranks.
 
 All that a region and its completion touch is at the same addresses in all processes of a node
-(:mod:`runner.runtimes.core.arena`). A guest takes a rank from a queue, runs one region that starts no
-messages, and puts the rank back. Messages and Python code stay with the rank's own process, the
+(:mod:`runner.runtimes.core.arena`). A guest takes a rank from a queue, runs one region that starts
+no messages, and puts the rank back. Messages and Python code stay with the rank's own process, the
 host. A rank with a ready region for guests is open.
 
 A guest counts itself, and then a turn, before it takes a rank, and it goes after it has put the

@@ -3,7 +3,8 @@
 ``numba.njit(cache=True)`` would be slower: on the two-core machine where it was measured, importing
 numba and setting up its typing took 2.0 s of CPU time in every rank of every run, although the
 machine code came from the cache. Loading the same machine code takes milliseconds
-(:mod:`runner.runtimes.core.machine_code`). So numba is imported only if a kernel has no stored code yet.
+(:mod:`runner.runtimes.core.machine_code`). So numba is imported only if a kernel has no stored code
+yet.
 
 A kernel module imports numba, and holds plain functions and a table of their pointer arguments::
 

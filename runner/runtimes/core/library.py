@@ -1,8 +1,9 @@
 """Functions that compiled regions of any application call: copies of boxes, faces, sums, products.
 
-They are plain functions of the dialect (runner/runtimes/mate/README.md, "Compiled regions"), so they run in
-Python too, and take arrays of any element type and strides. Those that call no other function here
-may also be used in a kernel module, as ``inner(library.pack)`` (:mod:`runner.runtimes.core.atomic`).
+They are plain functions of the dialect (runner/runtimes/mate/README.md, "Compiled regions"), so
+they run in Python too, and take arrays of any element type and strides. Those that call no other
+function here may also be used in a kernel module, as ``inner(library.pack)``
+(:mod:`runner.runtimes.core.atomic`).
 
 A ``box`` is six whole numbers ``z0, z1, y0, y1, x0, x1``: indices of a 3-D array [z][y][x], upper
 bounds excluded and not below the lower ones. It may be a tuple, an array or a list of the state.

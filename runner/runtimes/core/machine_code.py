@@ -69,7 +69,8 @@ class Loaded(Protocol):
 
 
 def loaded(code: MachineCode) -> Loaded:
-    """Load machine code: with :mod:`runner.runtimes.core.elf`, or with LLVM what that does not know.
+    """Load machine code: with :mod:`runner.runtimes.core.elf`, or with LLVM what that does not
+    know.
 
     Raises :class:`RunnerError` if the code calls something that this process does not have.
     """

@@ -23,8 +23,8 @@ _NOLOAD = 4
 class MessageTable:
     """What compiled code needs to send and receive; addresses and handles of MPI are 0 without it.
 
-    ``kinds``: MPI datatype and bytes of each of :data:`runner.runtimes.core.words.KINDS`. ``direct``:
-    messages within the process do not pass through MPI.
+    ``kinds``: MPI datatype and bytes of each of :data:`runner.runtimes.core.words.KINDS`.
+    ``direct``: messages within the process do not pass through MPI.
     """
 
     process: int

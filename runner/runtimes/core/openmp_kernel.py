@@ -1,4 +1,6 @@
-"""What a thread of an OpenMP team does in a parallel region (see :mod:`runner.runtimes.core.openmp`)."""
+"""What a thread of an OpenMP team does in a parallel region (see
+:mod:`runner.runtimes.core.openmp`).
+"""
 
 from __future__ import annotations
 

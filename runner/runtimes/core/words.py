@@ -2,9 +2,9 @@
 
 A record is a row of 8-byte words at an address; a field's value is its offset in bytes. ``|`` in a
 table begins a new cache line, so that words of different writers do not share one, ``||`` a new
-page, which a process may have for itself (:mod:`runner.runtimes.core.arena`). Addresses, counts and flags
-are signed 64-bit integers; times are seconds as doubles. All records are written by compiled code;
-:mod:`runner.runtimes.core.core` allocates them.
+page, which a process may have for itself (:mod:`runner.runtimes.core.arena`). Addresses, counts and
+flags are signed 64-bit integers; times are seconds as doubles. All records are written by compiled
+code; :mod:`runner.runtimes.core.core` allocates them.
 """
 
 from __future__ import annotations

@@ -98,7 +98,8 @@ CAB = Library("cab", Config, SWITCHES, "steal-config")
 def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
     """Add the library's switches, in a group of their own; one that is not given is None.
 
-    ``mate``: the parser has those of :mod:`runner.runtimes.mate`, whose ``--steal`` takes on and off, too.
+    ``mate``: the parser has those of :mod:`runner.runtimes.mate`, whose ``--steal`` takes on and
+    off, too.
     """
     group = parser.add_argument_group("stealing of chunks", "--steal on or off, and:" * mate)
     CAB.add_arguments(group, leave="steal" if mate else "")

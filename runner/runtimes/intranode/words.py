@@ -1,4 +1,5 @@
-"""The records of the library in words of 8 bytes, as :mod:`runner.runtimes.core.words` describes them.
+"""The records of the library in words of 8 bytes, as :mod:`runner.runtimes.core.words` describes
+them.
 
 ``SEAT``, ``CHANNEL`` and ``BOARD`` are in shared memory, at the same addresses in all ranks of a
 node; ``ME`` and ``REQUEST`` belong to one rank.  A region is a ``REGION``: rows of ``run`` bytes,

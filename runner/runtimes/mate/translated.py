@@ -1,6 +1,7 @@
 """The functions that translated programs call: mpi4py's names, for ranks that are coroutines.
 
-The names are those of :mod:`runner.runtimes.mate.ordinary`. Functions that may have to wait are awaited.
+The names are those of :mod:`runner.runtimes.mate.ordinary`. Functions that may have to wait are
+awaited.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """Compiled tasks: a task whose step is machine code, with the firing rules of the core's graphs.
 
 A compiled task runs a fixed number of steps.  Each step needs one message of each edge to the task
-and gives one for each edge from it; so the core's rule of regions (:mod:`runner.runtimes.core.graph`) is
-its firing rule, and no Python code runs between steps.  A message within the process is the buffer
-of its sender.  There are two buffers for each edge, one for even and one for odd messages.
+and gives one for each edge from it; so the core's rule of regions
+(:mod:`runner.runtimes.core.graph`) is its firing rule, and no Python code runs between steps.  A
+message within the process is the buffer of its sender.  There are two buffers for each edge, one
+for even and one for odd messages.
 """
 
 from __future__ import annotations

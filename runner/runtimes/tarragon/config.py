@@ -97,8 +97,8 @@ _DEFAULT = Config()
 def add_arguments(parser: argparse.ArgumentParser, mate: bool = False) -> None:
     """Add the switches of the runtime, in a group of their own.
 
-    ``mate``: the parser has those of :mod:`runner.runtimes.mate`, whose workers, affinity and thread level
-    mean the same.
+    ``mate``: the parser has those of :mod:`runner.runtimes.mate`, whose workers, affinity and
+    thread level mean the same.
     """
     group = parser.add_argument_group("Tarragon runtime")
     add = group.add_argument

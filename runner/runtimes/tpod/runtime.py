@@ -1,9 +1,9 @@
 """The runtime of a process: it runs the tasks that were spawned, step by step.
 
-A step of a task is a region of the compiled core (:mod:`runner.runtimes.core`), with a stack of its own if
-it waits for messages.  What a step waits for are dependencies between regions, so no thread waits
-at a barrier: the tasks of a process wait for one task that counts them (``sinc``), which for a
-global barrier talks to those of the other processes.
+A step of a task is a region of the compiled core (:mod:`runner.runtimes.core`), with a stack of its
+own if it waits for messages.  What a step waits for are dependencies between regions, so no thread
+waits at a barrier: the tasks of a process wait for one task that counts them (``sinc``), which for
+a global barrier talks to those of the other processes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What the regions of a rank do: functions in the dialect of compiled regions.
 
-``part`` is a :class:`runner.programs.apps.cannon.part.Part`. Iteration ``i`` has ``part.group`` steps of the
-algorithm. Blocks of A and B are numbered along their line: a rank at place ``p`` multiplies block
-``p + s`` in step ``s``.
+``part`` is a :class:`runner.programs.apps.cannon.part.Part`. Iteration ``i`` has ``part.group``
+steps of the algorithm. Blocks of A and B are numbered along their line: a rank at place ``p``
+multiplies block ``p + s`` in step ``s``.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 The blocks of a process stay in place, and the ranks rotate the pointers to them, as in the original
 (Martin 2018, 6.2, figure 6.7). An iteration of the graph has several steps, so that the blocks that
-arrive for a line of ranks are under way at the same time (:mod:`runner.programs.apps.cannon.part`). While
-they are, the ranks do the steps for which they have the blocks (``early``), then the others
+arrive for a line of ranks are under way at the same time (:mod:`runner.programs.apps.cannon.part`).
+While they are, the ranks do the steps for which they have the blocks (``early``), then the others
 (``late``). The process grid need not be square.
 """
 

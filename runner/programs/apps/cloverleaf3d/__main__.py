@@ -1,4 +1,4 @@
-"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.cloverleaf3d`` (``--help`` lists the options)."""
+"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.cloverleaf3d`` (``--help``: options)."""
 
 from time import perf_counter
 

@@ -1,10 +1,10 @@
 """Copies between the cells at a face and the ghosts behind it, for flat MPI and compiled regions.
 
-They are functions of the dialect of compiled regions (runner/runtimes/mate/README.md). ``fields`` is an
-array [field][z][y][x]. A face has the number ``2 * axis + side``, ``side`` 0 is low. ``own`` and
-``ghosts`` are int64[6][6], a box for each face (:func:`boxes`). ``exchanged`` is int64[phase][7]:
-the number of fields that are exchanged in a phase, then their numbers. All fields of a face are one
-buffer, one after the other.
+They are functions of the dialect of compiled regions (runner/runtimes/mate/README.md). ``fields``
+is an array [field][z][y][x]. A face has the number ``2 * axis + side``, ``side`` 0 is low. ``own``
+and ``ghosts`` are int64[6][6], a box for each face (:func:`boxes`). ``exchanged`` is
+int64[phase][7]: the number of fields that are exchanged in a phase, then their numbers. All fields
+of a face are one buffer, one after the other.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The five kernels of a step, for flat MPI and for compiled regions.
 
-They are functions of the dialect of compiled regions (runner/runtimes/mate/README.md). Fields are arrays of
-one dimension that hold [z][y][x] with one ghost cell on every side. ``geometry`` = row pitch, plane
-pitch, length of a field, then the cells along x, y, z. ``factors`` = gamma, time step over width.
-Each value is one fixed expression of its neighbours, so every decomposition gives the same bits.
-All integers are unsigned, so that an index needs no check for negative values.
+They are functions of the dialect of compiled regions (runner/runtimes/mate/README.md). Fields are
+arrays of one dimension that hold [z][y][x] with one ghost cell on every side. ``geometry`` = row
+pitch, plane pitch, length of a field, then the cells along x, y, z. ``factors`` = gamma, time step
+over width. Each value is one fixed expression of its neighbours, so every decomposition gives the
+same bits. All integers are unsigned, so that an index needs no check for negative values.
 
 The state at the begin of a step is read up to the acceleration, which writes the advanced state;
 the advection reads that and writes the state of the next step. So nothing is copied back.

@@ -1,8 +1,8 @@
 """What the regions of a rank do: functions in the dialect of compiled regions.
 
-``part`` is a :class:`runner.programs.apps.cloverleaf3d.part.Part`. An iteration ``i`` is one stage of the
-exchange after one kernel: with S stages (one for each axis that is cut), ``i // S`` counts kernels
-and ``i % S`` stages. The methods of the part do the same for Python, by the kernels.
+``part`` is a :class:`runner.programs.apps.cloverleaf3d.part.Part`. An iteration ``i`` is one stage
+of the exchange after one kernel: with S stages (one for each axis that is cut), ``i // S`` counts
+kernels and ``i % S`` stages. The methods of the part do the same for Python, by the kernels.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """The hydrodynamics step on MATE: a block per rank; ranks of a process write halos directly.
 
-An iteration of the graph is one stage of an exchange (:mod:`runner.programs.apps.cloverleaf3d.regions`), so
-the whole run is one entry of the graph. ``compute*@`` makes a rank wait for its neighbours at every
-stage. That is enough in both directions. A rank computes only when its neighbours have written its
-ghosts. And it may write into a neighbour's ghosts as soon as that one has finished the stage
-before: no kernel or copy of a stage reads the ghosts that the stage fills, and those that read them
-last came at least one kernel earlier. In the original's graph (Martin 2018, 7.2) a rank does not
-wait for what its neighbours write, and computes with old values; tests/apps/test_cloverleaf3d.py
-provokes this.
+An iteration of the graph is one stage of an exchange
+(:mod:`runner.programs.apps.cloverleaf3d.regions`), so the whole run is one entry of the graph.
+``compute*@`` makes a rank wait for its neighbours at every stage. That is enough in both
+directions. A rank computes only when its neighbours have written its ghosts. And it may write into
+a neighbour's ghosts as soon as that one has finished the stage before: no kernel or copy of a stage
+reads the ghosts that the stage fills, and those that read them last came at least one kernel
+earlier. In the original's graph (Martin 2018, 7.2) a rank does not wait for what its neighbours
+write, and computes with old values; tests/apps/test_cloverleaf3d.py provokes this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Kernels that several applications share: copies of boxes, and flags between threads.
 
-See :mod:`runner.runtimes.core.kernels`. All integers are unsigned, so that an index needs no check for
-negative values.
+See :mod:`runner.runtimes.core.kernels`. All integers are unsigned, so that an index needs no check
+for negative values.
 """
 
 from __future__ import annotations

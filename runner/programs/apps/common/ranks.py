@@ -23,8 +23,9 @@ class Part:
     one and back; ``local`` are the local ranks behind the other faces. A message is sent in
     ``split`` pieces.
 
-    The public attributes are what compiled regions use (:mod:`runner.programs.apps.common.regions`); the
-    methods are the same work for Python. A subclass adds what its region ``compute`` uses.
+    The public attributes are what compiled regions use
+    (:mod:`runner.programs.apps.common.regions`); the methods are the same work for Python. A
+    subclass adds what its region ``compute`` uses.
     """
 
     ctx: mate.Context

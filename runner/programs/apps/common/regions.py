@@ -1,7 +1,8 @@
 """The regions of ranks that exchange faces: functions in the dialect of compiled regions.
 
-``part`` is a :class:`runner.programs.apps.common.ranks.Part`, ``i`` the iteration, in which field ``i % 2``
-is read and the other one written. The methods of the part do the same for Python, by the kernels.
+``part`` is a :class:`runner.programs.apps.common.ranks.Part`, ``i`` the iteration, in which field
+``i % 2`` is read and the other one written. The methods of the part do the same for Python, by the
+kernels.
 """
 
 from __future__ import annotations

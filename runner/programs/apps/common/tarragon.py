@@ -23,8 +23,8 @@ def config_of(
 
     ``tasks``: those of the ``variants`` that have tasks; ``compiled``: those whose tasks are
     compiled; ``shared``: switches that mean something to others too; ``mate``: see
-    :func:`runner.runtimes.tarragon.add_arguments`. Raises :class:`AppUsageError` for an unknown variant, a
-    switch that means nothing to it, and a configuration that cannot be.
+    :func:`runner.runtimes.tarragon.add_arguments`. Raises :class:`AppUsageError` for an unknown
+    variant, a switch that means nothing to it, and a configuration that cannot be.
     """
     names, graphs = tuple(variants), tuple(tasks)
     if given.variant not in names:

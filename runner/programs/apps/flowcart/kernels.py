@@ -1,7 +1,7 @@
 """The numerical kernels of the multigrid (see runner.runtimes.core.kernels).
 
-They are the functions of :mod:`runner.programs.apps.flowcart.multigrid` on arrays whose lengths stand in
-``geometry``.
+They are the functions of :mod:`runner.programs.apps.flowcart.multigrid` on arrays whose lengths
+stand in ``geometry``.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ class Part:
     """One rank of a domain and its messages to other processes.
 
     Iteration ``i`` of the regions is stage ``i % cycle.COUNT`` of a cycle. The public attributes
-    are what compiled regions use (:mod:`runner.programs.apps.flowcart.regions`); the methods are the same
-    work for Python.
+    are what compiled regions use (:mod:`runner.programs.apps.flowcart.regions`); the methods are
+    the same work for Python.
     """
 
     ctx: mate.Context

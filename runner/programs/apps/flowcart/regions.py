@@ -1,7 +1,7 @@
 """What the regions of a rank do in one stage: functions in the dialect of compiled regions.
 
-``part`` is a :class:`runner.programs.apps.flowcart.mated.Part`. The iteration ``i`` counts the stages of all
-cycles. The methods of the part do the same for Python, by the kernels.
+``part`` is a :class:`runner.programs.apps.flowcart.mated.Part`. The iteration ``i`` counts the
+stages of all cycles. The methods of the part do the same for Python, by the kernels.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The named inputs, and the residuals that every run of them must reach.
 
 ``residuals.json`` maps ``SIZE:ITERATIONS`` to the residual of a serial run. ``python -m
-runner.programs.apps.jacobi3d.residuals`` makes the file. It holds on every machine, because the update of a
-cell is one fixed sequence of IEEE operations.
+runner.programs.apps.jacobi3d.residuals`` makes the file. It holds on every machine, because the
+update of a cell is one fixed sequence of IEEE operations.
 """
 
 from __future__ import annotations

@@ -50,7 +50,9 @@ _MATED: dict[str, Callable[..., Solver]] = {
 
 
 def layout_of(comm: Any, options: Options) -> Layout:
-    """The layout; raises :class:`runner.programs.apps.common.errors.AppUsageError` if it does not fit."""
+    """The layout; raises :class:`runner.programs.apps.common.errors.AppUsageError` if it does not
+    fit.
+    """
     config = options.config
     parts = config.ranks_per_process
     if options.variant == "tpod":

@@ -1,4 +1,4 @@
-"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.mcoll`` (``--help`` lists the options)."""
+"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.mcoll`` (``--help``: options)."""
 
 import sys
 

@@ -29,10 +29,10 @@ class Domain:
     side; ``fields[current]`` holds the newest values. Ghosts outside the grid are zero and stay so:
     that is the boundary condition.
 
-    A box (:data:`runner.programs.apps.common.box.Box`) is the whole domain or any block of it, in indices of
-    a variable's array; ``variables`` are the numbers of variables that follow each other. ``make``
-    makes the fields: an array of doubles of a shape. Raises :class:`runner.errors.RunnerError` if
-    there are no kernels.
+    A box (:data:`runner.programs.apps.common.box.Box`) is the whole domain or any block of it, in
+    indices of a variable's array; ``variables`` are the numbers of variables that follow each
+    other. ``make`` makes the fields: an array of doubles of a shape. Raises
+    :class:`runner.errors.RunnerError` if there are no kernels.
     """
 
     def __init__(

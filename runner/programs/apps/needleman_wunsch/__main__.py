@@ -1,4 +1,4 @@
-"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.needleman_wunsch`` (``--help``: the options)."""
+"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.needleman_wunsch`` (see ``--help``)."""
 
 import sys
 

@@ -14,7 +14,9 @@ _sweep = inner(matrix.sweep)
 
 
 def sweep(down: Any, along: Any, line: Any, left: Any, right: Any, shape: Any) -> None:
-    """See :func:`runner.programs.apps.needleman_wunsch.matrix.sweep`; ``shape``: its rows and columns."""
+    """See :func:`runner.programs.apps.needleman_wunsch.matrix.sweep`; ``shape``: its rows and
+    columns.
+    """
     s = carray(shape, (2,))
     rows, columns = s[0], s[1]
     _sweep(

@@ -1,4 +1,4 @@
-"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.sparse_lu`` (``--help`` lists the options)."""
+"""Entry: ``mpirun -n RANKS python -m runner.programs.apps.sparse_lu`` (``--help``: options)."""
 
 import sys
 

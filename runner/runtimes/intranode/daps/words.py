@@ -1,4 +1,5 @@
-"""The records of the library in words of 8 bytes, as :mod:`runner.runtimes.core.words` describes them.
+"""The records of the library in words of 8 bytes, as :mod:`runner.runtimes.core.words` describes
+them.
 
 All but ``ME`` and ``POLLED`` are in shared memory, at the same addresses in all ranks of a node, so
 that any of them can go on with what another one has begun.  A region in a record is eight words
@@ -103,7 +104,9 @@ is a thread beside its rank.  ``next``: when it may try again (a double).
 """
 
 PUT, REPLY, EAGER, DATA = MOVE, 3, 4, 5
-"""Messages with data, as ``ADD_REALS`` and ``ADD_WORDS`` of :mod:`runner.runtimes.intranode.words` are."""
+"""Messages with data, as ``ADD_REALS`` and ``ADD_WORDS`` of :mod:`runner.runtimes.intranode.words`
+are.
+"""
 GET, FETCH, ANSWER, OFFER, READY, DONE, SEEN, BEAT = range(6, 14)
 """Messages without.  ``OFFER``: a send whose data wait for ``READY``; ``DONE``: an operation is
 over; ``SEEN``: a message has a receive; ``BEAT``: a rank has come to a barrier.
@@ -111,7 +114,9 @@ over; ``SEEN``: a message has a receive; ``BEAT``: a rank has come to a barrier.
 FREE, FILLING, FULL, OFFERED, LENT = range(5)
 """States of a slot.  ``OFFERED``: the data are on another node; ``LENT``: on this one."""
 DROP = -1
-"""What is done with data that come, beside the operations of :mod:`runner.runtimes.intranode.words`."""
+"""What is done with data that come, beside the operations of
+:mod:`runner.runtimes.intranode.words`.
+"""
 STARTED, OVER = 1, 9
 """Stages of a request."""
 POLLED = 8

@@ -1,4 +1,6 @@
-"""The records of a program of a collective, in words of 8 bytes (:mod:`runner.runtimes.core.words`)."""
+"""The records of a program of a collective, in words of 8 bytes
+(:mod:`runner.runtimes.core.words`).
+"""
 
 from __future__ import annotations
 

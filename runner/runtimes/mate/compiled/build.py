@@ -1,7 +1,7 @@
 """Compiled graphs: machine code for the compiled regions of a graph, by type of state.
 
-The code is stored, and later runs load it without numba (:mod:`runner.runtimes.core.kernels`). One object
-holds all compiled regions of a graph for one type of state.
+The code is stored, and later runs load it without numba (:mod:`runner.runtimes.core.kernels`). One
+object holds all compiled regions of a graph for one type of state.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """How the words of states and lists are read in compiled code, and how a region is compiled.
 
-Importing this module imports numba, as importing :mod:`runner.runtimes.mate.compiled.numba_types` does.
+Importing this module imports numba, as importing :mod:`runner.runtimes.mate.compiled.numba_types`
+does.
 """
 
 from __future__ import annotations

@@ -86,7 +86,8 @@ def dotted(node: ast.expr) -> str:
 
 
 def read(function: Any, name: str, region: bool = False) -> RegionSource:
-    """The function with its tree; names are not resolved yet (:mod:`runner.runtimes.mate.compiled.names`).
+    """The function with its tree; names are not resolved yet
+    (:mod:`runner.runtimes.mate.compiled.names`).
 
     ``name`` is for messages; ``region``: it is a region of this name. Raises :class:`GraphError`
     for what is no plain function with a source file.

@@ -1,7 +1,7 @@
 """Compiled tasks outside of MATE's jobs: states whose regions run on a core, one part for each.
 
-Other runtimes (:mod:`runner.runtimes.tarragon`, :mod:`runner.runtimes.tpod`) give each of their tasks a rank of the
-core, bind its state here, and link the regions of all tasks by their own rules.
+Other runtimes (:mod:`runner.runtimes.tarragon`, :mod:`runner.runtimes.tpod`) give each of their
+tasks a rank of the core, bind its state here, and link the regions of all tasks by their own rules.
 """
 
 from __future__ import annotations

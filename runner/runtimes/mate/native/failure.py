@@ -19,7 +19,9 @@ from runner.runtimes.mate.task import ENDED, Task
 
 
 def native_failure(core: Core, code: int, task: Task | None, a: int, b: int, c: int) -> MateError:
-    """The error with this code and its three words (:mod:`runner.runtimes.core.words`); not MPI's own."""
+    """The error with this code and its three words (:mod:`runner.runtimes.core.words`); not MPI's
+    own.
+    """
     rank = f"rank {task.rank}" if task else "a rank"
     verb = "receive from" if b else "send to"
     size = core.word(CORE.total)

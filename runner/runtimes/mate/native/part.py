@@ -42,7 +42,8 @@ class NativeNode:
         self.runs = True
 
     def end(self, lock: threading.Lock) -> int:
-        """Its function has returned; the answer to compiled code (see :mod:`runner.runtimes.core.words`).
+        """Its function has returned; the answer to compiled code (see
+        :mod:`runner.runtimes.core.words`).
 
         From now on compiled code counts the completions.
         """

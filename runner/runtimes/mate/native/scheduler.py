@@ -1,4 +1,5 @@
-"""The scheduler on the compiled core (:mod:`runner.runtimes.core`), with the interface of the Python one.
+"""The scheduler on the compiled core (:mod:`runner.runtimes.core`), with the interface of the
+Python one.
 
 Compiled code decides what runs next, on each worker's thread. It calls Python to resume a rank's
 function, to run a region that is a Python function, and to poll messages that Python code started.

@@ -1,7 +1,8 @@
 """Regions that can be compiled: each becomes a function of the module, ``region(state, i)``.
 
 ``state`` has the variables of the enclosing function. What the function may contain is decided by
-the checks of :mod:`runner.runtimes.mate.compiled`, which see it as it will stand in the translated program.
+the checks of :mod:`runner.runtimes.mate.compiled`, which see it as it will stand in the translated
+program.
 """
 
 from __future__ import annotations
