@@ -21,6 +21,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from runner.passwords import mask_words
+from runner.process import all_pids, read_proc, stat_fields
 
 TICK_S = 1.0 / os.sysconf("SC_CLK_TCK")
 
@@ -104,46 +105,6 @@ def _times_of(lines: list[bytes]) -> CpuTimes:
     columns = zip(*(map(int, line.split()[1:9]) for line in lines), strict=True)
     user, nice, system, idle, iowait, irq, softirq, steal = (sum(c) * TICK_S for c in columns)
     return CpuTimes(user + nice + system, steal, irq + softirq, idle + iowait, len(lines))
-
-
-def read_proc(path: str) -> bytes:
-    """Contents of a file of /proc; empty if the file is gone or may not be read."""
-    try:
-        fd = os.open(path, os.O_RDONLY)
-    except OSError:
-        return b""
-    try:
-        parts = []
-        while part := os.read(fd, 1 << 16):
-            parts.append(part)
-        return b"".join(parts)
-    except OSError:
-        # The process ended between open and read.
-        return b""
-    finally:
-        os.close(fd)
-
-
-def all_pids() -> list[int]:
-    """Ids of all processes of the machine that are visible from here."""
-    with os.scandir("/proc") as entries:
-        return [int(entry.name) for entry in entries if entry.name.isdigit()]
-
-
-def stat_fields(pid: int) -> tuple[str, list[str]] | None:
-    """The name and the fields from ``state`` on of ``/proc/PID/stat``; None if it is gone."""
-    text = read_proc(f"/proc/{pid}/stat").decode("utf-8", "replace")
-    if not text:
-        return None
-    # A name may contain blanks and brackets; the last closing bracket ends it.
-    start, end = text.index("("), text.rindex(")")
-    return text[start + 1 : end], text[end + 2 :].split()
-
-
-def start_of(pid: int) -> int | None:
-    """When a process started, in ticks after boot; None if it has ended, as a zombie has."""
-    found = stat_fields(pid)
-    return None if found is None or found[1][0] in "ZX" else int(found[1][19])
 
 
 def process_time(pid: int) -> ProcessTime | None:

@@ -14,10 +14,11 @@ from itertools import combinations
 from pathlib import Path
 
 from runner.cpus import available_cpus, cpus_of
-from runner.guard import all_pids, command_of, stat_fields
+from runner.guard import command_of
 from runner.lock.holder import user_name
 from runner.mpi.discover import families
 from runner.mpi.library import Library
+from runner.process import all_pids, stat_fields
 from runner.supervise.process_tree import cpus_allowed, environ, maps_mpi
 from runner.supervise.watches import rank_process
 

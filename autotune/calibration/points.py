@@ -11,7 +11,7 @@ from autotune.config.app import load_app
 from autotune.space import Parameter, Setting, Space
 from autotune.study.budget import SearchPlan
 from autotune.targets.target import Target
-from runner.programs.micro.probe import points_text
+from runner.message_sizes import points_text
 from runner.types import RunRecord
 
 POINTS = "points"

@@ -128,7 +128,7 @@ def collectives(
 
 
 def _sizes(text: str) -> tuple[int, ...]:
-    from runner.programs.micro.sizes import sizes as parse_sizes
+    from runner.message_sizes import sizes as parse_sizes
 
     try:
         found = tuple(sorted(set(parse_sizes(text))))

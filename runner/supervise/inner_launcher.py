@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import PurePath
 
-from runner.guard import read_proc
+from runner.process import read_proc
 from runner.supervise import process_tree
 
 LAUNCHERS = frozenset(

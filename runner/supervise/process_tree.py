@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from runner.files.paths import exists
-from runner.guard import all_pids, read_proc, start_of, stat_fields
+from runner.process import all_pids, read_proc, start_of, stat_fields
 from runner.supervise.messages import Leftover
 
 _PR_SET_PDEATHSIG = 1

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from runner.executables import Identity, digest_of, identity_of
-from runner.guard import read_proc
+from runner.process import read_proc
 from runner.supervise.messages import ProgramFile
 from runner.types import ExecutableKind, ExecutablePlace
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from runner.files.paths import exists
-from runner.guard import read_proc, stat_fields
+from runner.process import read_proc, stat_fields
 from runner.supervise import process_tree
 from runner.supervise.messages import RankSeen
 from runner.supervise.program_files import ProgramFiles

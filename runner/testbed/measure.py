@@ -19,7 +19,8 @@ from pathlib import Path
 
 from runner.errors import RunnerError
 from runner.files.paths import exists
-from runner.guard import cpu_times, process_time, read_proc
+from runner.guard import cpu_times, process_time
+from runner.process import read_proc
 from runner.testbed import delay_line, state
 from runner.testbed.delay_line import delay_line_program
 from runner.testbed.model import Node, Status, Testbed

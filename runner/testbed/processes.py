@@ -13,7 +13,8 @@ import signal
 import time
 
 from runner.errors import RunnerError
-from runner.guard import all_pids, process_time, read_proc, start_of
+from runner.guard import process_time
+from runner.process import all_pids, read_proc, start_of
 from runner.testbed.model import NodeProcess
 
 TOKEN = "AUTOTUNE_TESTBED"

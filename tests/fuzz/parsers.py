@@ -47,6 +47,7 @@ from autotune.wording import parse_duration
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
 from runner.figure.metric import metric_of
+from runner.message_sizes import sizes
 from runner.mpi.intel_info import parse as parse_impi_info
 from runner.mpi.intel_info import words_of
 from runner.mpi.intel_startup import parse_startup
@@ -63,7 +64,6 @@ from runner.mpi.openmpi.ucx import (
 )
 from runner.mpi.openmpi.windows import components_of
 from runner.outcome.failure_message import LONGEST, failure_message, telling_lines
-from runner.programs.micro.sizes import sizes
 from runner.runtimes.mate.config import read_rank_map
 from runner.runtimes.mate.graph import parse_dependency
 from runner.runtimes.mate.translate import translate

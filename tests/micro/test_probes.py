@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.config.app import load_app
+from runner.message_sizes import BATCHES, LEAST, MOST, calls, sizes
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.micro.__main__ import _parse, help_text
 from runner.programs.micro.operations import OPERATIONS, WINDOW
-from runner.programs.micro.sizes import BATCHES, LEAST, MOST, calls, sizes
 from tests.apps.conftest import Launch, run_commands
 from tests.refusals import refused
 

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from runner.guard import all_pids, read_proc
+from runner.process import all_pids, read_proc
 from runner.supervise import ExecRequest
 
 FAST = (sys.executable, "-I", "-S", "-c")

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from runner.executables import executables_of, file_digest
-from runner.guard import all_pids
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
+from runner.process import all_pids
 from runner.supervise import ExecResult, Supervisor, process_tree
 from runner.types import Executable, LaunchSpec
 from tests.mpis import built, on_path

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from runner import guard
 from runner.guard import CpuTimes, Culprit, ProcessTime
+from runner.process import start_of, stat_fields
 from tests.runner.supervising import FAST
 
 ZERO = CpuTimes(0, 0, 0, 0)
@@ -139,12 +140,12 @@ def test_strange_process_names_are_read() -> None:
     child = subprocess.Popen([*FAST, text], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert child.stdout is not None
     child.stdout.readline()
-    found = guard.stat_fields(child.pid)
+    found = stat_fields(child.pid)
     child.communicate(b"\n")
     assert found is not None
     assert found[0] == "a) R (b"
     assert int(found[1][1]) == os.getpid()
-    assert guard.stat_fields(child.pid) is None
+    assert stat_fields(child.pid) is None
     assert guard.process_times([child.pid]) == {}
 
 
@@ -152,13 +153,13 @@ def test_a_process_has_a_start_until_it_is_a_zombie() -> None:
     child = subprocess.Popen([*FAST, "input()"], stdin=subprocess.PIPE)
     found = guard.process_time(child.pid)
     assert found is not None
-    assert guard.start_of(child.pid) == found.started_ticks
+    assert start_of(child.pid) == found.started_ticks
     os.kill(child.pid, signal.SIGKILL)
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
-    assert guard.stat_fields(child.pid) is not None
-    assert guard.start_of(child.pid) is None
+    assert stat_fields(child.pid) is not None
+    assert start_of(child.pid) is None
     child.communicate()
-    assert guard.start_of(child.pid) is None
+    assert start_of(child.pid) is None
 
 
 def test_culprits_are_those_that_used_most() -> None:

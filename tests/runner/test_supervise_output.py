@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.guard import read_proc
+from runner.process import read_proc
 from runner.supervise import PatternMatch, Supervisor, output
 from runner.supervise.output import Capture, LineScanner, MarkedLines, Tail, required_literal
 from tests.runner.supervising import script

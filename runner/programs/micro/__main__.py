@@ -6,11 +6,11 @@ import itertools
 import sys
 from typing import Any
 
+from runner.message_sizes import BATCHES, DEFAULT_RANGE, calls, median, sizes
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.mpi import agree, run, single_threaded_blas
 from runner.programs.apps.common.options import OptionParser, positive
 from runner.programs.apps.common.report import json_line
-from runner.programs.micro.sizes import BATCHES, DEFAULT_RANGE, calls, median, sizes
 
 single_threaded_blas()
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from runner.message_sizes import Points, median
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.mpi import agree, run, single_threaded_blas
 from runner.programs.apps.common.options import OptionParser, above_zero
 from runner.programs.apps.common.report import json_line
-from runner.programs.micro.sizes import median
 
 single_threaded_blas()
 
@@ -26,8 +26,6 @@ _LONG = 4
 """A point whose calls take so many times its time is cut into few batches."""
 MOST_CALLS = 2000
 """Largest number of calls of a batch."""
-Points = dict[str, list[int]]
-"""Message sizes in bytes by operation."""
 
 
 def read_points(text: str) -> Points:
@@ -47,11 +45,6 @@ def read_points(text: str) -> Points:
             )
         found[operation] = [int(word) for word in words]
     return found
-
-
-def points_text(points: Points) -> str:
-    """The inverse of :func:`read_points`."""
-    return "+".join(f"{name}:{'/'.join(map(str, sizes))}" for name, sizes in points.items())
 
 
 def build_parser() -> OptionParser:

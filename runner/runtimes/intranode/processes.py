@@ -6,7 +6,7 @@ import os
 from time import monotonic
 from typing import Any
 
-from runner.guard import start_of
+from runner.process import start_of
 from runner.runtimes.intranode.errors import RankLost
 
 _CHECK_S = 0.05

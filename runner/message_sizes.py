@@ -12,6 +12,8 @@ BATCHES = 20
 LEAST, MOST = 100, 2000
 BYTES = 64 << 20
 _UNITS = {"": 0, "k": 10, "m": 20}
+Points = dict[str, list[int]]
+"""Message sizes in bytes by operation."""
 
 
 def one_size(text: str) -> int:
@@ -54,3 +56,8 @@ def median(values: Sequence[float]) -> float:
     """
     ordered, half = sorted(values), len(values) // 2
     return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def points_text(points: Points) -> str:
+    """What ``runner.programs.micro.probe --points`` reads: ``pingpong:8/4096+barrier:0``."""
+    return "+".join(f"{name}:{'/'.join(map(str, sizes))}" for name, sizes in points.items())
