@@ -7,6 +7,12 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 EXTERNAL_PAGES = {
     "reference/mate.md": "runner/runtimes/mate/README.md",
+    "explanation/autotune.md": "autotune/README.md",
+    "explanation/runner.md": "runner/README.md",
+    "explanation/runtimes.md": "runner/runtimes/README.md",
+    "explanation/core.md": "runner/runtimes/core/README.md",
+    "explanation/compiled.md": "runner/runtimes/mate/compiled/README.md",
+    "explanation/programs.md": "runner/programs/README.md",
     "project/changelog.md": "CHANGELOG.md",
     "project/contributing.md": "CONTRIBUTING.md",
     "project/security.md": "SECURITY.md",

@@ -33,7 +33,8 @@ OF_THE_USER = {
 }
 """Files of users, of examples and of tests."""
 SOURCES = sorted(path for top in CODE for path in (ROOT / top).rglob("*.py"))
-TEXTS = [ROOT / "README.md", *PAGES]
+HOUSES = [path for top in ("autotune", "runner") for path in (ROOT / top).rglob("README.md")]
+TEXTS = [ROOT / "README.md", *PAGES, *HOUSES]
 TEXTS.remove(ROOT / "CHANGELOG.md")  # It also names what is gone.
 
 
@@ -116,6 +117,20 @@ def test_pages_name_what_is_there(page: Path) -> None:
     """Those of benchmarks may be gone, with their commit: ``tests/benchmarks/test_named.py``."""
     names = dangling(page.read_text(encoding="utf-8"))
     assert not {name for name in names if not name.startswith("benchmarks")}
+
+
+@pytest.mark.parametrize("page", HOUSES, ids=lambda page: page.parent.name)
+def test_the_page_of_a_house_names_its_rooms(page: Path) -> None:
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in SOURCES]
+    here = page.parent.relative_to(ROOT).as_posix()
+    named = set(re.findall(r"`(?:\w+/)*\w+\.py`|`[\w/]+/`", page.read_text(encoding="utf-8")))
+    assert not {
+        name
+        for name in (name.strip("`") for name in named if "NAME" not in name)
+        if not any(file.endswith(f"/{name}") for file in files)
+        and not any(f"/{here}/{name}" in file or file.startswith(f"/{name}") for file in files)
+        and not (ROOT / name).is_dir()
+    }
 
 
 def test_a_text_stands_behind_what_it_describes() -> None:

@@ -78,7 +78,7 @@ def test_links_out_of_the_pages_lead_to_the_site() -> None:
     assert site.links(text, "howto/page.md") == (
         "[runtime](../reference/mate.md#words), [here](threads.md), [net](https://x.org)"
     )
-    back = site.links("[results](../../docs/results/results.md#a)", "reference/mate.md")
+    back = site.links("[results](../../../docs/results/results.md#a)", "reference/mate.md")
     assert back == "[results](../results/results.md#a)"
 
 
