@@ -55,7 +55,7 @@ def models_of(program: str, face: str, spaces: tuple[str, ...], mate: tuple[str,
     """
     place = f"runner/programs/apps/{program}/"
     flat = (f"{place}variant_mpi.py", f"{place}{face}")
-    regions, common = f"{place}regions.py", "runner/programs/apps/common_"
+    regions, common = f"{place}regions.py", "runner/programs/apps/common/"
     own = {
         (FLAT, "mpi", spaces[0]): (),
         ("split phase", "overlap", spaces[0]): flat,

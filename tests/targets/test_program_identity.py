@@ -164,12 +164,12 @@ def test_a_runtime_counts_for_an_own_script(copied: Path, script: tuple[str, ...
 @pytest.mark.parametrize(
     ("source", "argv", "counts"),
     [
-        ("native/kernels.py", module("runner.programs.nas", "ep"), True),
-        ("apps/common_layout.py", module("runner.programs.nas", "ep"), False),
-        ("apps/jacobi3d/kernels.py", module("runner.programs.apps.jacobi3d"), True),
-        ("apps/jacobi3d/residuals.py", module("runner.programs.apps.jacobi3d"), False),
-        ("nas/ep_kernels.py", module("runner.programs.nas", "ep"), True),
-        ("apps/jacobi3d/block.py", module("runner.programs.apps.cannon"), False),
+        ("runtimes/core/kernels.py", module("runner.programs.nas", "ep"), True),
+        ("programs/apps/common/layout.py", module("runner.programs.nas", "ep"), False),
+        ("programs/apps/jacobi3d/kernels.py", module("runner.programs.apps.jacobi3d"), True),
+        ("programs/apps/jacobi3d/residuals.py", module("runner.programs.apps.jacobi3d"), False),
+        ("programs/nas/ep_kernels.py", module("runner.programs.nas", "ep"), True),
+        ("programs/apps/jacobi3d/block.py", module("runner.programs.apps.cannon"), False),
         ("mpi/openmpi/adapter.py", module("runner.programs.apps.jacobi3d"), False),
     ],
 )
