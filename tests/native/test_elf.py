@@ -19,8 +19,9 @@ from hypothesis import strategies as st
 from runner.errors import RunnerError
 from runner.runtimes import mate
 from runner.runtimes.core import core, elf, kernels
-from runner.runtimes.core.compile import compile_functions, compile_kernels, target_machine
+from runner.runtimes.core.compile import compile_functions, compile_kernels
 from runner.runtimes.core.machine_code import LlvmImage, MachineCode, address_of, loaded
+from runner.runtimes.core.processor import target_machine
 from tests.refusals import refused
 
 pytestmark = pytest.mark.skipif(

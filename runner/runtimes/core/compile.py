@@ -16,6 +16,7 @@ import llvmlite.binding as llvm  # type: ignore[import-untyped]
 
 from runner.errors import RunnerError
 from runner.runtimes.core.machine_code import MachineCode
+from runner.runtimes.core.processor import target_machine
 
 _PYTHON_RUNTIME = ("Py", "_Py", "numba_", "NRT_")
 _ROUNDS = 2
@@ -165,15 +166,4 @@ def _self_contained(compiled: Any, name: str, module: str, machine: Any) -> Any:
         "a kernel must not raise or allocate; look for range() with a variable step, "
         "division (write np.divide or np.reciprocal) and new arrays",
         code="native.kernel",
-    )
-
-
-def target_machine() -> Any:
-    """Code generation for the processor of this machine."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    features = llvm.get_host_cpu_features().flatten()
-    target = llvm.Target.from_default_triple()
-    return target.create_target_machine(
-        cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True
     )

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from runner.errors import RunnerError
 from runner.runtimes.core import elf
+from runner.runtimes.core.processor import target_machine
 from runner.runtimes.core.sources import sha256
 
 
@@ -89,8 +90,6 @@ class LlvmImage:
         LLVM would load the code all the same, and the call would jump to address 0.
         """
         import llvmlite.binding as llvm  # type: ignore[import-untyped]
-
-        from runner.runtimes.core.compile import target_machine
 
         _tell_llvm(llvm, code.symbols)
         # The engine owns the memory of the machine code.

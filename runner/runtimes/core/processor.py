@@ -1,10 +1,14 @@
-"""The processor of this machine: what compiled code depends on, read from ``/proc/cpuinfo``."""
+"""The processor of this machine: what compiled code depends on, and how LLVM makes code for it.
+
+It is read from ``/proc/cpuinfo``; LLVM is imported only where that says nothing, and to make code.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
 import sys
+from typing import Any
 
 _MODEL = (
     *("vendor_id", "cpu family", "model", "model name", "stepping"),
@@ -52,3 +56,16 @@ def description() -> str:
 
         words += [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     return "\n".join(words)
+
+
+def target_machine() -> Any:
+    """Code generation for the processor of this machine."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    features = llvm.get_host_cpu_features().flatten()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=features, opt=3, jit=True
+    )
