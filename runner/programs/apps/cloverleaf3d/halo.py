@@ -19,6 +19,8 @@ from runner.programs.apps.common.grid import Shape
 from runner.runtimes.core.library import pack, unpack
 
 FACES = 6
+WALL, PROCESS, RANK = 0, 1, 2
+"""What is behind a face: a wall, a rank of another process, a rank of this process."""
 ZERO, ONE = np.uint64(0), np.uint64(1)
 
 

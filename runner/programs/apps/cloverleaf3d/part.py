@@ -8,14 +8,11 @@ from typing import Any
 import numpy as np
 
 from runner.programs.apps.cloverleaf3d.block import Block, Call, Fields
-from runner.programs.apps.cloverleaf3d.halo import FACES
-from runner.programs.apps.cloverleaf3d.problem import EXCHANGES
-from runner.programs.apps.cloverleaf3d.regions import PHASES, PROCESS, RANK, WALL
+from runner.programs.apps.cloverleaf3d.halo import FACES, PROCESS, RANK, WALL
+from runner.programs.apps.cloverleaf3d.problem import PHASES
 from runner.programs.apps.common.layout import Face, Layout
 from runner.programs.apps.common.meter import SAMPLE
 from runner.runtimes import mate
-
-assert len(EXCHANGES) == PHASES
 
 
 class Part:

@@ -46,6 +46,7 @@ EXCHANGES = (
 After the last one nothing is exchanged: ``ideal_gas`` reads no ghosts, and the exchange after it
 carries the whole state.
 """
+PHASES = len(EXCHANGES)
 
 
 def reflection(field: int, axis: int) -> float:

@@ -7,17 +7,11 @@ kernels and ``i % S`` stages. The methods of the part do the same for Python, by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runner.programs.apps.cloverleaf3d import halo, hydro
+from runner.programs.apps.cloverleaf3d.halo import PROCESS, RANK, WALL
+from runner.programs.apps.cloverleaf3d.part import Part
+from runner.programs.apps.cloverleaf3d.problem import PHASES
 from runner.programs.apps.common.meter import SAMPLE
-
-if TYPE_CHECKING:
-    from runner.programs.apps.cloverleaf3d.part import Part
-
-PHASES = 4
-WALL, PROCESS, RANK = 0, 1, 2
-"""What is behind a face: a wall, a rank of another process, a rank of this process."""
 
 
 def compute(part: Part, i: int) -> None:

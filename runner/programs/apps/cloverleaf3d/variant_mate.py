@@ -17,7 +17,7 @@ from typing import Any
 
 from runner.programs.apps.cloverleaf3d import regions
 from runner.programs.apps.cloverleaf3d.part import BODIES, Part
-from runner.programs.apps.cloverleaf3d.regions import PHASES
+from runner.programs.apps.cloverleaf3d.problem import PHASES
 from runner.programs.apps.common.layout import Layout
 from runner.programs.apps.common.meter import Timed, timed_job
 from runner.runtimes import mate

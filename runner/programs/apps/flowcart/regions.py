@@ -1,19 +1,15 @@
 """What the regions of a rank do in one stage: functions in the dialect of compiled regions.
 
-``part`` is a :class:`runner.programs.apps.flowcart.mated.Part`. The iteration ``i`` counts the
+``part`` is a :class:`runner.programs.apps.flowcart.part.Part`. The iteration ``i`` counts the
 stages of all cycles. The methods of the part do the same for Python, by the kernels.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from runner.programs.apps.common.meter import SAMPLE
 from runner.programs.apps.flowcart import cycle, multigrid
+from runner.programs.apps.flowcart.part import Part
 from runner.runtimes import mate
-
-if TYPE_CHECKING:
-    from runner.programs.apps.flowcart.mated import Part
 
 GRAPH = mate.Graph("flowcart")
 """A rank waits for its neighbours in the process and for the messages of other processes."""

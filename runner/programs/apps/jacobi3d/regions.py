@@ -2,18 +2,37 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from runner.programs.apps.common.meter import SAMPLE
 from runner.programs.apps.jacobi3d import stencil
 
-if TYPE_CHECKING:
-    from runner.programs.apps.jacobi3d.mated import Part
-    from runner.programs.apps.jacobi3d.variant_tarragon import Cells
-    from runner.programs.apps.jacobi3d.variant_tpod import BlockTask
+
+class Clocks(Protocol):
+    """The clocks of the worker that runs an update."""
+
+    def seconds(self) -> float: ...
+    def cpu_seconds(self) -> float: ...
 
 
-def compute(part: Part | Cells | BlockTask, i: int) -> None:
+class Piece(Protocol):
+    """What a rank, a task or a block has for the update of its cells."""
+
+    @property
+    def ctx(self) -> Clocks: ...
+
+    cells: tuple[NDArray[Any], ...]
+    """The two fields, flat."""
+    geometry: NDArray[np.uint64]
+    weights: NDArray[np.float64]
+    kernels_s: NDArray[np.float64]
+    """Seconds of its kernels; wall and CPU seconds of those that were sampled."""
+
+
+def compute(part: Piece, i: int) -> None:
     """Update the cells from field ``i % 2`` into the other field."""
     sampled = i % SAMPLE == 0
     cpu = part.ctx.cpu_seconds() if sampled else 0.0
