@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from runner.runtimes import mate
 from runner.runtimes.mate.config import RankMap
-from runner.runtimes.mate.messages import TagCodec
+from runner.runtimes.mate.tags import TagCodec
 from runner.runtimes.workers import affinity
 from tests.refusals import refused
 

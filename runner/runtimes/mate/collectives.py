@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runner.runtimes.mate.errors import MateError
 from runner.runtimes.mate.messages import MessageLayer, Messages
-from runner.runtimes.mate.scheduler import Scheduler
+from runner.runtimes.mate.scheduler_interface import Scheduler
 from runner.runtimes.mate.task import Request, Task
 
 Array = NDArray[Any]

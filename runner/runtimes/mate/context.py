@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
 from time import perf_counter, thread_time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.runtimes.mate.collectives import CollectiveCalls, Collectives
 from runner.runtimes.mate.config import Config
@@ -20,10 +20,6 @@ from runner.runtimes.mate.messages import MessageLayer
 from runner.runtimes.mate.place import Place
 from runner.runtimes.mate.task import Task
 from runner.runtimes.workers.timers import BUFFERING, COMPUTE, Timers
-
-if TYPE_CHECKING:
-    from runner.runtimes.mate.task import Task
-
 
 Main = Callable[..., Coroutine[Any, Any, Any]]
 

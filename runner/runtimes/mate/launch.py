@@ -20,7 +20,7 @@ from runner.runtimes.mate.guard import Guard
 from runner.runtimes.mate.log import EventLog
 from runner.runtimes.mate.messages import MessageLayer
 from runner.runtimes.mate.report import is_first
-from runner.runtimes.mate.scheduler import RankScheduler, Scheduler
+from runner.runtimes.mate.scheduler import RankScheduler
 from runner.runtimes.mate.task import Task
 from runner.runtimes.mate.transport import Poller, Transport
 from runner.runtimes.mate.transport_mpi import MpiTransport
@@ -30,6 +30,7 @@ from runner.runtimes.workers.thread_level import require_level
 from runner.runtimes.workers.timers import Report, Timers
 
 if TYPE_CHECKING:
+    from runner.runtimes.mate.native.scheduler import NativeScheduler
     from runner.runtimes.mate.native.worker import NativeWorker
 
 _END_S = 30.0
@@ -149,7 +150,7 @@ class _Job:
         crowded = affinity.crowded(config.workers, masks)
         poller = Poller(transport, crowded)
         cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
-        self._scheduler: Scheduler
+        self._scheduler: RankScheduler | NativeScheduler
         self._workers: list[Worker] | list[NativeWorker]
         if config.core == "native":
             # Without it the loader of compiled code need not be imported.

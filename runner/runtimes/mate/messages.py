@@ -1,15 +1,11 @@
 """Messages between ranks, as methods of a rank's context.
 
-In the order of the file: the methods, the mailbox and the tags.
+In the order of the file: the methods and the mailbox.
 
 The mailbox is the path within a process: a message between two ranks of one process is one copy,
 without MPI. Nothing is buffered: the second of the two copies from the sender's buffer into the
 receiver's, and both messages are then complete. So a blocking ``send`` waits for its ``recv``, as
 MPI allows.
-
-The tags carry local rank ids, so that MPI itself matches messages between ranks, without header,
-copy or tables (Martin 2018, chapter 4). The original had 21 usable bits and split them 5 + 8 + 8.
-Here the split follows the real ``MPI_TAG_UB`` and the number of ranks.
 """
 
 from __future__ import annotations
@@ -17,7 +13,6 @@ from __future__ import annotations
 import types
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -25,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from runner.runtimes.mate.config import RankMap
-from runner.runtimes.mate.errors import ConfigError, MateError
-from runner.runtimes.mate.scheduler import Scheduler
+from runner.runtimes.mate.errors import MateError
+from runner.runtimes.mate.scheduler_interface import Scheduler
+from runner.runtimes.mate.tags import TagCodec
 from runner.runtimes.mate.task import RankWait, Request, Route, Task
 from runner.runtimes.mate.transport import Poller, Transport, as_bytes, payload, size_of
 from runner.runtimes.workers.timers import MPI, WAITING
@@ -276,46 +272,3 @@ class Mailbox:
             self._transport.copy(source, target)
         if received.status is not None:
             self._transport.set_status(received, size)
-
-
-@dataclass(frozen=True)
-class TagCodec:
-    """MPI tags: ``[user tag][local id of the sender][local id of the receiver]``."""
-
-    local_bits: int
-    user_bits: int
-
-    @classmethod
-    def fit(cls, tag_ub: int, local_count: int) -> TagCodec:
-        """The codec for tags up to ``tag_ub`` and ``local_count`` ranks in the largest process.
-
-        Raises :class:`ConfigError` if not even one user tag would be left.
-        """
-        total = (tag_ub + 1).bit_length() - 1
-        local = max(local_count - 1, 0).bit_length()
-        if total - 2 * local < 0:
-            raise ConfigError(
-                f"--ranks-per-process {local_count} needs {2 * local} bits of the MPI tag, but "
-                f"this MPI has tags up to {tag_ub} ({total} bits): use fewer ranks per process",
-                code="mate.option",
-            )
-        return cls(local, total - 2 * local)
-
-    @property
-    def max_user_tag(self) -> int:
-        return (1 << self.user_bits) - 1
-
-    def encode(self, user: int, sender: int, receiver: int) -> int:
-        """The MPI tag; raises :class:`MateError` for a user tag that does not fit."""
-        if not 0 <= user <= self.max_user_tag:
-            raise MateError(
-                f"tag {user} is not possible: with {self.local_bits} bits for each local rank, "
-                f"tags go from 0 to {self.max_user_tag} (wildcards are not supported)",
-                code="mate.message",
-            )
-        return (user << self.local_bits | sender) << self.local_bits | receiver
-
-    def decode(self, tag: int) -> tuple[int, int, int]:
-        """(user tag, local id of the sender, local id of the receiver)."""
-        mask = (1 << self.local_bits) - 1
-        return tag >> 2 * self.local_bits, tag >> self.local_bits & mask, tag & mask

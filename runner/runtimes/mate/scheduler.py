@@ -17,7 +17,7 @@ import types
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from random import Random
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from runner.runtimes.mate.errors import Deadlock
 from runner.runtimes.mate.graph import Graph
@@ -38,10 +38,6 @@ from runner.runtimes.workers.timers import COMPUTE, SCHEDULING, WorkerTimes
 if TYPE_CHECKING:
     from runner.runtimes.mate.log import EventLog
     from runner.runtimes.mate.messages import MessageLayer
-    from runner.runtimes.mate.native.scheduler import NativeScheduler
-
-Scheduler: TypeAlias = "RankScheduler | NativeScheduler"
-"""The core that a job runs on."""
 
 
 class Sleeper:

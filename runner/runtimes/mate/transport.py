@@ -10,7 +10,7 @@ import os
 import threading
 from collections.abc import Callable
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,9 @@ from runner.runtimes.core.mpi_table import MessageTable
 from runner.runtimes.core.words import KINDS
 from runner.runtimes.mate.call_lock import CallLock
 from runner.runtimes.mate.errors import MateError
-from runner.runtimes.mate.scheduler import Scheduler
+from runner.runtimes.mate.scheduler_interface import Scheduler
+from runner.runtimes.mate.tags import TagCodec
 from runner.runtimes.mate.task import Request
-
-if TYPE_CHECKING:
-    from runner.runtimes.mate.messages import TagCodec
 
 
 def payload(buffer: Any) -> Any:

@@ -9,16 +9,14 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from runner.runtimes.core.mpi_table import MessageTable, addresses
 from runner.runtimes.mate.call_lock import CallLock
 from runner.runtimes.mate.errors import MateError
+from runner.runtimes.mate.tags import TagCodec
 from runner.runtimes.mate.task import Request
 from runner.runtimes.mate.transport import Transport
-
-if TYPE_CHECKING:
-    from runner.runtimes.mate.messages import TagCodec
 
 Call = Callable[..., Any]
 
