@@ -29,7 +29,19 @@ from runner.runtimes.tarragon.errors import (
     GraphError,
     TarragonError,
 )
-from runner.runtimes.tarragon.graph import Graph, SparseVectorGraph, VectorGraph
+from runner.runtimes.tarragon.graph import (
+    DONE,
+    ERROR,
+    EXEC,
+    INIT,
+    WAIT,
+    Dependency,
+    Graph,
+    SparseVectorGraph,
+    Task,
+    VectorGraph,
+    Visitor,
+)
 from runner.runtimes.tarragon.maps import (
     BlockingCartesianMap,
     CartesianMap,
@@ -39,7 +51,6 @@ from runner.runtimes.tarragon.maps import (
 )
 from runner.runtimes.tarragon.message import Message
 from runner.runtimes.tarragon.runtime import Tarragon
-from runner.runtimes.tarragon.task import DONE, ERROR, EXEC, INIT, WAIT, Dependency, Task
 from runner.runtimes.tarragon.visitors import (
     AffinityVisitor,
     EdgeVisitor,
@@ -48,7 +59,6 @@ from runner.runtimes.tarragon.visitors import (
     OverlapVisitor,
     PriorityVisitor,
     SizeVisitor,
-    Visitor,
 )
 
 __all__ = [

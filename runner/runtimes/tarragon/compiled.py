@@ -21,7 +21,7 @@ from runner.runtimes.core.core import Core
 from runner.runtimes.core.words import RAN_TO_END
 from runner.runtimes.mate.compiled.tasks import Tasks, message_table
 from runner.runtimes.tarragon.errors import Deadlock, GraphError
-from runner.runtimes.tarragon.task import DONE, Dependency, Task
+from runner.runtimes.tarragon.graph import DONE, Dependency, Task
 
 Buffers = list[NDArray[Any]]
 Ends = list[tuple[int, int, Buffers]]

@@ -29,9 +29,9 @@ from runner.runtimes.mate.compiled.tasks import failure
 from runner.runtimes.tarragon.compiled import CompiledTask, Steps
 from runner.runtimes.tarragon.config import Config
 from runner.runtimes.tarragon.errors import ExecutionError, TarragonError
+from runner.runtimes.tarragon.graph import DONE, ERROR, EXEC, INIT, STATES, WAIT, Task
 from runner.runtimes.tarragon.message import Message
 from runner.runtimes.tarragon.quiescence import Rounds
-from runner.runtimes.tarragon.task import DONE, ERROR, EXEC, INIT, STATES, WAIT, Task
 from runner.runtimes.tarragon.transport import Transport
 from runner.runtimes.workers.core_threads import CoreThreads
 from runner.runtimes.workers.timers import WorkerTimes

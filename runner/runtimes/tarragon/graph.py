@@ -1,22 +1,156 @@
-"""Graphs: the tasks of all processes, each of which has its own (Cicotti 2011, Table 3.6)."""
+"""Graphs: the tasks of all processes, each of which has its own, and the edges between them
+(Cicotti 2011, Tables 3.1, 3.6 and 3.7, Appendix B).
+
+A task is an object that lives as long as its graph.  The runtime calls its methods: ``vinject`` for
+each message that arrives, which decides by the task's state whether it may run (the firing rule),
+and ``vexecute`` when a worker runs it.  The methods of one task never run at the same time.
+"""
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from runner.runtimes.tarragon.distribution import Distribution, RegularDistribution
 from runner.runtimes.tarragon.errors import GraphError
 from runner.runtimes.tarragon.maps import Map
-from runner.runtimes.tarragon.task import Task
+from runner.runtimes.tarragon.message import Message
 
 if TYPE_CHECKING:
-    from runner.runtimes.tarragon.runtime import Tarragon
-    from runner.runtimes.tarragon.visitors import Visitor
+    from numpy.typing import NDArray
 
-T = TypeVar("T", bound=Task)
+INIT, WAIT, EXEC, DONE, ERROR = range(5)
+"""States of a task; DONE and ERROR are final."""
+STATES = ("INIT", "WAIT", "EXEC", "DONE", "ERROR")
 DEFAULT_SIZE = 65536
 """Largest payload in bytes, if no edge of the graph says one."""
+
+
+class Task:
+    """One task; subclasses override the methods that begin with ``v``.
+
+    ``priority``: of the tasks that are ready the one with the largest runs first.  ``affinity``:
+    the worker that is to run it, if every worker has its own queue.  ``last``: the last worker that
+    ran it.  None of these changes a result.
+    """
+
+    def __init__(self) -> None:
+        self.id = -1
+        self.graph: Graph[Any]
+        self.state = INIT
+        self.priority = 0
+        self.affinity: int | None = None
+        self.last: int | None = None
+        self.dependencies: list[Dependency] = []
+        self.mail: deque[Message] = deque()
+        """Messages that have arrived and were not injected yet."""
+        self.lock = threading.Lock()
+        """Held while one of its methods runs."""
+
+    def connect(self, other: Task | int, **attributes: Any) -> Dependency:
+        """An edge from this task to another one; ``attributes``: those of :class:`Dependency`."""
+        target = other if isinstance(other, int) else other.id
+        if not self.graph.map.in_map(target):
+            raise GraphError(
+                f"task {self.id}: there is no task {target} to connect to", code="tarragon.graph"
+            )
+        edge = Dependency(self, target, **attributes)
+        self.dependencies.append(edge)
+        return edge
+
+    def disconnect(self, other: Task | int) -> None:
+        """Remove the edges to another task."""
+        target = other if isinstance(other, int) else other.id
+        self.dependencies = [edge for edge in self.dependencies if edge.target != target]
+
+    def edge_to(self, target: int) -> Dependency:
+        """The edge to a task; raises :class:`GraphError` if there is none."""
+        for edge in self.dependencies:
+            if edge.target == target:
+                return edge
+        raise GraphError(f"task {self.id} has no edge to task {target}", code="tarragon.graph")
+
+    def vinit(self) -> None:
+        """Called once before the graph runs; all edges exist.  By default the task is ready."""
+        self.state = EXEC
+
+    def vinject(self, message: Message) -> None:
+        """A message has arrived.  By default it is dropped."""
+
+    def vexecute(self) -> None:
+        """Run; the task may put messages on its edges.  By default it is done."""
+        self.state = DONE
+
+    def vcreate(self, payload: NDArray[Any]) -> Any:
+        """The object that a wrapped message of another process stands for; called before
+        ``vinject``.  By default the bytes."""
+        return payload
+
+    def vdestroy(self, message: Message) -> None:
+        """A message to another process has left its buffer, which may be used again."""
+
+    def vterminate(self) -> None:
+        """Nothing runs and no message is under way anywhere, and this task still waits.
+
+        A task for which that is right sets its state to DONE.  All others are told as a deadlock.
+        """
+
+    def describe(self) -> str:
+        """What the task waits for, for a report."""
+        return STATES[self.state]
+
+
+class Dependency:
+    """An edge: messages put on it arrive at ``target``.
+
+    ``max_size``: largest payload in bytes, None for the largest of the graph.  ``aggregation``:
+    small messages may be packed together.  ``tag``: edges of a task with the same tag always carry
+    the same message; one put on any of them feeds all.  ``delay``: a compiled task uses a message
+    in the same step (0) or in the next one (1).  They are fixed while the graph runs.
+    """
+
+    __slots__ = ("aggregation", "delay", "max_size", "source", "tag", "target")
+
+    def __init__(
+        self,
+        source: Task,
+        target: int,
+        max_size: int | None = None,
+        aggregation: bool = False,
+        tag: int | None = None,
+        delay: int = 0,
+    ) -> None:
+        self.source = source
+        self.target = target
+        self.max_size = max_size
+        self.aggregation = aggregation
+        self.tag = tag
+        self.delay = delay
+
+    def put(self, message: Message) -> None:
+        """Send a message; returns at once.  It belongs to its receiver from now on.
+
+        Raises :class:`CommunicationError` if it is larger than the edge allows.
+        """
+        self.source.graph.runtime.put(self, message)
+
+
+T = TypeVar("T", bound=Task)
+
+
+class Runtime(Protocol):
+    """What a graph needs of the process that runs it."""
+
+    size: int
+    """Number of processes."""
+    id: int
+    """Number of this one."""
+
+    def put(self, edge: Dependency, message: Message) -> None:
+        """See :meth:`Dependency.put`."""
+        ...
 
 
 class Graph(Generic[T]):
@@ -25,7 +159,7 @@ class Graph(Generic[T]):
 
     def __init__(
         self,
-        runtime: Tarragon,
+        runtime: Runtime,
         make: Callable[[int], T],
         map_: Map,
         distribution: Distribution | None = None,
@@ -98,7 +232,7 @@ class VectorGraph(Graph[T]):
 
     def __init__(
         self,
-        runtime: Tarragon,
+        runtime: Runtime,
         make: Callable[[int], T],
         map_: Map,
         distribution: Distribution | None = None,
@@ -110,3 +244,16 @@ class VectorGraph(Graph[T]):
 
 class SparseVectorGraph(Graph[T]):
     """A graph with those tasks of its map that the program adds."""
+
+
+class Visitor:
+    """Sees a graph, then each task of this process, each followed by its edges."""
+
+    def visit_graph(self, graph: Graph[Any]) -> None:
+        """Begin with a graph."""
+
+    def visit_task(self, graph: Graph[Any], task: Task) -> None:
+        """A task of this process."""
+
+    def visit_dependency(self, graph: Graph[Any], task: Task, edge: Dependency) -> None:
+        """An edge of the task."""

@@ -17,10 +17,9 @@ from runner.runtimes.tarragon.errors import (
     GraphError,
     TarragonError,
 )
-from runner.runtimes.tarragon.graph import DEFAULT_SIZE, Graph
+from runner.runtimes.tarragon.graph import DEFAULT_SIZE, WAIT, Dependency, Graph, Task
 from runner.runtimes.tarragon.message import Message
 from runner.runtimes.tarragon.quiescence import Rounds
-from runner.runtimes.tarragon.task import WAIT, Dependency, Task
 from runner.runtimes.tarragon.transport import Transport
 from runner.runtimes.tarragon.visitors import (
     AffinityVisitor,

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from runner.runtimes.tarragon.graph import Task
 from runner.runtimes.tarragon.message import HEADER, ROOM, Message, packed, unpacked
-from runner.runtimes.tarragon.task import Task
 
 _POSTED = 16
 """Receives that are posted at a time."""

@@ -8,21 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runner.runtimes.tarragon.graph import DEFAULT_SIZE, Graph
-from runner.runtimes.tarragon.task import Dependency, Task
-
-
-class Visitor:
-    """Sees a graph, then each task of this process, each followed by its edges."""
-
-    def visit_graph(self, graph: Graph[Any]) -> None:
-        """Begin with a graph."""
-
-    def visit_task(self, graph: Graph[Any], task: Task) -> None:
-        """A task of this process."""
-
-    def visit_dependency(self, graph: Graph[Any], task: Task, edge: Dependency) -> None:
-        """An edge of the task."""
+from runner.runtimes.tarragon.graph import DEFAULT_SIZE, Dependency, Graph, Task, Visitor
 
 
 class SizeVisitor(Visitor):
