@@ -20,7 +20,7 @@ from runner.runtimes.core.memory import Memory
 from runner.runtimes.intranode.daps.config import DAPS, Config
 from runner.runtimes.intranode.daps.owners import Owners
 from runner.runtimes.intranode.daps.sockets import agree
-from runner.runtimes.intranode.daps.window import Window, told
+from runner.runtimes.intranode.daps.window import Outline, Window, told
 from runner.runtimes.intranode.daps.words import (
     BEAT,
     BUFFERS,
@@ -143,7 +143,7 @@ class Daps:
         self.barrier()
         return window
 
-    def free(self, own: tuple[int, tuple[int, ...], str, Any]) -> None:
+    def free(self, own: Outline) -> None:
         """End the window of which this is the own array (:meth:`Window.free`); collective."""
         self.flush()
         self.barrier()

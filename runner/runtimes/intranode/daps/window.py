@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +12,9 @@ from runner.runtimes.intranode.errors import RegionError
 from runner.runtimes.intranode.region import Region
 from runner.runtimes.intranode.words import ADD_REALS, ADD_WORDS
 
-if TYPE_CHECKING:
-    from runner.runtimes.intranode.daps.daps import Daps
-
 Array = NDArray[Any]
+Outline = tuple[int, tuple[int, ...], str, Any]
+"""Address, shape, type and strides of an array of another rank."""
 Index = int | slice | tuple[int | slice, ...]
 _KINDS = {np.dtype(np.float64): ADD_REALS, np.dtype(np.int64): ADD_WORDS}
 
@@ -33,6 +32,33 @@ class _Far:
         }
 
 
+class Operations(Protocol):
+    """What windows are made of: operations on memory of other ranks."""
+
+    rank: int
+    """The number of the own rank."""
+
+    def known(self, rank: int) -> int:
+        """The rank; raises :class:`IntranodeError` if there is none with this number."""
+        ...
+
+    def region(self, array: Array) -> Region:
+        """The elements of a shared array; raises :class:`RegionError` for another one."""
+        ...
+
+    def operate(self, kind: int, rank: int, far: Region, own: Region) -> None:
+        """Start an operation on memory of another rank."""
+        ...
+
+    def fetch(self, kind: int, rank: int, far: Region, value: int) -> int:
+        """An operation whose result is a number; waits for it."""
+        ...
+
+    def free(self, own: Outline) -> None:
+        """End the window of which this is the own array; collective."""
+        ...
+
+
 class Window:
     """One array of each rank; made by all ranks together (:meth:`Daps.window`).
 
@@ -43,7 +69,7 @@ class Window:
     :class:`RegionError` for arrays that do not fit.
     """
 
-    def __init__(self, daps: Daps, arrays: list[tuple[int, tuple[int, ...], str, Any]]) -> None:
+    def __init__(self, daps: Operations, arrays: list[Outline]) -> None:
         self._daps = daps
         # None stands for an empty array: numpy needs an address even for that.
         self._arrays = [np.asarray(_Far(*one)) if one[0] else None for one in arrays]
@@ -127,6 +153,6 @@ def _aligned(region: Region) -> bool:
     return not any(place % 8 for place in places)
 
 
-def told(array: Array) -> tuple[int, tuple[int, ...], str, Any]:
+def told(array: Array) -> Outline:
     """What other ranks need to know of an array."""
     return array.ctypes.data, array.shape, array.dtype.str, array.strides
