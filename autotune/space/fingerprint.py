@@ -4,41 +4,50 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
-from autotune.space.parameter import Parameter
+from autotune.space.expression import Expr
+from autotune.space.parameter import Argument, Parameter
 from autotune.space.setting import Value
 
-if TYPE_CHECKING:
-    from autotune.space.space import Space
 
+def fingerprint(
+    parameters: Sequence[Parameter],
+    rules: Sequence[Expr],
+    facts: Mapping[str, Value],
+    derived: Mapping[str, Expr],
+    arguments: Sequence[Argument],
+) -> str:
+    """SHA-256 (hex) of all that decides which settings exist and what they launch.
 
-def fingerprint(space: Space) -> str:
-    """SHA-256 (hex) of all that decides which settings exist and what they launch."""
+    ``rules`` are the expressions of the constraints; of ``facts``, those in expressions count.
+    """
+    used = _names_in_expressions(parameters, rules, derived, arguments)
     content: dict[str, object] = {
-        "parameters": [
-            _content(parameter) for parameter in sorted(space.parameters, key=lambda p: p.name)
-        ],
-        "constraints": sorted(str(c.expr) for c in space.constraints),
-        "facts": {
-            k: v for k, v in sorted(space.facts.items()) if k in _names_in_expressions(space)
-        },
+        "parameters": [_content(p) for p in sorted(parameters, key=lambda p: p.name)],
+        "constraints": sorted(map(str, rules)),
+        "facts": {k: v for k, v in sorted(facts.items()) if k in used},
     }
     # Added only if there are any, so that the hash of other spaces did not change.
-    if space.derived:
-        content["derived"] = {name: str(expr) for name, expr in sorted(space.derived.items())}
-    if space.arguments:
-        content["arguments"] = [[a.template, str(a.when or "")] for a in space.arguments]
+    if derived:
+        content["derived"] = {name: str(expr) for name, expr in sorted(derived.items())}
+    if arguments:
+        content["arguments"] = [[a.template, str(a.when or "")] for a in arguments]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def _names_in_expressions(space: Space) -> set[str]:
+def _names_in_expressions(
+    parameters: Sequence[Parameter],
+    rules: Sequence[Expr],
+    derived: Mapping[str, Expr],
+    arguments: Sequence[Argument],
+) -> set[str]:
     """Every name in an expression of the space."""
     used: set[str] = set()
-    for expr in [*(c.expr for c in space.constraints), *space.derived.values()]:
+    for expr in [*rules, *derived.values()]:
         used |= expr.names
-    used.update(*(argument.places for argument in space.arguments))
-    for condition in [*(p.when for p in space), *(a.when for a in space.arguments)]:
+    used.update(*(argument.places for argument in arguments))
+    for condition in [*(p.when for p in parameters), *(a.when for a in arguments)]:
         used |= condition.names if condition else set()
     return used
 

@@ -189,7 +189,8 @@ class Space:
         derived values, arguments and the facts in expressions; not the name of the space or help
         texts.
         """
-        return fingerprint(self)
+        rules = [constraint.expr for constraint in self.constraints]
+        return fingerprint(self.parameters, rules, self.facts, self.derived, self.arguments)
 
     @property
     def resources(self) -> tuple[str, ...]:
