@@ -16,24 +16,22 @@ Cheap runs are stored in a study of their own, with the strategy :data:`SCREENIN
 from __future__ import annotations
 
 import dataclasses
-import math
 import statistics
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.stats.screening import (
-    DEFAULTS,
-    Agreement,
-    clear_step,
-    rank_correlation,
-    shows_no_gain,
-)
+from autotune.stats.screening import DEFAULTS, Agreement, shows_no_gain
 from autotune.store.model import PRUNED
-from autotune.strategies import SCATTER
 from autotune.study.budget import Budget, SearchPlan
+from autotune.study.cheap_and_full import (
+    both_forms,
+    cheap_ratio,
+    missed_gain,
+    scatter_of,
+    shows_none,
+)
 from autotune.study.evaluator import Defaults, Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
@@ -102,7 +100,7 @@ class Screening:
         pairs = both_forms(trials)
         if len(pairs) < BOTH_FIRST:
             return False
-        scatter = _scatter(trials)
+        scatter = scatter_of(trials)
         cheap_variance = self.evaluator.history.default_scatter()[0]
         seen = Agreement.of(pairs, cheap_variance, scatter[0] if scatter else 0.0)
         missed = missed_gain(trials, self.plan.min_gain)
@@ -131,7 +129,7 @@ class Screening:
 
     def _audited(self) -> bool:
         """Whether the next setting that shows no gain is run in full all the same."""
-        judged = sum(_shows_none(t) for t in self.trial_store.trials if not t.reused)
+        judged = sum(shows_none(t) for t in self.trial_store.trials if not t.reused)
         return judged % AUDIT == AUDIT - 1
 
     def _look(self, setting: Setting, most: int) -> Look:
@@ -204,60 +202,3 @@ class Screening:
         if run.censored:
             value_s = record.wall_s - statistics.median(r.wall_s - r.value_s for r in before)
         return shows_no_gain(value_s, [r.value_s for r in before], self.plan.min_gain)
-
-
-def cheap_ratio(trial: Trial) -> float:
-    """T / T_default of a trial in the cheap form; infinite if its cheap runs failed."""
-    seen = trial.attrs.get(CHEAP)
-    ratio = seen.get("ratio") if isinstance(seen, dict) else None
-    return float(ratio) if isinstance(ratio, int | float) else math.inf
-
-
-def _shows_none(trial: Trial) -> bool:
-    """Whether the cheap runs of a trial showed no gain."""
-    seen = trial.attrs.get(CHEAP)
-    return isinstance(seen, dict) and bool(seen.get("no_gain"))
-
-
-def both_forms(trials: Sequence[Trial]) -> list[tuple[float, float]]:
-    """Cheap and full ratio of each setting that was run in both forms; infinite if it failed."""
-    return [
-        (cheap_ratio(t), math.inf if t.estimate is None else t.estimate)
-        for t in trials
-        if CHEAP in t.attrs and t.measured and not t.reused
-    ]
-
-
-def agreement(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """The rank correlation of cheap and full ratios; None for less than two settings."""
-    if len(pairs) < 2:
-        return None
-    return rank_correlation([cheap for cheap, _ in pairs], [full for _, full in pairs])
-
-
-def missed_gain(trials: Sequence[Trial], min_gain: float) -> float | None:
-    """The largest clear gain in full runs of a setting that shows none in cheap runs.
-
-    A gain is clear if it is above ``min_gain`` by more than the scatter of the default explains
-    (Student's t, one in a thousand). None if there is none, or if the scatter is not known yet.
-    """
-    scatter = _scatter(trials)
-    if scatter is None:
-        return None
-    bar = -math.log1p(min_gain) - clear_step(*scatter)
-    ratios = [
-        t.estimate
-        for t in trials
-        if t.state == "ok" and not t.reused and t.estimate is not None and _shows_none(t)
-    ]
-    best = min(ratios, default=1.0)
-    return 1 / best - 1 if math.log(best) < bar else None
-
-
-def _scatter(trials: Sequence[Trial]) -> tuple[float, int] | None:
-    """Variance of one log time of the default in full runs, and its degrees of freedom."""
-    known = [s for t in trials if isinstance(s := t.attrs.get(SCATTER), list | tuple)]
-    if not known or len(known[-1]) != 2:
-        return None
-    variance, freedom = known[-1]
-    return (float(variance), int(freedom)) if freedom >= 1 else None

@@ -46,7 +46,7 @@ def summary(
     ``spared_s`` is the time of one full run of the default for each setting that was kept from full
     runs; ``saved_s`` is that less the time of all cheap runs.
     """
-    from autotune.study.screening import agreement, both_forms
+    from autotune.study.cheap_and_full import agreement, both_forms
 
     run = {t.effective for t in trials if t.measured}
     out = {t.effective for t in trials if t.state == PRUNED} - run
