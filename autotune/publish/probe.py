@@ -15,7 +15,7 @@ from autotune.publish.formats.base import Canary, Format, Loading, rule_variable
 from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE
 from autotune.publish.formats.scripts import Script
 from autotune.publish.tune_file import NotObeyed
-from autotune.targets.launcher_line import without_parameters
+from autotune.targets.launch_options import without_parameters
 from autotune.wording import count
 from runner.files.scratch import Scratch
 from runner.launch import Runner

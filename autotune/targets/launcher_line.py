@@ -1,7 +1,8 @@
 """Launcher lines: a program given with its launcher, ``-- mpirun -np 4 --bind-to none ./cg.A.x``.
 
 What becomes of each option stands in :mod:`autotune.config.launcher`.  An option that is not known
-is refused with the corrected line, because a silently dropped option measures another program.
+is refused with the corrected line, because a silently dropped option measures another program.  A
+launcher behind other words is refused, too (:mod:`autotune.targets.wrapped_launcher`).
 """
 
 from __future__ import annotations
@@ -9,13 +10,22 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 
-from autotune.config.launcher import LauncherOptions, Match, launcher_options, options_for
+from autotune.config.launcher import Match, launcher_options, options_for
 from autotune.errors import UsageError
-from autotune.targets.wrapped_launcher import is_launcher, refuse_wrapped_launcher
+from autotune.targets.launch_options import first_match
+from autotune.targets.wrapped_launcher import (
+    Place,
+    is_assignment,
+    is_launcher,
+    launcher_in,
+    launcher_in_script,
+    shell_text,
+    wrapping,
+)
 from runner import files
 from runner.files.paths import is_file, resolved
 from runner.mpi.discover import adapter, find_library
@@ -23,10 +33,6 @@ from runner.mpi.library import Library
 
 _OF_ONE_MPI = {"mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"}
 """Names of launchers in distributions with several MPI libraries."""
-_SETS = {"--mca", "-mca", "--gmca", "--omca", "-genv", "-env"}
-"""Options with the name and the value of a parameter."""
-_EXPORT = {"-x", "--set-env"}
-"""Options with NAME=VALUE of a variable."""
 _OVERSUBSCRIBE = "oversubscribe"
 _MOST_BYTES = 1 << 20
 """Of a file of parameters on the line."""
@@ -125,6 +131,92 @@ def _mended(
             return LauncherLine(words), None, [*refusals, refusal]
 
 
+def refuse_wrapped_launcher(
+    words: Sequence[str],
+    command: str,
+    launcher: Sequence[str] = (),
+    ranks: int | None = None,
+    library: Library | None = None,
+) -> None:
+    """Raise UsageError for a launcher behind other commands, with the line to type.
+
+    ``words`` are the program, behind ``launcher`` with its options; ``ranks`` is the option
+    ``--ranks``, and ``library`` the one that is used, if it is known. An assignment without a
+    command in front of it is refused, too: no shell reads the words. A word that names a launcher
+    elsewhere is an argument of the program.
+    """
+    place, rest = wrapping(words)
+    if rest and len(rest) < len(words) and is_launcher(rest[0]):
+        raise _inside(words, rest, place, command, library)
+    if words and is_assignment(words[0]):
+        asked = ["--ranks", str(ranks)] if ranks else []
+        behind = [*asked, "--", *launcher, *rest]
+        shown = shlex.join([*place.before, "autotune", *_named(command), *behind])
+        raise UsageError(
+            f"{words[0]} is the first word of the program, and no program has that name: no shell "
+            f"reads these words. Variables stand before autotune:\n  {shown}",
+            code="program.assignment",
+        )
+    text = shell_text(words)
+    if text is not None and (line := launcher_in(text)) is not None:
+        raise _inside(words, line, Place(), command, library)
+
+
+def _inside(
+    words: Sequence[str],
+    line: Sequence[str],
+    place: Place,
+    command: str,
+    library: Library | None,
+) -> UsageError:
+    """The error for ``words``, in which ``line`` begins with a launcher."""
+    launched = _with_program(line, place.behind, command, library)
+    typed = shlex.join(
+        [*place.before, "autotune", *_named(command), *place.options, "--", *launched]
+    )
+    steps = "".join(f"  {one}\n" for one in place.first)
+    return UsageError(
+        f"the line {shlex.join(words)!r} has the launcher {line[0]} behind other words; autotune "
+        "starts the launcher itself, and this line would be started once for each rank, each "
+        f"time as a whole job. Give:\n{steps}  {typed}",
+        code="launcher.inside",
+    )
+
+
+def _named(command: str) -> list[str]:
+    return [command] if command else []
+
+
+def _with_program(
+    line: Sequence[str], behind: Sequence[str], command: str, library: Library | None
+) -> list[str]:
+    """A launcher's line without its faults, with ``behind`` before its program."""
+    right = mended(line, command, library)
+    try:
+        program = parse_launcher_line(right, command, library=library).program
+    except UsageError:
+        return list(right)
+    cut = len(right) - len(program)
+    return [*right[:cut], *behind, *right[cut:]]
+
+
+def script_words(program: Sequence[str], command: str, folder: Path) -> str:
+    """What to type in place of a script that has a launcher's line; "" for other programs."""
+    found = launcher_in_script(program, folder)
+    if found is None:
+        return ""
+    name, line = found
+    if not any("$" in word for word in line):
+        line = _with_program(line, (), command, None)
+    words = " ".join(word if "$" in word else shlex.quote(word) for word in line)
+    typed = " ".join(["autotune", *_named(command), "--", words])
+    return (
+        f"{name} has a line that starts {PurePath(line[0]).name} itself. A script that starts it "
+        "would be started once for each rank, each time as a whole job. Give that line, with the "
+        f"variables that the script sets before autotune:\n  {typed}"
+    )
+
+
 def chosen_mpi(said: str | None, words: Sequence[str]) -> str | None:
     """The MPI that a command line names; None if it names none.
 
@@ -157,53 +249,6 @@ def same_library(one: Library, other: Library) -> bool:
     return (one.family, one.version) == (other.family, other.version) and (
         resolved(one.bin) == resolved(other.bin)
     )
-
-
-def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
-    """Library parameters that launch options set: name -> value."""
-    return {
-        options[at + 1]: options[at + 2]
-        for at, word in enumerate(options)
-        if word in _SETS and at + 2 < len(options)
-    }
-
-
-def fixed_names(options: Sequence[str]) -> list[str]:
-    """What launch options set: library parameters, variables, and the parts of the placement."""
-    places = {
-        match.option.treatment
-        for at in range(len(options))
-        if options[at].startswith("-") and (match := _match(launcher_options(), options[at:]))
-    }
-    placed = ("map_by", "bind_to", "rank_by") if "places" in places else ()
-    return [*fixed_parameters(options), *sorted(fixed_variables(options)), *placed]
-
-
-def fixed_variables(options: Sequence[str]) -> set[str]:
-    """Names of the environment variables that launch options give the ranks."""
-    exported = {
-        options[at + 1].partition("=")[0]
-        for at, word in enumerate(options)
-        if word in _EXPORT and at + 1 < len(options)
-    }
-    by_name = {name for at, name in enumerate(options[1:]) if options[at] in ("-genv", "-env")}
-    return exported | by_name
-
-
-def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
-    """Launch options without those that set one of these library parameters.
-
-    Open MPI does not start if a parameter is given twice.
-    """
-    words, left = list(options), []
-    while words:
-        word = words.pop(0)
-        if word in _SETS and len(words) >= 2:
-            name, value = words.pop(0), words.pop(0)
-            left += [] if name in names else [word, name, value]
-        else:
-            left.append(word)
-    return tuple(left)
 
 
 @dataclass(frozen=True)
@@ -284,7 +329,7 @@ class _Parser:
 
     def _option(self, words: Sequence[str]) -> int:
         """Take in the option with which ``words`` begin; returns its number of words."""
-        match = _match(self.options_of, words)
+        match = first_match(self.options_of, words)
         if match is None:
             return self._unknown(words)
         if not match.complete:
@@ -393,7 +438,7 @@ class _Parser:
             except ValueError as problem:
                 return f"{path}, line {number}: {problem}"
             while words:
-                match = _match(self.options_of, words) if words[0].startswith("-") else None
+                match = first_match(self.options_of, words) if words[0].startswith("-") else None
                 setting = match is not None and match.option.treatment in ("parameter", "variable")
                 if match is None or not match.complete or not setting:
                     expected = "--mca NAME VALUE or -x NAME=VALUE"
@@ -408,7 +453,7 @@ class _Parser:
         Of an option that no launcher has, the next word is taken for its value unless it looks like
         a program or another option.
         """
-        match = _match(launcher_options(), words)
+        match = first_match(launcher_options(), words)
         count, instead = (match.count, self._translated(match)) if match else (1, ())
         if match is None and len(words) > 2 and "=" not in words[0]:
             behind = words[1]
@@ -450,10 +495,6 @@ class _Parser:
             rest,
             code=self.faults[0].code,
         )
-
-
-def _match(tables: Sequence[LauncherOptions], words: Sequence[str]) -> Match | None:
-    return next((match for one in tables if (match := one.match(words))), None)
 
 
 _COUNTED: dict[str, tuple[str, str, Callable[[], int]]] = {

@@ -28,10 +28,11 @@ from autotune.targets.launcher_line import (
     chosen_mpi,
     is_replaced,
     parse_launcher_line,
+    script_words,
 )
 from autotune.targets.room import Room
 from autotune.targets.target import Surroundings, Target
-from autotune.targets.wrapped_launcher import is_launcher, script_words
+from autotune.targets.wrapped_launcher import is_launcher
 from autotune.wording import parse_duration
 from runner.errors import RunnerError
 from runner.files.paths import exists, is_folder, resolved

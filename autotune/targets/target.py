@@ -21,12 +21,8 @@ from autotune.notes import Note, Say, lock_notes, unheard
 from autotune.space import DEFAULT, Setting, Space, Value, load_space
 from autotune.space.commutativity import for_any_operation
 from autotune.targets.jobs import shared_notes
-from autotune.targets.launcher_line import (
-    fixed_names,
-    fixed_parameters,
-    typed,
-    without_parameters,
-)
+from autotune.targets.launch_options import fixed_names, fixed_parameters, without_parameters
+from autotune.targets.launcher_line import typed
 from autotune.targets.layout import NUM_THREADS, Layout, require_room, thread_variables
 from autotune.targets.metric import Objective
 from autotune.targets.program_identity import interpreter

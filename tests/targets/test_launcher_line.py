@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from autotune.errors import UsageError
-from autotune.targets.launcher_line import fixed_parameters, parse_launcher_line, without_parameters
+from autotune.targets.launch_options import fixed_parameters, without_parameters
+from autotune.targets.launcher_line import parse_launcher_line
 
 
 def test_a_program_without_launcher_is_itself() -> None:

@@ -14,7 +14,8 @@ import pytest
 from autotune.config.launcher import LauncherFile, Match, launcher_options, options_for
 from autotune.config.validated import read_toml
 from autotune.errors import UsageError
-from autotune.targets.launcher_line import fixed_names, parse_launcher_line
+from autotune.targets.launch_options import fixed_names
+from autotune.targets.launcher_line import parse_launcher_line
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Surroundings
 from runner.mpi.discover import find_library, identify_environment

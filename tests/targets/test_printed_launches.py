@@ -15,9 +15,8 @@ from autotune.config.cluster import load_cluster
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import ParameterKind
 from autotune.study.evaluator import _default_fails
-from autotune.targets.launcher_line import LauncherLine, parse_launcher_line
+from autotune.targets.launcher_line import LauncherLine, parse_launcher_line, script_words
 from autotune.targets.target import Target
-from autotune.targets.wrapped_launcher import script_words
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.outcome import inside_words

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.targets.launcher_line import parse_launcher_line
-from autotune.targets.wrapped_launcher import launcher_in, launcher_in_script, script_words
+from autotune.targets.launcher_line import parse_launcher_line, script_words
+from autotune.targets.wrapped_launcher import launcher_in, launcher_in_script
 
 JOB = """#!/bin/bash
 #SBATCH --ntasks=2

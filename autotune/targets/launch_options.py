@@ -1,0 +1,64 @@
+"""What options of a launcher set: library parameters, variables, and parts of the placement."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from autotune.config.launcher import LauncherOptions, Match, launcher_options
+
+_SETS = {"--mca", "-mca", "--gmca", "--omca", "-genv", "-env"}
+"""Options with the name and the value of a parameter."""
+_EXPORT = {"-x", "--set-env"}
+"""Options with NAME=VALUE of a variable."""
+
+
+def first_match(tables: Sequence[LauncherOptions], words: Sequence[str]) -> Match | None:
+    """The option with which ``words`` begin, in the first of the tables that has it."""
+    return next((match for one in tables if (match := one.match(words))), None)
+
+
+def fixed_parameters(options: Sequence[str]) -> dict[str, str]:
+    """Library parameters that launch options set: name -> value."""
+    return {
+        options[at + 1]: options[at + 2]
+        for at, word in enumerate(options)
+        if word in _SETS and at + 2 < len(options)
+    }
+
+
+def fixed_names(options: Sequence[str]) -> list[str]:
+    """What launch options set: library parameters, variables, and the parts of the placement."""
+    places = {
+        match.option.treatment
+        for at in range(len(options))
+        if options[at].startswith("-") and (match := first_match(launcher_options(), options[at:]))
+    }
+    placed = ("map_by", "bind_to", "rank_by") if "places" in places else ()
+    return [*fixed_parameters(options), *sorted(fixed_variables(options)), *placed]
+
+
+def fixed_variables(options: Sequence[str]) -> set[str]:
+    """Names of the environment variables that launch options give the ranks."""
+    exported = {
+        options[at + 1].partition("=")[0]
+        for at, word in enumerate(options)
+        if word in _EXPORT and at + 1 < len(options)
+    }
+    by_name = {name for at, name in enumerate(options[1:]) if options[at] in ("-genv", "-env")}
+    return exported | by_name
+
+
+def without_parameters(options: Sequence[str], names: Collection[str]) -> tuple[str, ...]:
+    """Launch options without those that set one of these library parameters.
+
+    Open MPI does not start if a parameter is given twice.
+    """
+    words, left = list(options), []
+    while words:
+        word = words.pop(0)
+        if word in _SETS and len(words) >= 2:
+            name, value = words.pop(0), words.pop(0)
+            left += [] if name in names else [word, name, value]
+        else:
+            left.append(word)
+    return tuple(left)
