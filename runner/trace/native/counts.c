@@ -2,12 +2,10 @@
 
 #include "trace.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #define DIRECTORY "AUTOTUNE_TRACE_DIR"
@@ -18,7 +16,6 @@ static struct {
     pid_t pid;
     uint64_t began;
     char host[MPI_MAX_PROCESSOR_NAME + 1];
-    uint64_t *nodes; /* for each rank: a hash of the name of its node */
 } self = {.file = -1};
 
 static struct counts *all;
@@ -29,12 +26,6 @@ int trace_timed = 1;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static __thread struct counts *ours __attribute__((tls_model("initial-exec")));
 
-void trace_fail(const char *what, const char *name)
-{
-    fprintf(stderr, "autotune features: %s %s\n", what, name);
-    _exit(86);
-}
-
 void trace_operation(int commute)
 {
     if (!commute)
@@ -44,14 +35,6 @@ void trace_operation(int commute)
 void trace_spawn(void)
 {
     spawned = 1;
-}
-
-void *trace_real(const char *name)
-{
-    void *found = dlsym(RTLD_NEXT, name);
-    if (!found)
-        trace_fail("the MPI library does not have", name);
-    return found;
 }
 
 static struct counts *new_counts(void)
@@ -84,11 +67,6 @@ static int bin(uint64_t bytes)
 {
     int place = bytes ? 64 - __builtin_clzll(bytes) : 0;
     return place < TRACE_BINS ? place : TRACE_BINS - 1;
-}
-
-int trace_far(int world_rank)
-{
-    return world_rank < 0 || self.nodes[world_rank] != self.nodes[self.rank];
 }
 
 void trace_plain(struct counts *mine, enum trace_op op, uint64_t amount, int nonblocking)
@@ -223,25 +201,6 @@ void trace_mark(int level)
     pthread_mutex_unlock(&lock);
 }
 
-/* 64-bit FNV-1a. */
-static uint64_t hash_of(const char *text)
-{
-    uint64_t hash = UINT64_C(0xcbf29ce484222325);
-    for (; *text; text++)
-        hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
-    return hash;
-}
-
-static void exchange_nodes(void)
-{
-    uint64_t mine = hash_of(self.host);
-    free(self.nodes);
-    self.nodes = calloc((size_t)self.size, sizeof *self.nodes);
-    if (!self.nodes)
-        trace_fail("no memory for", "the nodes of the ranks");
-    PMPI_Allgather(&mine, 1, MPI_UINT64_T, self.nodes, 1, MPI_UINT64_T, MPI_COMM_WORLD);
-}
-
 void trace_begin(void)
 {
     const char *directory = getenv(DIRECTORY);
@@ -253,7 +212,7 @@ void trace_begin(void)
     PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
     PMPI_Get_processor_name(self.host, &length);
     /* Before anything that can fail on one rank alone, because all ranks take part. */
-    exchange_nodes();
+    trace_exchange_nodes(self.host, self.rank, self.size);
     snprintf(path, sizeof path, "%s/rank-%d", directory, self.rank);
     /* Exclusive: a program started by a rank must not write over what the rank counts. */
     self.file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -83,6 +83,9 @@ void trace_operation(int commute);
 /* Other processes were started, of which nothing is seen. */
 void trace_spawn(void);
 
+/* Tells all ranks the node of each; host: the name of this rank's.  Collective. */
+void trace_exchange_nodes(const char *host, int rank, int size);
+
 /* Whether a rank of MPI_COMM_WORLD, or a process outside of it (-1), is on another node. */
 int trace_far(int world_rank);
 
