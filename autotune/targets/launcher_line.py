@@ -18,7 +18,7 @@ from autotune.config.launcher import Match, launcher_options, options_for
 from autotune.errors import UsageError
 from autotune.targets.launch_options import first_match
 from autotune.targets.wrapped_launcher import (
-    Place,
+    LineParts,
     is_assignment,
     is_launcher,
     launcher_in,
@@ -159,13 +159,13 @@ def refuse_wrapped_launcher(
         )
     text = shell_text(words)
     if text is not None and (line := launcher_in(text)) is not None:
-        raise _inside(words, line, Place(), command, library)
+        raise _inside(words, line, LineParts(), command, library)
 
 
 def _inside(
     words: Sequence[str],
     line: Sequence[str],
-    place: Place,
+    place: LineParts,
     command: str,
     library: Library | None,
 ) -> UsageError:

@@ -29,7 +29,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 
 
 @dataclass
-class Place:
+class LineParts:
     """Where the words before a launcher go: parts of the line to type."""
 
     before: list[str] = field(default_factory=list)
@@ -47,12 +47,12 @@ def is_launcher(word: str) -> bool:
     return PurePath(word).name in LAUNCHERS
 
 
-def wrapping(words: Sequence[str]) -> tuple[Place, Sequence[str]]:
+def wrapping(words: Sequence[str]) -> tuple[LineParts, Sequence[str]]:
     """Where the variables and commands before a launcher go, and the words behind them.
 
     These begin with the launcher, or with a word that is neither a variable nor such a command.
     """
-    place, at = Place(), 0
+    place, at = LineParts(), 0
     while at < len(words) and not is_launcher(words[at]):
         taken = _taken(words[at:], place)
         if not taken:
@@ -66,7 +66,7 @@ def is_assignment(word: str) -> bool:
     return _ASSIGNMENT.fullmatch(word) is not None
 
 
-def _taken(words: Sequence[str], place: Place) -> int:
+def _taken(words: Sequence[str], place: LineParts) -> int:
     """How many words a variable, or a wrapping command with its options, has; 0: neither."""
     if is_assignment(words[0]):
         place.before.append(words[0])
@@ -84,24 +84,24 @@ def _taken(words: Sequence[str], place: Place) -> int:
     return at
 
 
-def _dropped(words: list[str], place: Place) -> None:
+def _dropped(words: list[str], place: LineParts) -> None:
     """autotune measures the time, and ends with what it started."""
 
 
-def _moved_before(words: list[str], place: Place) -> None:
+def _moved_before(words: list[str], place: LineParts) -> None:
     place.before += words
 
 
-def _moved_behind(words: list[str], place: Place) -> None:
+def _moved_behind(words: list[str], place: LineParts) -> None:
     place.behind += words
 
 
-def _environment(words: list[str], place: Place) -> None:
+def _environment(words: list[str], place: LineParts) -> None:
     if len(words) > 1:
         place.before += words
 
 
-def _limit(words: list[str], place: Place) -> None:
+def _limit(words: list[str], place: LineParts) -> None:
     found = re.fullmatch(r"([0-9.]+)([smhd]?)", words[-1])
     try:
         limit_s = float(found[1]) * _UNITS[found[2]] if found else 0.0
@@ -111,7 +111,7 @@ def _limit(words: list[str], place: Place) -> None:
         place.options += ["--timeout", f"{limit_s:g}s"]
 
 
-def _affinity(words: list[str], place: Place) -> None:
+def _affinity(words: list[str], place: LineParts) -> None:
     """``taskset [-c] CPUS``: the CPUs belong into a cluster definition."""
     listed = any(re.fullmatch(r"-[a-z]*c[a-z]*|--cpu-list", word) for word in words)
     try:
@@ -129,7 +129,7 @@ def _mask(text: str) -> frozenset[int]:
     return frozenset(bit for bit in range(value.bit_length()) if value >> bit & 1)
 
 
-_Move = Callable[[list[str], Place], None]
+_Move = Callable[[list[str], LineParts], None]
 _WRAPPERS: dict[str, tuple[frozenset[str], int, _Move]] = {
     "env": (frozenset({"-u", "-C", "-S", "--unset", "--chdir"}), 0, _environment),
     "time": (frozenset({"-f", "-o", "--format", "--output"}), 0, _dropped),
@@ -191,7 +191,7 @@ def _begins(before: Sequence[str]) -> bool:
     starts = [at for at, word in enumerate(before) if word in _JOINS or set(word) <= _MARKS]
     left = list(before[starts[-1] + 1 if starts else 0 :])
     while left:
-        taken = _taken(left, Place())
+        taken = _taken(left, LineParts())
         if not taken:
             return False
         left = left[taken:]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from runner.runtimes.mate.errors import MateError
 from runner.runtimes.mate.messages import MessageLayer, Messages
-from runner.runtimes.mate.scheduler_interface import Scheduler
+from runner.runtimes.mate.scheduler_interface import SchedulingCore
 from runner.runtimes.mate.task import Request, Task
 
 Array = NDArray[Any]
@@ -262,7 +262,7 @@ class CollectiveCall:
 class CollectiveCalls:
     """All unfinished operations of a process."""
 
-    def __init__(self, scheduler: Scheduler) -> None:
+    def __init__(self, scheduler: SchedulingCore) -> None:
         self._scheduler = scheduler
         self._open: dict[tuple[int, int], CollectiveCall] = {}
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from runner.runtimes.mate.config import RankMap
 from runner.runtimes.mate.errors import MateError
-from runner.runtimes.mate.scheduler_interface import Scheduler
+from runner.runtimes.mate.scheduler_interface import SchedulingCore
 from runner.runtimes.mate.tags import TagCodec
 from runner.runtimes.mate.task import RankWait, Request, Route, Task
 from runner.runtimes.mate.transport import Poller, Transport, as_bytes, payload, size_of
@@ -37,7 +37,7 @@ class MessageLayer:
     """The message layer that the ranks of a process share."""
 
     def __init__(
-        self, ranks: RankMap, scheduler: Scheduler, transport: Transport, poller: Poller
+        self, ranks: RankMap, scheduler: SchedulingCore, transport: Transport, poller: Poller
     ) -> None:
         self.ranks = ranks
         self.poller = poller
@@ -170,7 +170,7 @@ class Messages:
 
 
 @types.coroutine
-def _until_complete(scheduler: Scheduler, wait: RankWait) -> Generator[None, None, None]:
+def _until_complete(scheduler: SchedulingCore, wait: RankWait) -> Generator[None, None, None]:
     task = wait.task
     with scheduler.lock:
         for request in wait.requests:

@@ -22,7 +22,7 @@ class Sleeping(Protocol):
         ...
 
 
-class Scheduler(Protocol):
+class SchedulingCore(Protocol):
     """The core that a job runs on."""
 
     tasks: list[Task]

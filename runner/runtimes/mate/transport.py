@@ -19,7 +19,7 @@ from runner.runtimes.core.mpi_table import MessageTable
 from runner.runtimes.core.words import KINDS
 from runner.runtimes.mate.call_lock import CallLock
 from runner.runtimes.mate.errors import MateError
-from runner.runtimes.mate.scheduler_interface import Scheduler
+from runner.runtimes.mate.scheduler_interface import SchedulingCore
 from runner.runtimes.mate.tags import TagCodec
 from runner.runtimes.mate.task import Request
 
@@ -73,7 +73,7 @@ class Transport:
     """Whether messages between ranks of one process use the mailbox and not this layer."""
 
     def __init__(self) -> None:
-        self.scheduler: Scheduler
+        self.scheduler: SchedulingCore
         self.incoming: list[tuple[Any, Request]] = []
         """Messages that were started and not yet polled, with their handles.
 
