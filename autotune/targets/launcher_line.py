@@ -24,7 +24,7 @@ from autotune.targets.wrapped_launcher import (
     launcher_in,
     launcher_in_script,
     shell_text,
-    wrapping,
+    split_wrappers,
 )
 from runner import files
 from runner.files.paths import is_file, resolved
@@ -145,7 +145,7 @@ def refuse_wrapped_launcher(
     command in front of it is refused, too: no shell reads the words. A word that names a launcher
     elsewhere is an argument of the program.
     """
-    place, rest = wrapping(words)
+    place, rest = split_wrappers(words)
     if rest and len(rest) < len(words) and is_launcher(rest[0]):
         raise _inside(words, rest, place, command, library)
     if words and is_assignment(words[0]):

@@ -47,7 +47,7 @@ def is_launcher(word: str) -> bool:
     return PurePath(word).name in LAUNCHERS
 
 
-def wrapping(words: Sequence[str]) -> tuple[LineParts, Sequence[str]]:
+def split_wrappers(words: Sequence[str]) -> tuple[LineParts, Sequence[str]]:
     """Where the variables and commands before a launcher go, and the words behind them.
 
     These begin with the launcher, or with a word that is neither a variable nor such a command.
