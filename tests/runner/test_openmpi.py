@@ -88,7 +88,9 @@ def test_oversubscribed_ranks_of_other_nodes_are_told_to_yield(
 
 
 def test_each_generation_is_told_the_cores(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.mpi.openmpi.core_numbers", lambda cpus: {c + 10 for c in cpus})
+    monkeypatch.setattr(
+        "runner.mpi.openmpi.adapter.core_numbers", lambda cpus: {c + 10 for c in cpus}
+    )
     for version, option, name in (
         ("4.1.8", "--mca", "hwloc_base_cpu_list"),
         ("5.0.11", "--prtemca", "hwloc_default_cpu_list"),

@@ -24,7 +24,7 @@ Operations:
 Examples:
   mpirun -n 2 python -m runner.programs.micro pingpong --size 4k
   mpirun -n 2 python -m runner.programs.micro bw --size 64k,1m
-  mpirun -n 4 python -m runner.programs.micro allreduce          (8 bytes to 1 MiB)
+  mpirun -n 4 python -m runner.programs.micro allreduce    (8 bytes to 1 MiB)
 
 MPI starts with the thread level of an ordinary program (single). Some libraries
 serve collectives differently with --thread-level multiple.
