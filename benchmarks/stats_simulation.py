@@ -27,7 +27,7 @@ from autotune.stats import (
 )
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
-from autotune.stats.simulation import BASE_S, MODELS, NOISES, STEP_S, Simulated, simulate
+from autotune.stats.simulation import BASE_S, MODELS, NOISES, STEP_S, SimulatedComparison, simulate
 from benchmarks.common import run_benchmark, table
 from benchmarks.racing_simulation import Array, Row, racing
 
@@ -45,7 +45,7 @@ def coverage(studies: int = 1000) -> list[Row]:
                 c = compare(
                     s.default[:12],
                     s.candidate[:12],
-                    censored_candidate=s.censored[:12],
+                    censored_candidate=s.censored_candidate[:12],
                     method=method,
                 )
                 once += _holds(c.lo, s.truth, c.hi)
@@ -89,13 +89,13 @@ def _holds(lo: float, truth: float, hi: float) -> bool:
     return (lo == -1 or math.log1p(lo) <= truth) and truth <= math.log1p(hi)
 
 
-def _holds_at_the_end(plan: LookPlan, s: Simulated) -> bool:
-    c = compare(s.default, s.candidate, censored_candidate=s.censored, method=plan.method)
+def _holds_at_the_end(plan: LookPlan, s: SimulatedComparison) -> bool:
+    c = compare(s.default, s.candidate, censored_candidate=s.censored_candidate, method=plan.method)
     return _holds(c.lo, s.truth, c.hi)
 
 
-def _holds_throughout(plan: LookPlan, s: Simulated) -> bool:
-    ratios = log_ratios(s.default, s.candidate, censored_candidate=s.censored)
+def _holds_throughout(plan: LookPlan, s: SimulatedComparison) -> bool:
+    ratios = log_ratios(s.default, s.candidate, censored_candidate=s.censored_candidate)
     for look, rank in zip(plan.looks, plan.ranks, strict=True):
         c = judge(
             ratios.first(look),
@@ -183,8 +183,8 @@ def power(studies: int = 400) -> list[Row]:
         ("sign", LookPlan()),
         ("wilcoxon", LookPlan(method="wilcoxon")),
         ("sign, 3 finalists", LookPlan(finalists=3)),
-        ("sign, fixed 12", LookPlan.fixed(12)),
-        ("sign, fixed 40", LookPlan.fixed(40)),
+        ("sign, fixed 12", LookPlan.single_look(12)),
+        ("sign, fixed 40", LookPlan.single_look(40)),
     ]
     for name, plan in variants:
         for cv in (0.01, 0.05, 0.15):

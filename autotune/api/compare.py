@@ -57,7 +57,9 @@ def comparison_request(
     """
     texts = [one if isinstance(one, str) else Setting(one).key for one in (first, second)]
     plan = (
-        LookPlan(min_gain=min_gain) if pairs is None else LookPlan.fixed(pairs, min_gain=min_gain)
+        LookPlan(min_gain=min_gain)
+        if pairs is None
+        else LookPlan.single_look(pairs, min_gain=min_gain)
     )
     if other is None:
         space, [a, b] = read_settings(texts, space, target.library, store)

@@ -5,7 +5,7 @@ the caller passes. docs/explanation/statistics.md says what is computed and why,
 figures.
 """
 
-from autotune.stats.blocks import DefaultLevel, design, drifted
+from autotune.stats.blocks import DefaultLevel, design, drift_blocks
 from autotune.stats.comparison import MIN_GAIN, Comparison, NoBlocks, compare, known_gain
 from autotune.stats.estimate import Estimate, estimate
 from autotune.stats.log_ratios import detect_resolution, noise_band
@@ -14,7 +14,7 @@ from autotune.stats.power import (
     PowerEstimate,
     Resolvable,
     decision_power,
-    pairs_needed,
+    required_pairs,
     resolution_table,
     scatter,
 )
@@ -52,7 +52,7 @@ __all__ = [
     "depends_on_setting",
     "design",
     "detect_resolution",
-    "drifted",
+    "drift_blocks",
     "estimate",
     "estimate_words",
     "finalists",
@@ -62,8 +62,8 @@ __all__ = [
     "next_run",
     "noise_band",
     "noise_of",
-    "pairs_needed",
     "posterior",
+    "required_pairs",
     "resolution_table",
     "scatter",
     "settle",

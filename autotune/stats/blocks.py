@@ -30,7 +30,7 @@ def design(settings: int, blocks: int, rng: np.random.Generator) -> list[list[in
     return [[int(i) for i in rng.permutation(settings)] for _ in range(blocks)]
 
 
-def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[int]:
+def drift_blocks(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[int]:
     """Indices, in rising order, of the blocks at which the machine was not at its usual speed.
 
     ``times``: seconds of the default in the order of the blocks, or of each block's median over its
@@ -49,8 +49,8 @@ def drifted(times: Values, window: int = 5, *, tolerance: float = 0.10) -> list[
     # alone.
     noise = mad_spread(np.diff(logs)) / np.sqrt(2)
     chance = _DRIFT_SIGMAS * 1.2533 * noise / np.sqrt(window)
-    away = np.abs(local - np.median(logs)) > max(float(np.log1p(tolerance)), float(chance))
-    return [int(i) for i in np.flatnonzero(away)]
+    is_drift = np.abs(local - np.median(logs)) > max(float(np.log1p(tolerance)), float(chance))
+    return [int(i) for i in np.flatnonzero(is_drift)]
 
 
 class DefaultLevel:
@@ -74,9 +74,9 @@ class DefaultLevel:
         Raises ``ValueError`` if no other run of the default exists.
         """
         first = bisect_left(self._places, place)
-        here = first < len(self._places) and self._places[first] == place
+        has_run = first < len(self._places) and self._places[first] == place
         before = self._side(max(first - self._nearest, 0), first)
-        after = self._side(first + here, first + here + self._nearest)
+        after = self._side(first + has_run, first + has_run + self._nearest)
         if before is None or after is None:
             one = before or after
             if one is None:

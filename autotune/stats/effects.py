@@ -31,7 +31,7 @@ Noise alone adds so much to one level in 50.
 """
 _TAIL = 4.0
 """Degrees of freedom of Student's t of the noise: one slow launch must not make an effect."""
-_REWEIGHTED = 3
+_REWEIGHTINGS = 3
 _STEPS = 200
 _QUIETEST = 1e-3
 """Noise that is assumed at least: no digits are left for the ratio of an effect to less."""
@@ -48,18 +48,20 @@ def level_effects(
     standard deviation of one run's log ratio. Levels that are not in the result are taken to do
     nothing.
     """
-    known = [(s, r) for s, r in zip(settings, ratios, strict=True) if r]
-    levels = list(dict.fromkeys(level for s, _ in known for level in s.items()))
+    measurements = [(s, r) for s, r in zip(settings, ratios, strict=True) if r]
+    levels = list(dict.fromkeys(level for s, _ in measurements for level in s.items()))
     if not levels:
         return {}
     column = {level: i for i, level in enumerate(levels)}
-    has = np.zeros((len(known), len(levels)))
-    for row, (setting, _) in enumerate(known):
+    has = np.zeros((len(measurements), len(levels)))
+    for row, (setting, _) in enumerate(measurements):
         has[row, [column[level] for level in setting.items()]] = 1.0
-    logs = np.array([min(math.log(median(r)), _CLIP) for _, r in known])
-    variance = max(noise, _QUIETEST) ** 2 * (_REFERENCE + 1 / np.array([len(r) for _, r in known]))
-    weights = np.ones(len(known))
-    for _ in range(_REWEIGHTED):
+    logs = np.array([min(math.log(median(r)), _CLIP) for _, r in measurements])
+    variance = max(noise, _QUIETEST) ** 2 * (
+        _REFERENCE + 1 / np.array([len(r) for _, r in measurements])
+    )
+    weights = np.ones(len(measurements))
+    for _ in range(_REWEIGHTINGS):
         acting, means = _sparse(has, logs, weights / variance)
         rest = logs - has[:, acting] @ means
         weights = (_TAIL + 1) / (_TAIL + rest**2 / variance)
@@ -73,19 +75,19 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
     (settings,).
     """
     precision: dict[int, float] = {}
-    weighted = has * weights[:, None]
-    own, toward = np.einsum("ij,ij->j", has, weighted), weighted.T @ logs
+    weighted_levels = has * weights[:, None]
+    own, toward = np.einsum("ij,ij->j", has, weighted_levels), weighted_levels.T @ logs
     for step_number in range(_STEPS + 1):
-        chosen = list(precision)
-        inner = has[:, chosen]
-        cross = weighted.T @ inner
-        inverse = np.linalg.inv(np.diag([precision[i] for i in chosen]) + cross[chosen])
-        means = inverse @ toward[chosen]
+        active = list(precision)
+        inner = has[:, active]
+        cross = weighted_levels.T @ inner
+        inverse = np.linalg.inv(np.diag([precision[i] for i in active]) + cross[active])
+        means = inverse @ toward[active]
         if step_number == _STEPS:
             break  # The means are those of the levels after the last step.
         rest = own - np.einsum("ij,ij->i", cross @ inverse, cross)
         pull = toward - cross @ means
-        variances = dict(zip(chosen, np.diag(inverse).tolist(), strict=True))
+        variances = dict(zip(active, np.diag(inverse).tolist(), strict=True))
         step = _best_step(precision, variances, rest, pull)
         if step is None:
             break
@@ -94,7 +96,7 @@ def _sparse(has: Floats, logs: Floats, weights: Floats) -> tuple[list[int], Floa
             del precision[index]
         else:
             precision[index] = value
-    return chosen, means
+    return active, means
 
 
 _FLAT = 1e-9
@@ -125,16 +127,16 @@ def _best_step(
         if a is None:
             if new is None:
                 continue
-            added = ((q**2 - s) / s + math.log(s / q**2)) / 2 - _EVIDENCE
+            evidence_gain = ((q**2 - s) / s + math.log(s / q**2)) / 2 - _EVIDENCE
         elif new is None:
-            added = (-(q**2) / (a * left) - math.log(left)) / 2 + _EVIDENCE
+            evidence_gain = (-(q**2) / (a * left) - math.log(left)) / 2 + _EVIDENCE
         else:
             # One plus S times the change of the prior variance.
-            grown = left + own_s * left / new
+            growth = left + own_s * left / new
             change = 1 / new - 1 / a
-            if abs(grown - 1) < 1e-6:
+            if abs(growth - 1) < 1e-6:
                 continue
-            added = (q**2 * change / grown - math.log(grown)) / 2
-        if added > most:
-            best, most = (i, new), added
+            evidence_gain = (q**2 * change / growth - math.log(growth)) / 2
+        if evidence_gain > most:
+            best, most = (i, new), evidence_gain
     return best

@@ -10,7 +10,7 @@ import numpy as np
 
 from autotune.notes import Note
 from autotune.stats.exact import Flags, Values, sign_rank, sign_tail
-from autotune.stats.log_ratios import checked, detect_resolution, flags
+from autotune.stats.log_ratios import detect_resolution, flags, validate_times
 from autotune.stats.warnings import mad_spread, run_warnings
 
 MIN_RUNS = 6
@@ -33,7 +33,7 @@ class Estimate:
     """1.4826 * median absolute deviation / median, of the complete runs."""
     bound: Literal["exact", "at least"]
     """"at least" if half of the runs or more are censored."""
-    censored: int
+    censored_runs: int
     warnings: tuple[Note, ...]
 
 
@@ -41,7 +41,7 @@ def estimate(
     values: Values,
     *,
     walls: Values | None = None,
-    censored: Flags | None = None,
+    censored_runs: Flags | None = None,
     resolution: float | None = None,
     min_time: float = 0.1,
     level: float = 0.95,
@@ -54,14 +54,14 @@ def estimate(
     time is shorter than this. Raises ``WorkError`` for values that are no times, ``ValueError`` for
     no values or for another number of wall times.
     """
-    low = checked(values, "run time")
+    low = validate_times(values, "run time")
     if low.size == 0:
         raise ValueError("an estimate needs at least one run")
-    lasted = low if walls is None else checked(walls, "wall time")
-    if lasted.size != low.size:
-        raise ValueError(f"{low.size} runs and {lasted.size} wall times")
-    cut = flags(censored, low.size)
-    whole, lasted = low[~cut], lasted[~cut]
+    wall_times = low if walls is None else validate_times(walls, "wall time")
+    if wall_times.size != low.size:
+        raise ValueError(f"{low.size} runs and {wall_times.size} wall times")
+    cut = flags(censored_runs, low.size)
+    whole, wall_times = low[~cut], wall_times[~cut]
     high = np.sort(np.where(cut, np.inf, low))
     low = np.sort(low)
     n = int(low.size)
@@ -79,10 +79,10 @@ def estimate(
         interval=rank > 0,
         spread=mad_spread(whole) / float(np.median(whole)) if whole.any() else 0.0,
         bound="exact" if math.isclose(median, upper) else "at least",
-        censored=int(cut.sum()),
+        censored_runs=int(cut.sum()),
         warnings=_warnings(low.size, rank, int(cut.sum()))
         + tuple(
-            run_warnings(whole, lasted, resolution=resolution, min_time=min_time)
+            run_warnings(whole, wall_times, resolution=resolution, min_time=min_time)
             if whole.size
             else []
         ),
@@ -90,13 +90,13 @@ def estimate(
 
 
 def _warnings(n: int, rank: int, cut: int) -> tuple[Note, ...]:
-    found = []
+    notes = []
     if rank == 0:
         runs = "1 run" if n == 1 else f"{n} runs"
         words = f"only {runs}: too few for an interval at the promised confidence level"
-        found.append(Note("runs.few", words, {"runs": n}))
+        notes.append(Note("runs.few", words, {"runs": n}))
     if cut:
-        found.append(
+        notes.append(
             Note(
                 "runs.cut",
                 f"{cut} of {n} runs were ended by the time limit; their true times are longer "
@@ -104,4 +104,4 @@ def _warnings(n: int, rank: int, cut: int) -> tuple[Note, ...]:
                 {"cut": cut, "runs": n},
             )
         )
-    return tuple(found)
+    return tuple(notes)

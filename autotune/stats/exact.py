@@ -32,9 +32,9 @@ _SLACK = 1e-12  # tolerance for sums of floats that should equal a tail exactly
 
 def middle(values: Floats) -> float:
     """Median of at least one value, also infinite; much faster than numpy's for few values."""
-    ordered = np.sort(values)
-    n = ordered.size
-    return float(ordered[(n - 1) // 2] + ordered[n // 2]) / 2
+    ascending = np.sort(values)
+    n = ascending.size
+    return float(ascending[(n - 1) // 2] + ascending[n // 2]) / 2
 
 
 @lru_cache(maxsize=4096)
@@ -76,7 +76,7 @@ def wilcoxon_tail(n: int, k: int) -> float:
     return float(_signed_rank_cdf(n)[k - 1]) if k > 0 else 0.0
 
 
-def spent(function: Spending, share: float, tail: float) -> float:
+def spendable_tail(function: Spending, share: float, tail: float) -> float:
     """How much of ``tail`` may be spent after a ``share`` (0..1) of the planned blocks."""
     from scipy import special
 
@@ -106,15 +106,15 @@ def binomial(n: int, chance: float) -> Floats:
     return np.asarray(np.exp(logs[n] - logs - logs[::-1] + powers), dtype=np.float64)
 
 
-def hypergeometric(total: int, marked: int, drawn: int) -> Floats:
-    """P(k of the ``drawn`` are marked) for k = 0 .. drawn; ``marked`` of the ``total`` are."""
+def hypergeometric(total: int, successes: int, draws: int) -> Floats:
+    """P(k successes among ``draws``) for k = 0 .. draws, from ``total`` with ``successes``."""
     logs = _log_factorials(total)
-    first, last = max(0, drawn + marked - total), min(marked, drawn)
+    first, last = max(0, draws + successes - total), min(successes, draws)
     k = np.arange(first, last + 1)
-    ways = logs[marked] - logs[k] - logs[marked - k] + logs[total - marked]
-    ways -= logs[drawn - k] + logs[total - marked - drawn + k]
-    chances = np.zeros(drawn + 1)
-    chances[k] = np.exp(ways - (logs[total] - logs[drawn] - logs[total - drawn]))
+    ways = logs[successes] - logs[k] - logs[successes - k] + logs[total - successes]
+    ways -= logs[draws - k] + logs[total - successes - draws + k]
+    chances = np.zeros(draws + 1)
+    chances[k] = np.exp(ways - (logs[total] - logs[draws] - logs[total - draws]))
     return chances
 
 
@@ -138,11 +138,11 @@ def crossing(looks: Sequence[int], ranks: Sequence[int], chance: float = 0.5) ->
     programming over the counts of the walks that have not crossed yet.
     """
     alive = np.ones(1)
-    done = 0
+    previous_look = 0
     first = np.zeros(len(looks))
     for j, (look, rank) in enumerate(zip(looks, ranks, strict=True)):
-        alive = np.convolve(alive, binomial(look - done, chance))
-        done = look
+        alive = np.convolve(alive, binomial(look - previous_look, chance))
+        previous_look = look
         first[j] = alive[:rank].sum()
         alive[:rank] = 0.0
     return first
@@ -158,10 +158,11 @@ def sign_walk_ranks(looks: tuple[int, ...], tail: float, function: Spending) -> 
     """
     ranks: list[int] = []
     for look in looks:
-        allowed = spent(function, look / looks[-1], tail) + _SLACK
+        tail_limit = spendable_tail(function, look / looks[-1], tail) + _SLACK
         rank = 0
         while (
-            rank < look and crossing(looks[: len(ranks) + 1], [*ranks, rank + 1]).sum() <= allowed
+            rank < look
+            and crossing(looks[: len(ranks) + 1], [*ranks, rank + 1]).sum() <= tail_limit
         ):
             rank += 1
         ranks.append(rank)
@@ -177,10 +178,10 @@ def wilcoxon_walk_ranks(looks: tuple[int, ...], tail: float, function: Spending)
     necessary.
     """
     ranks: list[int] = []
-    used = 0.0
+    spent_tail = 0.0
     for look in looks:
-        allowed = spent(function, look / looks[-1], tail)
-        rank = wilcoxon_rank(look, allowed - used)
-        used += wilcoxon_tail(look, rank)
+        tail_limit = spendable_tail(function, look / looks[-1], tail)
+        rank = wilcoxon_rank(look, tail_limit - spent_tail)
+        spent_tail += wilcoxon_tail(look, rank)
         ranks.append(rank)
     return tuple(ranks)

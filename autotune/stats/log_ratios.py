@@ -60,24 +60,24 @@ def detect_resolution(values: Values) -> float | None:
     is below 1e-7 of the largest value, or if no value is finite and positive.
     """
     usable = [float(v) for v in values if np.isfinite(v) and v > 0]
-    found = set(usable)
-    if not found:
+    distinct = set(usable)
+    if not distinct:
         return None
-    largest = max(found)
+    largest = max(distinct)
     decimals = []
-    for value in found:
+    for value in distinct:
         decimals.append(Decimal(f"{value:.{_DIGITS}g}").normalize())
         if 10.0 ** int(decimals[-1].as_tuple().exponent) < 1e-7 * largest:
             return None  # a clock: most lists end here at their first value
     exponent = min(int(d.as_tuple().exponent) for d in decimals)
     step = 10.0**exponent
-    if len(usable) >= _GCD_RUNS and len(found) >= 3:
+    if len(usable) >= _GCD_RUNS and len(distinct) >= 3:
         multiples = np.array([int(d.scaleb(-exponent)) for d in decimals], dtype=np.int64)
         step *= int(np.gcd.reduce(multiples))
     return float(f"{step:.{_DIGITS}g}")
 
 
-def checked(values: Values, what: str) -> Floats:
+def validate_times(values: Values, what: str) -> Floats:
     """The values as an array; raises ``WorkError`` with the first value that is no time."""
     array = np.asarray(values, dtype=np.float64)
     wrong = np.flatnonzero(~np.isfinite(array) | (array < 0))
@@ -90,9 +90,9 @@ def checked(values: Values, what: str) -> Floats:
     return array
 
 
-def flags(censored: Flags | None, n: int) -> np.typing.NDArray[np.bool_]:
-    """The ``censored`` flags, shape (n,); raises ``ValueError`` for another length."""
-    array = np.zeros(n, dtype=bool) if censored is None else np.asarray(censored, dtype=bool)
+def flags(censoring: Flags | None, n: int) -> np.typing.NDArray[np.bool_]:
+    """The ``censoring`` flags, shape (n,); raises ``ValueError`` for another length."""
+    array = np.zeros(n, dtype=bool) if censoring is None else np.asarray(censoring, dtype=bool)
     if array.shape != (n,):
         raise ValueError(f"censored has {array.size} entries for {n} runs")
     return array
@@ -112,7 +112,7 @@ def log_ratios(
     censored run is the limit that ended it. Raises ``WorkError`` for values that are no times and
     for a time of 0 s of a metric without a step, ``ValueError`` for sequences of different length.
     """
-    slow, fast = checked(default, "default"), checked(candidate, "candidate")
+    slow, fast = validate_times(default, "default"), validate_times(candidate, "candidate")
     if slow.shape != fast.shape:
         raise ValueError(f"{slow.size} runs of the default for {fast.size} of the candidate")
     if resolution is None:

@@ -58,7 +58,7 @@ def resolution_table(
     ranks = sign_walk_ranks(plan.looks, plan.tail, plan.spending)
     rows = []
     for i, blocks in enumerate(plan.looks):
-        chance = _chance_needed(plan, ranks, i, power)
+        chance = _required_chance(plan, ranks, i, power)
         if chance is None:
             continue
         # A few runs say little about the tails, so the wider of the empirical and normal quantile
@@ -71,22 +71,24 @@ def resolution_table(
     return rows
 
 
-def _chance_needed(plan: LookPlan, ranks: tuple[int, ...], upto: int, power: float) -> float | None:
+def _required_chance(
+    plan: LookPlan, ranks: tuple[int, ...], upto: int, power: float
+) -> float | None:
     """Chance per block with which the looks up to ``upto`` find a gain; None if they never do."""
     looks = plan.looks[: upto + 1]
-    used = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
-    if used[-1] == 0:
+    win_ranks = [r if n >= plan.win_from else 0 for n, r in zip(looks, ranks, strict=False)]
+    if win_ranks[-1] == 0:
         return None
 
     def excess(chance: float) -> float:
-        return float(crossing(looks, used, 1 - chance).sum()) - power
+        return float(crossing(looks, win_ranks, 1 - chance).sum()) - power
 
     return root(excess, 0.5, 1.0)
 
 
 POWER = 0.8
 _DRAWS = 200
-_UNDECIDED = round(_DRAWS * (1 - POWER))
+_MAX_UNDECIDED_DRAWS = round(_DRAWS * (1 - POWER))
 """Largest number of simulations without a decision that leaves a chance of POWER."""
 _MOST = 1000
 """Largest number of pairs that is proposed."""
@@ -104,45 +106,49 @@ class PowerEstimate:
 
 
 def decision_power(
-    plan: LookPlan, logs: Sequence[float], *, kept: bool = False, seed: int = 0
+    plan: LookPlan, logs: Sequence[float], *, keep_blocks: bool = False, seed: int = 0
 ) -> PowerEstimate:
     """Simulate ``plan`` many times on blocks drawn from the measured ones, with replacement.
 
-    ``logs``: log(T_default / T) of each measured block, at least one. ``kept``: the measured blocks
-    are the plan's own first blocks, and only the others are drawn. The result is an estimate: it
-    cannot include noise that was not measured yet.
+    ``logs``: log(T_default / T) of each measured block, at least one. ``keep_blocks``: the
+    measured blocks are the plan's own first blocks, and only the others are drawn. The result is an
+    estimate: it cannot include noise that was not measured yet.
     """
-    decided = [blocks for blocks in _decisions(plan, logs, kept, seed) if blocks]
-    if not decided:
+    decision_blocks = [blocks for blocks in _decisions(plan, logs, keep_blocks, seed) if blocks]
+    if not decision_blocks:
         return PowerEstimate(0.0, plan.looks[-1])
-    return PowerEstimate(len(decided) / _DRAWS, int(np.quantile(decided, POWER, method="higher")))
+    return PowerEstimate(
+        len(decision_blocks) / _DRAWS, int(np.quantile(decision_blocks, POWER, method="higher"))
+    )
 
 
-def _decisions(plan: LookPlan, logs: Sequence[float], kept: bool, seed: int) -> Iterator[int]:
+def _decisions(
+    plan: LookPlan, logs: Sequence[float], keep_blocks: bool, seed: int
+) -> Iterator[int]:
     """For each simulation the number of blocks at its decision, or 0 if it comes to none."""
     rng = np.random.default_rng(seed)
-    seen = np.asarray(logs, dtype=np.float64)
+    log_ratios = np.asarray(logs, dtype=np.float64)
     last = plan.looks[-1]
-    first = seen[:last] if kept else seen[:0]
+    first = log_ratios[:last] if keep_blocks else log_ratios[:0]
     for _ in range(_DRAWS):
-        drawn = rng.choice(seen, last - first.size)
-        blocks = np.concatenate([first, drawn])
-        found = plan.decide(np.ones(last), np.exp(-blocks), resolution=0.0)
-        yield found.comparison.n if found.stop and found.outcome != "undecided" else 0
+        draws = rng.choice(log_ratios, last - first.size)
+        blocks = np.concatenate([first, draws])
+        decision = plan.decide(np.ones(last), np.exp(-blocks), resolution=0.0)
+        yield decision.comparison.n if decision.stop and decision.outcome != "undecided" else 0
 
 
-def pairs_needed(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
+def required_pairs(logs: Sequence[float], min_gain: float, seed: int = 0) -> int | None:
     """Pairs of a new comparison with one look that decides with 80 % chance; None for over 1000."""
     for pairs in itertools.takewhile(lambda n: n <= _MOST, _numbers()):
-        if _decides(LookPlan.fixed(pairs, min_gain=min_gain), logs, seed):
+        if _decides(LookPlan.single_look(pairs, min_gain=min_gain), logs, seed):
             return pairs
     return None
 
 
 def _decides(plan: LookPlan, logs: Sequence[float], seed: int) -> bool:
     """Whether the chance of a decision is at least :data:`POWER`; ends when this is certain."""
-    undecided = (blocks for blocks in _decisions(plan, logs, False, seed) if not blocks)
-    return next(itertools.islice(undecided, _UNDECIDED, None), None) is None
+    undecided_draws = (blocks for blocks in _decisions(plan, logs, False, seed) if not blocks)
+    return next(itertools.islice(undecided_draws, _MAX_UNDECIDED_DRAWS, None), None) is None
 
 
 def scatter(logs: Sequence[float]) -> float:

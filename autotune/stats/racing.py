@@ -106,16 +106,20 @@ def next_run(
         return None
     if (counts == 0).any():
         return int(np.argmin(counts))
-    seen = posterior(candidates, noise, min_gain=min_gain)
-    leader = int(np.argmin(seen.mean))
-    best, best_sd = (seen.mean[leader], seen.sd[leader]) if seen.mean[leader] < 0 else (0.0, 0.0)
-    chance = _beats(seen, float(best), float(best_sd), math.log1p(min_gain) / 2)
-    chance[leader] = seen.gain_chance[leader] if best_sd == 0 else 0.0
+    posteriors = posterior(candidates, noise, min_gain=min_gain)
+    leader = int(np.argmin(posteriors.mean))
+    best, best_sd = (
+        (posteriors.mean[leader], posteriors.sd[leader])
+        if posteriors.mean[leader] < 0
+        else (0.0, 0.0)
+    )
+    chance = _beats(posteriors, float(best), float(best_sd), math.log1p(min_gain) / 2)
+    chance[leader] = posteriors.gain_chance[leader] if best_sd == 0 else 0.0
     chance[counts >= max_runs] = 0.0
     rival = int(np.argmax(chance))
     if chance[rival] < doubt:
         return None
-    if best_sd > seen.sd[rival] and counts[leader] < max_runs:
+    if best_sd > posteriors.sd[rival] and counts[leader] < max_runs:
         return leader
     return rival
 
@@ -136,14 +140,14 @@ def finalists(
     """
     if not candidates:
         return []
-    seen = posterior(candidates, noise, min_gain=min_gain)
+    posteriors = posterior(candidates, noise, min_gain=min_gain)
     counts = np.array([len(c) for c in candidates])
-    order = [int(i) for i in np.argsort(seen.mean, kind="stable")]
-    able = [i for i in order if counts[i] and seen.gain_chance[i] >= doubt]
+    order = [int(i) for i in np.argsort(posteriors.mean, kind="stable")]
+    able = [i for i in order if counts[i] and posteriors.gain_chance[i] >= doubt]
     if not able:
         return []
     first = able[0]
-    rivals = _beats(seen, float(seen.mean[first]), float(seen.sd[first]), 0.0)
+    rivals = _beats(posteriors, float(posteriors.mean[first]), float(posteriors.sd[first]), 0.0)
     return [first, *(i for i in able[1:] if rivals[i] >= 0.15)][:most]
 
 
@@ -198,11 +202,13 @@ def _effect_chance(x: Floats, variance: Floats, share: float, size: float) -> Fl
     return np.asarray(special.expit(log_odds), dtype=np.float64)
 
 
-def _beats(seen: Posterior, best: float, best_sd: float, margin: float) -> Floats:
+def _beats(posteriors: Posterior, best: float, best_sd: float, margin: float) -> Floats:
     """Probability that each setting is faster than the best by ``margin`` in log ratio."""
     from scipy import special
 
-    apart = np.sqrt(seen.sd**2 + best_sd**2)
+    difference_sd = np.sqrt(posteriors.sd**2 + best_sd**2)
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = (best - margin - seen.mean) / apart
-    return np.asarray(np.where(np.isfinite(seen.mean) & (apart > 0), special.ndtr(z), 0.0))
+        z = (best - margin - posteriors.mean) / difference_sd
+    return np.asarray(
+        np.where(np.isfinite(posteriors.mean) & (difference_sd > 0), special.ndtr(z), 0.0)
+    )

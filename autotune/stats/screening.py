@@ -72,12 +72,12 @@ class Agreement:
         The variances are those of one log time of the default in each form.
         """
         cheap, full = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        allowed = reliability(cheap, cheap_variance) * reliability(full, full_variance)
-        needed = AGREEMENT * max(allowed, LEAST_RELIABILITY)
+        joint_reliability = reliability(cheap, cheap_variance) * reliability(full, full_variance)
+        needed = AGREEMENT * max(joint_reliability, LEAST_RELIABILITY)
         return cls(rank_correlation(cheap, full), needed, len(pairs))
 
     @property
-    def refuted(self) -> bool:
+    def is_refuted(self) -> bool:
         """Whether the correlation is below the needed one."""
         return self.correlation < self.needed
 
@@ -102,7 +102,7 @@ def rank_correlation(one: Sequence[float], other: Sequence[float]) -> float:
     0 if either has only one rank, since then nothing is known.
     """
     ranks = [_ranks(figures) for figures in (one, other)]
-    if any(np.ptp(found) == 0 for found in ranks if len(found)) or len(one) < 2:
+    if any(np.ptp(column) == 0 for column in ranks if len(column)) or len(one) < 2:
         return 0.0
     return float(np.corrcoef(ranks[0], ranks[1])[0, 1])
 

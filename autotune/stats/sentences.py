@@ -15,8 +15,8 @@ def comparison_words(c: Comparison) -> str:
     """
     blocks = "1 block" if c.n == 1 else f"{c.n} blocks"
     if not c.interval:
-        seen = f"range {_span(c.lo, c.hi)}"
-        return f"not decided: {_gain(c)}, {blocks} ({seen}), too few for an interval"
+        extent = f"range {_span(c.lo, c.hi)}"
+        return f"not decided: {_gain(c)}, {blocks} ({extent}), too few for an interval"
     if c.hi < 0:
         top = f"to {_extra(c.lo)}" if c.lo > -1 else "or more"
         size = f"at least {_extra(c.gain)}" if c.bound == "at most" else _extra(c.gain)

@@ -128,7 +128,9 @@ class LookPlan:
             )
 
     @classmethod
-    def fixed(cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN) -> LookPlan:
+    def single_look(
+        cls, blocks: int = 12, *, finalists: int = 1, min_gain: float = MIN_GAIN
+    ) -> LookPlan:
         """A plan with one look after a fixed number of blocks."""
         return cls(looks=(blocks,), finalists=finalists, min_gain=min_gain, win_from=blocks)
 
@@ -146,8 +148,8 @@ class LookPlan:
     @property
     def first_interval(self) -> int:
         """Blocks of the first look that has an interval; of the last look, if none has one."""
-        ranked = zip(self.looks, self.ranks, strict=True)
-        return next((look for look, rank in ranked if rank > 0), self.looks[-1])
+        look_ranks = zip(self.looks, self.ranks, strict=True)
+        return next((look for look, rank in look_ranks if rank > 0), self.looks[-1])
 
     @property
     def level(self) -> float:
@@ -199,50 +201,52 @@ class LookPlan:
         )
 
     def _at(self, look: int, rank: int, ratios: LogRatios) -> Decision:
-        seen = self._compare(ratios, rank)
+        comparison = self._compare(ratios, rank)
         if self.margin is not None:
-            return self._against_margin(look, seen, self.margin)
+            return self._against_margin(look, comparison, self.margin)
         if self.symmetric:
-            return self._between_equals(look, seen)
-        if seen.verdict == "better" and look >= self.win_from:
-            return Decision("better", "the interval lies above 0", seen, None)
-        if seen.verdict == "worse":
-            return Decision("worse", "the interval lies below 0", seen, None)
-        if seen.verdict == "equivalent":
-            return Decision("equivalent", "no relevant difference", seen, None)
-        if seen.interval and seen.hi < self.min_gain:
+            return self._between_equals(look, comparison)
+        if comparison.verdict == "better" and look >= self.win_from:
+            return Decision("better", "the interval lies above 0", comparison, None)
+        if comparison.verdict == "worse":
+            return Decision("worse", "the interval lies below 0", comparison, None)
+        if comparison.verdict == "equivalent":
+            return Decision("equivalent", "no relevant difference", comparison, None)
+        if comparison.interval and comparison.hi < self.min_gain:
             why = f"a gain of {100 * self.min_gain:g} % is ruled out"
-            return Decision("futile", why, seen, None)
+            return Decision("futile", why, comparison, None)
         if look == self.looks[-1]:
-            return Decision("undecided", f"not decided after {look} blocks", seen, None)
-        if seen.verdict != "better" and self.win_chance(ratios) < self.futility:
-            return Decision("futile", "no win in sight", seen, None)
-        return Decision("continue", "not decided yet", seen, self._after(look))
+            return Decision("undecided", f"not decided after {look} blocks", comparison, None)
+        if comparison.verdict != "better" and self.win_chance(ratios) < self.futility:
+            return Decision("futile", "no win in sight", comparison, None)
+        return Decision("continue", "not decided yet", comparison, self._after(look))
 
-    def _between_equals(self, look: int, seen: Comparison) -> Decision:
-        if seen.verdict == "better" and look >= self.win_from:
-            return Decision("better", "the interval lies above 0", seen, None)
+    def _between_equals(self, look: int, comparison: Comparison) -> Decision:
+        if comparison.verdict == "better" and look >= self.win_from:
+            return Decision("better", "the interval lies above 0", comparison, None)
         loss = 1 / (1 + self.min_gain) - 1  # The same gain, seen from the other side.
-        if seen.verdict == "worse" and seen.gain <= loss and look >= self.win_from:
-            return Decision("worse", "the interval lies below 0", seen, None)
-        if seen.interval and loss < seen.lo and seen.hi < self.min_gain:
-            return Decision("equivalent", "no relevant difference", seen, None)
+        if comparison.verdict == "worse" and comparison.gain <= loss and look >= self.win_from:
+            return Decision("worse", "the interval lies below 0", comparison, None)
+        if comparison.interval and loss < comparison.lo and comparison.hi < self.min_gain:
+            return Decision("equivalent", "no relevant difference", comparison, None)
         if look == self.looks[-1]:
-            return Decision("undecided", f"not decided after {look} blocks", seen, None)
-        return Decision("continue", "not decided yet", seen, self._after(look))
+            return Decision("undecided", f"not decided after {look} blocks", comparison, None)
+        return Decision("continue", "not decided yet", comparison, self._after(look))
 
-    def _against_margin(self, look: int, seen: Comparison, margin: float) -> Decision:
+    def _against_margin(self, look: int, comparison: Comparison, margin: float) -> Decision:
         last = self.looks[-1] if self.decide_at is None else self.decide_at
         if look < (self.decide_at or 0):
             why = f"to be decided at {last} blocks"
-            return Decision("continue", why, seen, self._after(look))
-        if seen.interval and seen.lo > -margin:
-            return Decision("not slower", f"less than {margin:.1%} slower, if at all", seen, None)
-        if seen.interval and seen.hi < -margin:
-            return Decision("worse", f"more than {margin:.1%} slower", seen, None)
+            return Decision("continue", why, comparison, self._after(look))
+        if comparison.interval and comparison.lo > -margin:
+            return Decision(
+                "not slower", f"less than {margin:.1%} slower, if at all", comparison, None
+            )
+        if comparison.interval and comparison.hi < -margin:
+            return Decision("worse", f"more than {margin:.1%} slower", comparison, None)
         if look == last:
-            return Decision("undecided", f"not decided after {look} blocks", seen, None)
-        return Decision("continue", "not decided yet", seen, self._after(look))
+            return Decision("undecided", f"not decided after {look} blocks", comparison, None)
+        return Decision("continue", "not decided yet", comparison, self._after(look))
 
     def _after(self, look: int) -> int:
         return self.looks[self.looks.index(look) + 1]
@@ -259,11 +263,11 @@ class LookPlan:
 
         last = self.looks[-1]
         left = last - ratios.n
-        allowed = sign_rank(last, self.tail) if self.method == "wilcoxon" else self.ranks[-1]
-        spare = allowed - 1 - int(np.sum(ratios.low <= 0))
-        clear = special.bdtr(spare, left, _design_chance(last, allowed)) if spare >= 0 else 0.0
-        reached = int(np.sum(ratios.value_low >= np.log1p(self.min_gain)))
-        missing = math.ceil(last / 2) - reached
+        rank = sign_rank(last, self.tail) if self.method == "wilcoxon" else self.ranks[-1]
+        spare = rank - 1 - int(np.sum(ratios.low <= 0))
+        clear = special.bdtr(spare, left, _design_chance(last, rank)) if spare >= 0 else 0.0
+        gain_blocks = int(np.sum(ratios.value_low >= np.log1p(self.min_gain)))
+        missing = math.ceil(last / 2) - gain_blocks
         large = special.bdtrc(missing - 1, left, 0.5) if missing > 0 else 1.0
         return float(min(clear, large))
 
@@ -277,10 +281,10 @@ def looks_up_to(pairs: int) -> tuple[int, ...]:
 
 def settle(decisions: Sequence[Decision]) -> list[Decision]:
     """The finalists' decisions, in which open finalists that trail a winner are stopped too."""
-    won = winner(decisions)
-    if won is None:
+    winner_index = winner(decisions)
+    if winner_index is None:
         return list(decisions)
-    mark = decisions[won].comparison.gain
+    mark = decisions[winner_index].comparison.gain
     return [
         d
         if d.stop or d.comparison.gain > mark
@@ -303,15 +307,15 @@ def _level(looks: tuple[int, ...], ranks: tuple[int, ...], method: Method) -> fl
 
 
 @lru_cache(maxsize=256)
-def _design_chance(last: int, allowed: int) -> float:
+def _design_chance(last: int, rank: int) -> float:
     """Chance of a block at or below 0 under the gain that the last look finds with 80 % chance."""
     from scipy import special
 
-    if allowed == 0:
+    if rank == 0:
         return 0.0
 
     def excess(chance: float) -> float:
-        return float(special.bdtr(allowed - 1, last, chance)) - _DESIGN_POWER
+        return float(special.bdtr(rank - 1, last, chance)) - _DESIGN_POWER
 
     return root(excess, 0.0, 1.0)
 

@@ -20,7 +20,7 @@ _Noise = Callable[[np.random.Generator, float, int], Floats]
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedComparison:
     """Run times in seconds and flags of censored runs, each of shape (blocks,).
 
     ``truth`` is the true median log ratio; 0 means no effect.
@@ -28,7 +28,7 @@ class Simulated:
 
     default: Floats
     candidate: Floats
-    censored: NDArray[np.bool_]
+    censored_candidate: NDArray[np.bool_]
     """Candidate runs that the time limit ended."""
     truth: float
 
@@ -43,7 +43,7 @@ def heavy_tail(rng: np.random.Generator, cv: float, n: int) -> Floats:
     return np.asarray(cv * rng.standard_t(2, n))
 
 
-def skewed(rng: np.random.Generator, cv: float, n: int) -> Floats:
+def skew(rng: np.random.Generator, cv: float, n: int) -> Floats:
     """Noise that is never faster than the floor and often a little slower."""
     return np.asarray(rng.exponential(cv, n))
 
@@ -62,7 +62,7 @@ def outliers(rng: np.random.Generator, cv: float, n: int) -> Floats:
 NOISES: dict[str, _Noise] = {
     "normal": normal,
     "heavy tail": heavy_tail,
-    "skewed": skewed,
+    "skewed": skew,
     "bimodal": bimodal,
     "outliers": outliers,
 }
@@ -71,7 +71,7 @@ MODELS = (*NOISES, "drift", "quantised", "censored", "asymmetric")
 
 def simulate(
     model: str, rng: np.random.Generator, blocks: int, *, gain: float = 0.0, cv: float = 0.05
-) -> Simulated:
+) -> SimulatedComparison:
     """One comparison under ``model`` (one of ``MODELS``).
 
     drift: the machine becomes 1.5 times slower over the study and 2 times slower in its middle.
@@ -83,7 +83,7 @@ def simulate(
     effect = float(np.log1p(gain))
     default = np.log(BASE_S) + noise(rng, cv, blocks)
     candidate = np.log(BASE_S) - effect + noise(rng, cv, blocks)
-    censored = np.zeros(blocks, dtype=bool)
+    censored_candidate = np.zeros(blocks, dtype=bool)
     if model == "drift":
         early, late = _moments(blocks)
         first = rng.random(blocks) < 0.5
@@ -96,9 +96,9 @@ def simulate(
         default, candidate = (STEP_S * np.round(t / STEP_S) for t in (default, candidate))
     if model == "censored":
         limit = 1.05 * BASE_S / (1 + gain)
-        censored = candidate > limit
+        censored_candidate = candidate > limit
         candidate = np.minimum(candidate, limit)
-    return Simulated(default, candidate, censored, effect)
+    return SimulatedComparison(default, candidate, censored_candidate, effect)
 
 
 def _moments(blocks: int) -> tuple[Floats, Floats]:

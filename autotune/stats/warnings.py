@@ -19,7 +19,7 @@ SPREAD = 0.10  # robust cv from which a median of runs is called unstable
 COARSE = 0.01  # step of the metric, as a share of the median, from which it is called coarse
 _OUTLIER = 5.0  # in robust standard deviations
 _MODES_MIN = 8  # with fewer runs two groups cannot be told from chance
-_MODES_APART = 6.0  # distance of the groups in their own standard deviations
+_MODES_DISTANCE = 6.0  # distance of the groups in their own standard deviations
 _MODES_SHIFT = 0.03  # and as a share of the median: smaller steps do not matter
 
 
@@ -39,9 +39,9 @@ def run_warnings(
     prints its own figure: that may be the time of one operation of many.
     """
     median, wall = float(np.median(values)), float(np.median(walls))
-    found = []
+    notes = []
     if wall < min_time:
-        found.append(
+        notes.append(
             Note(
                 "metric.short",
                 f"the run is too short ({wall:.3g} s, below {min_time:g} s): start-up and "
@@ -50,7 +50,7 @@ def run_warnings(
             )
         )
     if resolution > COARSE * median:
-        found.append(
+        notes.append(
             Note(
                 "metric.coarse",
                 f"the metric has a resolution of {resolution:g} s, "
@@ -60,11 +60,11 @@ def run_warnings(
             )
         )
     if values.size < 3 or median <= 0:
-        return found
+        return notes
     spread = mad_spread(values)
     modes = _two_groups(values)
     if modes is not None:
-        found.append(
+        notes.append(
             Note(
                 "runs.two_groups",
                 f"the runs form two groups, near {modes[0]:.4g} s and {modes[1]:.4g} s: "
@@ -73,7 +73,7 @@ def run_warnings(
             )
         )
     elif spread > SPREAD * median:
-        found.append(
+        notes.append(
             Note(
                 "runs.scatter",
                 f"the runs scatter by {spread / median:.0%} around the median: small gains "
@@ -85,7 +85,7 @@ def run_warnings(
         far = np.abs(values - median) > max(_OUTLIER * spread, 0.02 * median, 1.5 * resolution)
         if far.any():
             worst = float(values[np.argmax(np.abs(values - median))])
-            found.append(
+            notes.append(
                 Note(
                     "runs.outliers",
                     f"outliers: {int(far.sum())} of {values.size} runs (the farthest took "
@@ -93,18 +93,18 @@ def run_warnings(
                     {"outliers": int(far.sum()), "runs": values.size, "farthest": worst / median},
                 )
             )
-    return found
+    return notes
 
 
 def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> tuple[Note, ...]:
     """Warnings on the blocks of a comparison."""
-    found = []
+    notes = []
     if not interval:
-        found.append(
+        notes.append(
             Note("blocks.few", f"too few blocks ({ratios.n}) for an interval", {"blocks": ratios.n})
         )
     if ratios.coarseness > min_gain / 2:
-        found.append(
+        notes.append(
             Note(
                 "metric.coarse",
                 f"the metric is too coarse: its resolution of {ratios.resolution:g} s is "
@@ -114,7 +114,7 @@ def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> t
             )
         )
     if 2 * ratios.ties > ratios.n:
-        found.append(
+        notes.append(
             Note(
                 "blocks.ties",
                 f"{ratios.ties} of {ratios.n} blocks are ties",
@@ -126,7 +126,7 @@ def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> t
         (ratios.value_high == np.inf, "default"),
     ):
         if cut.any():
-            found.append(
+            notes.append(
                 Note(
                     "blocks.cut",
                     f"the {who} was ended by the time limit in {int(cut.sum())} of {ratios.n} "
@@ -139,8 +139,8 @@ def comparison_warnings(ratios: LogRatios, interval: bool, min_gain: float) -> t
     if whole.size >= 3 and spread > SPREAD:
         ratio = float(np.expm1(spread))
         words = f"the ratio scatters by {ratio:.0%} from block to block"
-        found.append(Note("blocks.scatter", words, {"spread": ratio}))
-    return tuple(found)
+        notes.append(Note("blocks.scatter", words, {"spread": ratio}))
+    return tuple(notes)
 
 
 def _two_groups(values: Floats) -> tuple[float, float] | None:
@@ -148,13 +148,13 @@ def _two_groups(values: Floats) -> tuple[float, float] | None:
     n = values.size
     if n < _MODES_MIN:
         return None
-    ordered = np.sort(values)
+    ascending = np.sort(values)
     least = max(3, n // 4)
-    cut = least + int(np.argmax(np.diff(ordered)[least - 1 : n - least]))
-    left, right = ordered[:cut], ordered[cut:]
-    apart = float(right.mean() - left.mean())
+    cut = least + int(np.argmax(np.diff(ascending)[least - 1 : n - least]))
+    left, right = ascending[:cut], ascending[cut:]
+    distance = float(right.mean() - left.mean())
     within = float(np.sqrt((left.var(ddof=1) + right.var(ddof=1)) / 2))
-    far = apart > _MODES_APART * within and apart > _MODES_SHIFT * float(np.median(values))
+    far = distance > _MODES_DISTANCE * within and distance > _MODES_SHIFT * float(np.median(values))
     return (float(left.mean()), float(right.mean())) if far else None
 
 
@@ -166,15 +166,15 @@ ALPHA = 0.01
 
 
 def depends_on_setting(
-    rejected: int, runs: int, default_rejected: int, default_runs: int, *, alpha: float = ALPHA
+    rejections: int, runs: int, default_rejections: int, default_runs: int, *, alpha: float = ALPHA
 ) -> bool:
-    """Whether ``rejected`` of ``runs`` attempts are more than chance beside the default's.
+    """Whether ``rejections`` of ``runs`` attempts are more than chance beside the default's.
 
     The attempts of both must be interleaved in time. ``alpha``: chance of True although the
     setting makes no difference. Raises ``ValueError`` for more rejections than runs.
     """
-    if not (0 <= rejected <= runs and 0 <= default_rejected <= default_runs):
+    if not (0 <= rejections <= runs and 0 <= default_rejections <= default_runs):
         raise ValueError("rejections must lie between 0 and the number of runs")
     total = runs + default_runs
-    chance = hypergeometric(total, rejected + default_rejected, runs)[rejected:].sum()
-    return bool(rejected > 0 and chance <= alpha)
+    chance = hypergeometric(total, rejections + default_rejections, runs)[rejections:].sum()
+    return bool(rejections > 0 and chance <= alpha)

@@ -23,7 +23,7 @@ import numpy as np
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
-from autotune.stats import Decision, LookPlan, design, drifted, settle
+from autotune.stats import Decision, LookPlan, design, drift_blocks, settle
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.evaluator import ATTEMPTS, Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
@@ -421,7 +421,7 @@ def _repeat_drifted(
     repetitions.
     """
     blocks = result.blocks
-    away = [n for n in drifted(blocks.speeds(until)) if n >= first]
+    away = [n for n in drift_blocks(blocks.speeds(until)) if n >= first]
     if len(away) > DRIFT_SHARE * (until - first):
         result.unsteady += len(away)
         return True

@@ -12,7 +12,7 @@ from autotune.stats import (
     LookPlan,
     PowerEstimate,
     decision_power,
-    pairs_needed,
+    required_pairs,
     scatter,
 )
 from autotune.study.budget import Budget, SearchPlan
@@ -53,7 +53,7 @@ def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextSt
     logs = logs_of(proof.blocks.pairs(proof.open[0]))
     if not logs:
         return None
-    seen = decision_power(own, logs, kept=going_on)
+    seen = decision_power(own, logs, keep_blocks=going_on)
     blocks = max(seen.blocks - (len(logs) if going_on else 0), 1)
     runs = blocks * (len(proof.open) + 1)
     budget = answer.search.budget
@@ -76,7 +76,7 @@ def compare_step(
     if not logs:
         return None
     if not proof.cut_short:
-        needed = pairs_needed(logs, plan.min_gain)
+        needed = required_pairs(logs, plan.min_gain)
         if needed is None:
             return NextStep(f"more pairs are unlikely to decide it: {_scatter(logs)}")
         runs = 2 * needed
@@ -85,7 +85,7 @@ def compare_step(
         )
         options = {"--pairs": f"{needed}"}
     else:
-        seen = decision_power(plan, logs, kept=True)
+        seen = decision_power(plan, logs, keep_blocks=True)
         runs = 2 * max(seen.blocks - len(logs), 1)
         words, options = _words(seen, runs, bounds.cost_s(runs), logs), {}
     launches = runs + warm_ups

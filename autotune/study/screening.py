@@ -104,7 +104,7 @@ class Screening:
         cheap_variance = self.evaluator.history.default_scatter()[0]
         seen = Agreement.of(pairs, cheap_variance, scatter[0] if scatter else 0.0)
         missed = missed_gain(trials, self.plan.min_gain)
-        if not seen.refuted and missed is None:
+        if not seen.is_refuted and missed is None:
             return False
         off = {**dataclasses.asdict(seen), "missed_gain": missed}
         self.trial_store.store_document(OFF, off)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Parameter, Setting, Space
-from autotune.stats import LookPlan, decision_power, pairs_needed
+from autotune.stats import LookPlan, decision_power, required_pairs
 from autotune.study.budget import SearchPlan
 from autotune.study.next_step import search_step
 from autotune.study.pipeline import run_procedure
@@ -115,8 +115,8 @@ def test_the_chance_is_that_of_blocks_like_those_seen() -> None:
     wide = decision_power(LookPlan(futility=0), noise)
     assert wide.chance < 0.5
     assert decision_power(LookPlan(futility=0), noise) == wide  # The same every time.
-    assert pairs_needed(clear, 0.02) == 12
-    needed = pairs_needed(list(rng.normal(0.03, 0.06, 200)), 0.02)
+    assert required_pairs(clear, 0.02) == 12
+    needed = required_pairs(list(rng.normal(0.03, 0.06, 200)), 0.02)
     assert needed is None or needed > 12
 
 

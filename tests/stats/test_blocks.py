@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from autotune.stats import DefaultLevel, design, drifted
+from autotune.stats import DefaultLevel, design, drift_blocks
 
 repeatable = settings(max_examples=60, derandomize=True, deadline=None)
 
@@ -49,12 +49,12 @@ def test_a_slow_spell_is_found_and_nothing_else() -> None:
     rng = np.random.default_rng(61)
     times = 1 + rng.normal(0, 0.02, 30)
     times[12:19] *= 2.3
-    assert drifted(times) == list(range(12, 19))
+    assert drift_blocks(times) == list(range(12, 19))
 
 
 def test_a_lasting_step_marks_the_shorter_side() -> None:
     times = np.r_[np.ones(14), np.full(6, 1.5)] * (1 + 0.001 * np.arange(20) % 7)
-    assert drifted(times) == list(range(14, 20))
+    assert drift_blocks(times) == list(range(14, 20))
 
 
 @repeatable
@@ -63,20 +63,20 @@ def test_single_outliers_are_no_drift(seed: int) -> None:
     rng = np.random.default_rng(seed)
     times = 1 + rng.uniform(-0.01, 0.01, 24)
     times[[3, 10, 17]] *= 4
-    assert drifted(times) == []
+    assert drift_blocks(times) == []
 
 
 def test_plain_noise_is_seldom_taken_for_drift() -> None:
     rng = np.random.default_rng(62)
-    alarms = [bool(drifted(np.exp(0.1 * rng.standard_t(3, 20)))) for _ in range(400)]
+    alarms = [bool(drift_blocks(np.exp(0.1 * rng.standard_t(3, 20)))) for _ in range(400)]
     assert np.mean(alarms) <= 0.05
 
 
 def test_drift_below_the_tolerance_or_too_few_blocks_is_left_alone() -> None:
     slow = np.linspace(1, 1.08, 20)
-    assert drifted(slow) == []
-    assert drifted(slow, tolerance=0.02) != []
-    assert drifted([1.0, 2.0, 1.0, 2.0]) == []
+    assert drift_blocks(slow) == []
+    assert drift_blocks(slow, tolerance=0.02) != []
+    assert drift_blocks([1.0, 2.0, 1.0, 2.0]) == []
 
 
 def ratios_of(times, is_default) -> list[float]:

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from autotune.errors import WorkError
 from autotune.stats import NoBlocks, compare
 from autotune.stats.comparison import verdict
-from autotune.stats.simulation import MODELS, Simulated, simulate
+from autotune.stats.simulation import MODELS, SimulatedComparison, simulate
 from tests.refusals import refused
 
 pairs = st.lists(st.tuples(st.floats(0.1, 100), st.floats(0.1, 100)), min_size=6, max_size=25)
 methods = pytest.mark.parametrize("method", ["sign", "wilcoxon"])
 
 
-def of(s: Simulated, **options):
-    return compare(s.default, s.candidate, censored_candidate=s.censored, **options)
+def of(s: SimulatedComparison, **options):
+    return compare(s.default, s.candidate, censored_candidate=s.censored_candidate, **options)
 
 
 def covers(c, truth: float) -> bool:

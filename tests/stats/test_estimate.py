@@ -70,14 +70,14 @@ def test_coverage_of_the_true_median(name: str, n: int) -> None:
 def test_median_is_exact_while_fewer_than_half_are_censored() -> None:
     true = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
     limit = [min(t, 1.35) for t in true]
-    e = estimate(limit, censored=[t > 1.35 for t in true])
-    assert (e.median, e.bound, e.censored) == (1.3, "exact", 3)
+    e = estimate(limit, censored_runs=[t > 1.35 for t in true])
+    assert (e.median, e.bound, e.censored_runs) == (1.3, "exact", 3)
     assert e.hi == math.inf
     assert any((w.code, w.data) == ("runs.cut", {"cut": 3, "runs": 7}) for w in e.warnings)
 
 
 def test_median_is_a_lower_bound_when_half_are_censored() -> None:
-    e = estimate([1.0, 1.1, 1.2, 1.2], censored=[False, False, True, True])
+    e = estimate([1.0, 1.1, 1.2, 1.2], censored_runs=[False, False, True, True])
     assert e.bound == "at least"  # data
     assert e.median == pytest.approx(1.15)
 
@@ -86,7 +86,7 @@ def test_median_is_a_lower_bound_when_half_are_censored() -> None:
 @given(st.lists(st.floats(0.5, 2), min_size=6, max_size=25), st.floats(0.6, 2))
 def test_censoring_only_widens_what_the_full_data_say(values, limit: float) -> None:
     full = estimate(values)
-    cut = estimate([min(v, limit) for v in values], censored=[v > limit for v in values])
+    cut = estimate([min(v, limit) for v in values], censored_runs=[v > limit for v in values])
     assert cut.lo <= full.lo
     assert cut.hi >= full.hi
     assert cut.median <= full.median
@@ -149,7 +149,7 @@ def test_a_run_is_short_by_its_wall_time() -> None:
     assert short["wall_s"] == pytest.approx(0.05)
     # A run that the time limit ended is no run of that length.
     cut = [False] * 19 + [True]
-    assert warned(one_operation, "metric.short", walls=[*np.full(19, 0.05), 9.0], censored=cut)
+    assert warned(one_operation, "metric.short", walls=[*np.full(19, 0.05), 9.0], censored_runs=cut)
     with pytest.raises(ValueError, match=r"\b20\b.*\b3\b"):
         estimate(one_operation, walls=[3.0] * 3)
 
@@ -170,4 +170,4 @@ def test_misuse_by_code_is_a_value_error() -> None:
     with pytest.raises(ValueError):
         estimate([])
     with pytest.raises(ValueError, match="1 entries"):
-        estimate([1.0, 2.0], censored=[True])
+        estimate([1.0, 2.0], censored_runs=[True])

@@ -14,7 +14,7 @@ from autotune.stats.exact import (
     sign_rank,
     sign_tail,
     sign_walk_ranks,
-    spent,
+    spendable_tail,
     wilcoxon_rank,
     wilcoxon_tail,
     wilcoxon_walk_ranks,
@@ -78,7 +78,7 @@ def test_walk_spends_no_more_than_allowed_and_no_rank_could_be_larger(
     looks, tail = (8, 12, 18, 27, 40), 0.025 / finalists
     ranks = sign_walk_ranks(looks, tail, function)
     total = np.cumsum(crossing(looks, ranks))
-    allowed = [spent(function, n / 40, tail) for n in looks]
+    allowed = [spendable_tail(function, n / 40, tail) for n in looks]
     assert (total <= np.array(allowed) + 1e-12).all()
     for j in range(len(looks)):
         larger = [*ranks[:j], ranks[j] + 1]
@@ -100,10 +100,12 @@ def test_wilcoxon_walk_stays_within_the_tail() -> None:
 
 def test_spending_starts_low_and_ends_with_everything() -> None:
     for function in ("linear", "pocock", "obrien-fleming"):
-        shares = [spent(function, s, 0.025) for s in (0.2, 0.5, 0.9, 1.0)]
+        shares = [spendable_tail(function, s, 0.025) for s in (0.2, 0.5, 0.9, 1.0)]
         assert shares == sorted(shares)
         assert shares[-1] == 0.025
-    assert spent("obrien-fleming", 0.2, 0.025) < 1e-5 < spent("pocock", 0.2, 0.025)
+    assert (
+        spendable_tail("obrien-fleming", 0.2, 0.025) < 1e-5 < spendable_tail("pocock", 0.2, 0.025)
+    )
 
 
 def test_middle_is_the_median_also_with_infinities() -> None:

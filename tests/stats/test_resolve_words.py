@@ -81,5 +81,5 @@ def test_sentences_of_censored_blocks(snapshot: SnapshotAssertion) -> None:
 
 def test_sentences_of_an_estimate(snapshot: SnapshotAssertion) -> None:
     six = [1.62, 1.64, 1.63, 1.65, 1.66, 1.64]
-    cut = estimate(six, censored=[True] * 6)
+    cut = estimate(six, censored_runs=[True] * 6)
     assert [estimate_words(one) for one in (estimate(six), estimate(six[:1]), cut)] == snapshot

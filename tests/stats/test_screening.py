@@ -86,7 +86,7 @@ def refuted(settings: int, spread: float, together: bool, times: int = 500) -> f
     true = rng.normal(0, spread, (2, times, settings))
     logs = true[[0, 0 if together else 1]] + rng.normal(0, 0.05, true.shape)
     found = sum(
-        Agreement.of(list(zip(cheap, full, strict=True)), 0.05**2, 0.05**2).refuted
+        Agreement.of(list(zip(cheap, full, strict=True)), 0.05**2, 0.05**2).is_refuted
         for cheap, full in zip(*np.exp(logs).tolist(), strict=True)
     )
     return found / times

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autotune.errors import UsageError
-from autotune.stats import LOOKS, Decision, LookPlan, drifted, settle, winner
+from autotune.stats import LOOKS, Decision, LookPlan, drift_blocks, settle, winner
 from autotune.stats.comparison import judge
 from autotune.stats.log_ratios import log_ratios
 from autotune.stats.simulation import simulate
@@ -65,10 +65,10 @@ def test_false_winners_over_all_looks(model: str) -> None:
 
 def test_repeating_drifted_blocks_makes_no_winner() -> None:
     """Dropping blocks by what the default did must not favour either side."""
-    plan, rng, wins, dropped = LookPlan.fixed(20), np.random.default_rng(43), 0, 0
+    plan, rng, wins, dropped = LookPlan.single_look(20), np.random.default_rng(43), 0, 0
     for _ in range(400):
         s = simulate("drift", rng, 30, cv=0.10)
-        kept = np.setdiff1d(np.arange(30), drifted(s.default))
+        kept = np.setdiff1d(np.arange(30), drift_blocks(s.default))
         dropped += 30 - kept.size
         if kept.size >= 20:
             decision = plan.decide(s.default[kept], s.candidate[kept], resolution=0)
@@ -164,7 +164,7 @@ def test_coarse_metric_never_wins_at_any_look() -> None:
 
 
 def test_fixed_plan_is_a_single_comparison_with_alpha_split() -> None:
-    plan = LookPlan.fixed(12, finalists=3)
+    plan = LookPlan.single_look(12, finalists=3)
     assert plan.ranks == (2,)
     assert plan.level >= 1 - 0.05 / 3
     s = simulate("normal", np.random.default_rng(48), 12, gain=0.3)

@@ -34,7 +34,7 @@ def asked() -> Any:
         other=None,
         libraries=None,
         guard=True,
-        plan=LookPlan.fixed(8),
+        plan=LookPlan.single_look(8),
         budget_s=None,
         max_runs=None,
     )
@@ -43,7 +43,7 @@ def asked() -> Any:
 def test_every_figure_rests_on_the_pairs_that_decided() -> None:
     simulated = evaluator(lambda setting, rng: 1.0)
     blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
-    proof = confirm_blocks(blocks, LookPlan.fixed(8), Budget(simulated.history))
+    proof = confirm_blocks(blocks, LookPlan.single_look(8), Budget(simulated.history))
     for number in range(8, 13):  # A budget that ends between two looks leaves such blocks.
         blocks.ensure_block(number, [FASTER])
     request: Any = asked()
@@ -69,7 +69,7 @@ def printing(words: dict[str, str]) -> Any:
 def compared(words: dict[str, str]) -> ComparisonOutcome:
     simulated = printing(words)
     blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
-    proof = confirm_blocks(blocks, LookPlan.fixed(8), Budget(simulated.history))
+    proof = confirm_blocks(blocks, LookPlan.single_look(8), Budget(simulated.history))
     request: Any = asked()
     return outcome_of(request, simulated, blocks, proof, "study")
 
@@ -92,7 +92,7 @@ def test_what_never_runs_is_said_in_its_own_words() -> None:
 
     simulated = evaluator(fails)
     blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
-    proof = confirm_blocks(blocks, LookPlan.fixed(8), Budget(simulated.history))
+    proof = confirm_blocks(blocks, LookPlan.single_look(8), Budget(simulated.history))
     request: Any = asked()
     seen = outcome_of(request, simulated, blocks, proof, "study")
     assert seen.failed.startswith("B ")
@@ -111,7 +111,7 @@ def test_what_ran_once_is_compared() -> None:
 
     simulated = evaluator(once)
     blocks = Blocks(simulated, "compare:0", [FASTER], 1, None)
-    proof = confirm_blocks(blocks, LookPlan.fixed(8), Budget(simulated.history))
+    proof = confirm_blocks(blocks, LookPlan.single_look(8), Budget(simulated.history))
     request: Any = asked()
     assert outcome_of(request, simulated, blocks, proof, "study").failed == ""
 
@@ -125,7 +125,7 @@ LIBRARIES = {
 def told(second_s: float, blocks: int = 12) -> ComparisonOutcome:
     """The outcome of so many pairs of one second under A with pairs of ``second_s`` under B."""
     noise = 1 + np.linspace(-0.002, 0.002, blocks)
-    plan = LookPlan.fixed(12, min_gain=0.02)
+    plan = LookPlan.single_look(12, min_gain=0.02)
     return ComparisonOutcome(
         "study", plan.decide(np.ones(blocks), second_s * noise), libraries=LIBRARIES
     )
