@@ -322,7 +322,7 @@ def study_evidence(store: Store, study: StudyRecord) -> ParameterEvidence:
     if study.result is None or "recommended" not in study.result:
         return ParameterEvidence(unused=unused)
     result = Result.from_json(study.result)
-    if result.status != "recommended" or not study.key.guarded:
+    if result.status != "recommended" or not study.key.has_guard:
         return ParameterEvidence(unused=unused)
     named, pruning = tuple(result.recommended), result.pruning or {}
     whole = tuple(Setting(pruning["whole"])) if pruning.get("whole") else ()

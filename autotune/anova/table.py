@@ -303,5 +303,5 @@ def study_table(store: Store, study: StudyRecord) -> RunTable:
     frame = pd.DataFrame(rows, columns=["key", "ratio", "ok"])
     made = build_table(f"study {study.hash[:12]}", [Measured(place, frame)], settings, {})
     off = Note("guard.off", f"{UNGUARDED}: {MAY_BE_OTHERS}")
-    guarded = None if key.guarded else off
+    guarded = None if key.has_guard else off
     return replace(made, unguarded=guarded, damaged=tuple(store.damage.notes))

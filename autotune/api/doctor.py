@@ -452,9 +452,9 @@ def _postgres(quick: bool) -> DoctorFinding:
     if not quick and (silent := _unreachable(place)):
         advice = "check that the server runs, and the host, user and password in AUTOTUNE_STORE"
         return DoctorFinding(
-            NOTE, "store.postgres", what, f"{place.shown} does not answer: {silent}", advice
+            NOTE, "store.postgres", what, f"{place.label} does not answer: {silent}", advice
         )
-    return DoctorFinding(GOOD, "store.postgres", what, f"AUTOTUNE_STORE names {place.shown}")
+    return DoctorFinding(GOOD, "store.postgres", what, f"AUTOTUNE_STORE names {place.label}")
 
 
 def _unreachable(place: Location) -> str:

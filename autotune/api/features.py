@@ -97,13 +97,13 @@ def keep_features(features: Features, traced: Traced, target: Target, store: Sto
     space = target.space(None)
     key = study_key(target, space, Session.adapter(target), "features", {}, 0)
     files = [file.to_json() for file in executables_of(traced.record, target.program)]
-    store.keep_traced(key, features.to_json() | {_EXECUTABLES: files})
+    store.keep_trace(key, features.to_json() | {_EXECUTABLES: files})
 
 
 def stored_features(store: Store, key: StudyKey) -> Features | None:
     """The features of the last traced run of a study's program, if the database has them; None also
     for those of another version, and of executables that have changed since."""
-    found = store.traced(key)
+    found = store.trace_features(key)
     if found is None:
         return None
     files = found.pop(_EXECUTABLES, None)

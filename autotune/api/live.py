@@ -82,7 +82,7 @@ def _active(state: dict[str, Any], session: dict[str, Any], history: RunHistory)
         return True
     try:
         owner = OwnerProcess(**session["owner"])
-        if owner.host == OwnerProcess.here().host:
+        if owner.host == OwnerProcess.current().host:
             return not owner.surely_dead()
     except (KeyError, TypeError):
         pass  # Not a search, or none that has begun to measure.

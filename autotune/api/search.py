@@ -238,8 +238,8 @@ class Search:
         workers go on, or if it is finished."""
         study = self.study.id
         if self.join:
-            here = OwnerProcess.here()
-            others = any(not w.lost and w.owner != here for w in self.store.workers(study))
+            here = OwnerProcess.current()
+            others = any(not w.is_lost and w.owner != here for w in self.store.workers(study))
             if others or self.store.get_study(study).status in FINISHED:
                 return
         self.store.set_result(study, status, None if result is None else result.to_json())

@@ -36,16 +36,16 @@ def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
     best = min(done, key=lambda t: t.estimate or 1.0, default=None)
     workers = store.workers(study.id)
     proving = store.role_holder(study.id, FINISH)
-    lost = [_worker(w) for w in workers if w.lost]
+    lost = [_worker(w) for w in workers if w.is_lost]
     return {
         "schema": "autotune-status-1",
         "study": now.hash[:12],
         "status": _status(now, running, len(lost) < len(workers), proving is not None),
         "result": _result(now),
-        "workers": [_worker(w) for w in workers if not w.lost],
+        "workers": [_worker(w) for w in workers if not w.is_lost],
         "lost": lost,
         "joinable": now.request is not None,
-        "guard": now.key.guarded,
+        "guard": now.key.has_guard,
         "trials": dict(Counter(t.state for t in trials)),
         "running": running,
         "proving": proving,

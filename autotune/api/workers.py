@@ -270,8 +270,8 @@ def request_of(
             "are trusted without it)",
             code="worker.untrusted_request",
         )
-    if guard is not None and guard != found.key.guarded:
-        raise UsageError(_other_guard(name, found.key.guarded), code="worker.other_guard")
+    if guard is not None and guard != found.key.has_guard:
+        raise UsageError(_other_guard(name, found.key.has_guard), code="worker.other_guard")
     place = verdict.request.cwd
     try:
         os.chdir(place)

@@ -33,5 +33,5 @@ def print_damage(store: Store) -> None:
         error_console().print(note_line(note.code, note.words), markup=False, highlight=False)
     more = len(damage.notes[_NAMED:]) + damage.more
     if more:
-        words = f"{more} further rows of {store.shown} are damaged and left out"
+        words = f"{more} further rows of {store.label} are damaged and left out"
         error_console().print(note_line("store.row_damaged", words), markup=False, highlight=False)

@@ -46,7 +46,7 @@ def status(
             if json_out:
                 write_json(None, json_out)
             if json_out != "-":
-                console().print(f"no studies in {opened.shown}", markup=False)
+                console().print(f"no studies in {opened.label}", markup=False)
                 _print_expired(expired)
             return
         found = opened.get_study(newest[0].id) if study is None else opened.find_study(study)

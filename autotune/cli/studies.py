@@ -50,7 +50,7 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """List the studies in the results database, newest first."""
     with reading(store) as opened:
         found = [as_now(opened, line) for line in opened.studies()]
-        shown = opened.shown
+        shown = opened.label
     if json_out:
         write_json([_row(s) for s in found], json_out)
         return
@@ -219,7 +219,7 @@ def _print_key(study: StudyRecord) -> None:
         f"{key.strategy}, seed {key.seed}",
         markup=False,
     )
-    if not key.guarded:
+    if not key.has_guard:
         out.print(f"{UNGUARDED}: this study proves nothing", markup=False)
 
 

@@ -56,7 +56,7 @@ def ui(
         out = console()
 
         def ready(url: str) -> None:
-            out.print(f"results of {opened.shown}, read-only; Ctrl-C ends it", markup=False)
+            out.print(f"results of {opened.label}, read-only; Ctrl-C ends it", markup=False)
             # The address is made to be copied, so it is not wrapped.
             out.print(url, markup=False, soft_wrap=True)
 

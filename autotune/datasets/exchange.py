@@ -257,7 +257,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
                 note=f"study {source.study.hash[:12]}, strategy {key.strategy}, seed {key.seed}",
                 facts=dict(source.space.facts),
                 blocks=len(blocks),
-                unguarded=() if key.guarded else tuple(range(len(blocks))),
+                unguarded=() if key.has_guard else tuple(range(len(blocks))),
             )
         )
     card = Card(

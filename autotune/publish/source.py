@@ -129,7 +129,7 @@ def _from_study(
             code="study.no_result",
         )
     values = result["recommended"]["setting"]
-    guarded = study.key.guarded
+    guarded = study.key.has_guard
     proven = bool(values) and result["status"] == "recommended" and guarded
     if not values and insist and result.get("best"):
         values = result["best"]["setting"]

@@ -42,7 +42,7 @@ def cluster_page(store: Store, name: str, dataset: str | None = None) -> Page:
 
 def _footer(store: Store) -> str:
     now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return f"{GUIDE}  Made by autotune {_version()} on {now} from {store.shown}."
+    return f"{GUIDE}  Made by autotune {_version()} on {now} from {store.label}."
 
 
 def _version() -> str:

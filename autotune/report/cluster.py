@@ -50,7 +50,7 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
     if not found:
         raise UsageError(
             f"cluster {name} has no finished search and no class-wide result in "
-            f"{store.shown}; autotune studies lists the studies",
+            f"{store.label}; autotune studies lists the studies",
             code="page.nothing_to_show",
         )
     return [*found, *(study_section(store, study) for study, _ in studies)]

@@ -46,7 +46,7 @@ _STEPS = 100_000
 
 
 class Database:
-    """An opened database; ``shown`` names it in messages, without a password.
+    """An opened database; ``label`` names it in messages, without a password.
 
     ``read`` and ``write`` are one transaction each; a Ctrl-C meanwhile is raised at its end. With
     ``read_only`` the database itself refuses every write, and no file is created. With ``tolerant``
@@ -62,7 +62,7 @@ class Database:
         tolerant: bool = False,
     ) -> None:
         self.location = location
-        self.shown = location.shown
+        self.label = location.label
         self.dialect: Dialect = Postgresql(read_only)
         if location.path is not None:
             if not read_only:
@@ -75,7 +75,7 @@ class Database:
         if tolerant:
             self._reader = self._engine.execution_options(**{TOLERATES: self.damage})
         self._writer = self._engine.execution_options(**{WRITES: True})
-        self._replaced: WorkError | None = None
+        self._replacement_error: WorkError | None = None
         self._checking = threading.Lock()
 
     @property
@@ -86,7 +86,7 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A transaction that sees one state of the database from beginning to end."""
-        with _held_back(), self._explained(), self._reader.begin() as connection:
+        with _held_back(), self._explain_errors(), self._reader.begin() as connection:
             yield connection
 
     @contextmanager
@@ -95,9 +95,9 @@ class Database:
 
         Raises WorkError as :meth:`check_place`; what the block stored is in the copy then.
         """
-        if self._replaced is not None:
-            raise self._replaced
-        with _held_back(), self._explained():
+        if self._replacement_error is not None:
+            raise self._replacement_error
+        with _held_back(), self._explain_errors():
             with self._writer.begin() as connection:
                 yield connection
             self.check_place()
@@ -109,15 +109,15 @@ class Database:
         The first time, all that the open file has is saved to a new file, which the message names.
         """
         with self._checking:
-            if self._replaced is None and self.dialect.replaced():
+            if self._replacement_error is None and self.dialect.is_replaced():
                 # None: the only open connection is in use; its transaction ends with a check, too.
-                self._replaced = self.dialect.save(self._engine)
-        if self._replaced is not None:
-            raise self._replaced
+                self._replacement_error = self.dialect.save(self._engine)
+        if self._replacement_error is not None:
+            raise self._replacement_error
 
     def ready(self) -> None:
         """Make the settings of a database that is known to be a store."""
-        with _held_back(), self._explained():
+        with _held_back(), self._explain_errors():
             self.dialect.ready(self._engine)
 
     def close(self) -> None:
@@ -126,20 +126,20 @@ class Database:
             self._engine.dispose()
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def _explain_errors(self) -> Iterator[None]:
         try:
             yield
         except IntegrityError as error:
             raise UsageError(
-                f"the results database {self.shown} rejects inconsistent data (a study or "
+                f"the results database {self.label} rejects inconsistent data (a study or "
                 f"trial that does not exist, a number given twice): {_words(error)}",
                 code="store.inconsistent",
             ) from error
         except (SQLAlchemyError, sqlite3.Error, OSError) as error:
             words = _words(error)
-            known = self.dialect.explain(words)
-            raise known or WorkError(
-                f"the results database {self.shown} failed: {words}", code="store.fails"
+            explanation = self.dialect.explain(words)
+            raise explanation or WorkError(
+                f"the results database {self.label} failed: {words}", code="store.fails"
             ) from error
 
 
@@ -150,13 +150,13 @@ def _held_back() -> Iterator[None]:
     Within SQLAlchemy it would leave the transaction open, and the database locked by this very
     process. The second one is for a server that does not answer.
     """
-    held = DeferredInterrupts(_raise_the_second)
+    interrupts = DeferredInterrupts(_raise_the_second)
     try:
-        with held:
+        with interrupts:
             yield
     finally:
         # One that is entered outside of this one reports it.
-        if held.count and not DeferredInterrupts.held():
+        if interrupts.count and not DeferredInterrupts.held():
             raise KeyboardInterrupt
 
 
@@ -204,7 +204,7 @@ class Dialect(Protocol):
         """The error for a driver's message, in plain words, or None for an unknown message."""
         ...
 
-    def replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         """Whether the database is not in its place any more, although it is open."""
         ...
 
@@ -230,7 +230,7 @@ class Sqlite:
         self.path = path
         self.busy_timeout_s = busy_timeout_s
         self.read_only = read_only
-        self._opened: tuple[int, int] | None = None
+        self._opening_inode: tuple[int, int] | None = None
         """Device and inode of the file, from the first connection on."""
 
     def engine(self, url: URL) -> Engine:
@@ -247,19 +247,19 @@ class Sqlite:
             engine = create_engine(url, creator=self._connect_to_read)
         event.listen(engine, "connect", self._same_file)
         event.listen(engine, "connect", _configure)
-        event.listen(engine, "begin", self._limited)
-        event.listen(engine, "checkin", _unlimited)
+        event.listen(engine, "begin", self._limit_time)
+        event.listen(engine, "checkin", _lift_limit)
         event.listen(engine, "begin", _begin)
         return engine
 
     def _same_file(self, _connection: Any, _record: Any) -> None:
         """Refuse a connection to another file than that of the first connection."""
-        if self._opened is None:
-            self._opened = _inode(self.path)
-        elif self.replaced():
-            raise sqlite3.OperationalError(_REPLACED)
+        if self._opening_inode is None:
+            self._opening_inode = _inode(self.path)
+        elif self.is_replaced():
+            raise sqlite3.OperationalError(_REPLACED_TEXT)
 
-    def _limited(self, connection: Connection) -> None:
+    def _limit_time(self, connection: Connection) -> None:
         """End a statement that runs when the time of its transaction is over."""
         longest_s = LONGEST_S
         if connection.get_execution_options().get(WRITES, False):
@@ -268,8 +268,8 @@ class Sqlite:
         driver: Any = connection.connection.dbapi_connection
         driver.set_progress_handler(lambda: time.monotonic() > end, _STEPS)
 
-    def replaced(self) -> bool:
-        return self._opened is not None and _inode(self.path) != self._opened
+    def is_replaced(self) -> bool:
+        return self._opening_inode is not None and _inode(self.path) != self._opening_inode
 
     def save(self, engine: Engine) -> WorkError | None:
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
@@ -282,7 +282,7 @@ class Sqlite:
             finally:
                 raw.close()
         except (SQLAlchemyError, sqlite3.Error, OSError) as problem:
-            if _REPLACED in str(problem):
+            if _REPLACED_TEXT in str(problem):
                 copy.unlink(missing_ok=True)
                 return None
             return WorkError(
@@ -350,7 +350,7 @@ class Sqlite:
 
     def explain(self, message: str) -> AutotuneError | None:
         where = f"the results database {self.path}"
-        if _REPLACED in message:
+        if _REPLACED_TEXT in message:
             return WorkError(
                 f"{where} was deleted or replaced by another file while it was in use; start the "
                 "command again",
@@ -397,16 +397,16 @@ class Sqlite:
         return None
 
 
-_REPLACED = "another file has the name of the open database"
+_REPLACED_TEXT = "another file has the name of the open database"
 
 
 def _inode(path: Path) -> tuple[int, int] | None:
     """Device and inode of a file; None if there is none, or if it cannot be seen."""
     try:
-        seen = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return seen.st_dev, seen.st_ino
+    return status.st_dev, status.st_ino
 
 
 def _new_file(folders: Sequence[Path], stamp: str) -> Path:
@@ -437,7 +437,7 @@ def _configure(connection: Any, _record: Any) -> None:
     cursor.close()
 
 
-def _unlimited(connection: Any, _record: Any) -> None:
+def _lift_limit(connection: Any, _record: Any) -> None:
     if connection is not None:
         connection.set_progress_handler(None, 0)
 
@@ -457,9 +457,9 @@ class Postgresql:
         self.read_only = read_only
 
     def engine(self, url: URL) -> Engine:
-        given = {"options": "-c default_transaction_read_only=on"} if self.read_only else {}
+        connect_args = {"options": "-c default_transaction_read_only=on"} if self.read_only else {}
         try:
-            return create_engine(url, pool_pre_ping=True, connect_args=given)
+            return create_engine(url, pool_pre_ping=True, connect_args=connect_args)
         except (ImportError, NoSuchModuleError) as error:
             raise UsageError(
                 f"PostgreSQL needs the driver of {url.get_backend_name()} ({error}); install it "
@@ -480,7 +480,7 @@ class Postgresql:
         utc = f"to_timestamp({seconds}) AT TIME ZONE 'UTC'"
         return f"""to_char({utc}, 'YYYY-MM-DD"T"HH24:MI:SS"Z"')"""
 
-    def replaced(self) -> bool:
+    def is_replaced(self) -> bool:
         return False  # A server notices by itself.
 
     def save(self, engine: Engine) -> WorkError | None:

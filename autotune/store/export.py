@@ -107,7 +107,7 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
     """
     import pandas as pd
 
-    described = _described(store.get_study(study_id))
+    description = _describe(store.get_study(study_id))
     settings = {trial.id: trial.setting for trial in store.trials(study_id)}
     columns = store.run_columns(study_id, output)
     count = len(columns["run"])
@@ -118,7 +118,7 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
     of_runs = [
         {} if trial is None else settings.get(trial, {}) for trial in columns.pop("trial_id")
     ]
-    data: dict[str, Any] = {name: [value] * count for name, value in described.items()} | columns
+    data: dict[str, Any] = {name: [value] * count for name, value in description.items()} | columns
     for name in ("trial", "block", "position", *INTEGERS):
         data[name] = pd.array(data[name], dtype="Int64")
     data["verified"] = pd.array(data["verified"], dtype="boolean")
@@ -127,7 +127,7 @@ def runs_frame(store: Store, study_id: int, output: bool = False) -> pd.DataFram
     return pd.DataFrame(data)
 
 
-def _described(study: StudyRecord) -> dict[str, Any]:
+def _describe(study: StudyRecord) -> dict[str, Any]:
     key = study.key
     return {
         "study": study.hash,
@@ -149,9 +149,9 @@ def _column(values: Sequence[Value | None]) -> pd.Series[Any]:
     """Whole numbers, numbers, or text if any value is text: a column has one type."""
     import pandas as pd
 
-    given = [value for value in values if value is not None]
-    if all(isinstance(value, int) and abs(value) < 2**63 for value in given):
+    present_values = [value for value in values if value is not None]
+    if all(isinstance(value, int) and abs(value) < 2**63 for value in present_values):
         return pd.Series(list(values), dtype="Int64")
-    if not any(isinstance(value, str) for value in given):
+    if not any(isinstance(value, str) for value in present_values):
         return pd.Series(list(values), dtype="Float64")
     return pd.Series([None if v is None else clean(str(v)) for v in values], dtype="string")

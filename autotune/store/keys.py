@@ -138,15 +138,15 @@ class StudyKey:
         return hash(self.hash)
 
     @property
-    def guarded(self) -> bool:
+    def has_guard(self) -> bool:
         """Whether runs are rejected for foreign load; without the guard, runs prove nothing."""
         return self.conditions.get(GUARD) is not False
 
     @property
     def others(self) -> tuple[str, ...]:
         """Names of the further MPI libraries of a search under several."""
-        found = self.strategy_options.get(OTHERS, ())
-        return tuple(str(other.get("name")) for other in found if isinstance(other, dict))
+        libraries = self.strategy_options.get(OTHERS, ())
+        return tuple(str(other.get("name")) for other in libraries if isinstance(other, dict))
 
     @property
     def mpi_title(self) -> str:
@@ -204,11 +204,11 @@ class StudyKey:
         if not all(isinstance(word, str) for word in app["argv"]):
             raise TypeError("an argument of its program is no text")
         parts = {
-            "app": _typed(AppInfo, app),
-            "machine": _typed(MachineInfo, plain.pop("machine")),
-            "mpi": _typed(MpiInfo, plain.pop("mpi")),
+            "app": _from_values(AppInfo, app),
+            "machine": _from_values(MachineInfo, plain.pop("machine")),
+            "mpi": _from_values(MpiInfo, plain.pop("mpi")),
         }
-        return _typed(cls, plain | parts)
+        return _from_values(cls, plain | parts)
 
 
 _TYPES: dict[str, type | tuple[type, ...]] = {
@@ -221,11 +221,15 @@ _TYPES: dict[str, type | tuple[type, ...]] = {
 T = TypeVar("T")
 
 
-def _typed(kind: type[T], values: Mapping[str, Any]) -> T:
+def _from_values(kind: type[T], values: Mapping[str, Any]) -> T:
     """An object of a dataclass; raises TypeError for a value that is not of its field's type."""
     for one in dataclasses.fields(kind):  # type: ignore[arg-type]
-        expected = _TYPES.get(str(one.type))
+        expected_type = _TYPES.get(str(one.type))
         value = values.get(one.name)
-        if one.name in values and expected is not None and not isinstance(value, expected):
+        if (
+            one.name in values
+            and expected_type is not None
+            and not isinstance(value, expected_type)
+        ):
             raise TypeError(f"{one.name} of its key is {value!r:.40}")
     return kind(**values)

@@ -31,7 +31,7 @@ class Lease(Enum):
 
     UNKNOWN = "unknown"
     """The sign is still the first one that was met."""
-    RENEWED = "renewed"
+    ACTIVE = "active"
     """The sign has changed since the first look, and has not run out since then."""
     OVER = "over"
     """The lease has run out, or was given up."""
@@ -48,11 +48,11 @@ class Sign:
 @dataclass(frozen=True)
 class _Sighting:
     sign: Sign
-    missed: int
+    misses: int
     """Looks that met the same sign again."""
     at_s: float
     """When the sign was first met, or last counted as missed."""
-    renewed: bool
+    has_changed: bool
 
     def after(self, sign: Sign, now_s: float) -> _Sighting:
         """The sighting after one more look."""
@@ -60,13 +60,13 @@ class _Sighting:
             return _Sighting(sign, 0, now_s, True)
         if now_s - self.at_s < BEAT_S:
             return self
-        return _Sighting(sign, self.missed + 1, now_s, self.renewed)
+        return _Sighting(sign, self.misses + 1, now_s, self.has_changed)
 
     @property
     def lease(self) -> Lease:
-        if self.sign.heartbeat == GIVEN_UP or self.missed >= LEASE_BEATS:
+        if self.sign.heartbeat == GIVEN_UP or self.misses >= LEASE_BEATS:
             return Lease.OVER
-        return Lease.RENEWED if self.renewed else Lease.UNKNOWN
+        return Lease.ACTIVE if self.has_changed else Lease.UNKNOWN
 
 
 class LeaseWatch:

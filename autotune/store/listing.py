@@ -41,7 +41,7 @@ ORDERS: dict[str, ColumnElement[Any]] = {
     "runs": count_of(s.run),
 }
 """The columns by which a list of studies can be sorted."""
-_SEARCHED = (
+_SEARCH_COLUMNS = (
     *(s.app.c.name, s.app.c.argv, s.app.c.input, s.machine.c.hostname, s.machine.c.cpu_model),
     *(s.mpi.c.family, s.mpi.c.version, s.study.c.cluster, s.study.c.space_name),
     *(s.study.c.strategy, s.study.c.status),
@@ -107,26 +107,28 @@ class StudyPage:
     pages: int
 
 
-def page(connection: Connection, wanted: StudyQuery) -> StudyPage:
-    """One page of the studies that ``wanted`` selects."""
-    conditions = _conditions(wanted)
+def page(connection: Connection, study_query: StudyQuery) -> StudyPage:
+    """One page of the studies that ``study_query`` selects."""
+    conditions = _conditions(study_query)
     every = connection.scalar(select(func.count()).select_from(s.study)) or 0
     total = every
     if conditions:
-        counted = select(func.count()).select_from(_joined()).where(*conditions)
-        total = connection.scalar(counted) or 0
-    pages = max(math.ceil(total / wanted.size), 1)
-    number = min(wanted.page, pages)
-    column = ORDERS[wanted.order]
+        count_query = select(func.count()).select_from(_join_tables()).where(*conditions)
+        total = connection.scalar(count_query) or 0
+    pages = max(math.ceil(total / study_query.size), 1)
+    number = min(study_query.page, pages)
+    column = ORDERS[study_query.order]
     # Only numbers are sorted: a database sorts whole rows otherwise, with all their JSON.
     ids = connection.scalars(
         select(s.study.c.id)
-        .select_from(_joined())
+        .select_from(_join_tables())
         .where(*conditions)
         # The number makes the order complete, so that no study is on two pages.
-        .order_by(*(c.desc() if wanted.descending else c.asc() for c in (column, s.study.c.id)))
-        .offset((number - 1) * wanted.size)
-        .limit(wanted.size)
+        .order_by(
+            *(c.desc() if study_query.descending else c.asc() for c in (column, s.study.c.id))
+        )
+        .offset((number - 1) * study_query.size)
+        .limit(study_query.size)
     ).all()
     query = (
         summary_query()
@@ -134,32 +136,32 @@ def page(connection: Connection, wanted: StudyQuery) -> StudyPage:
         .add_columns(s.machine.c.cpu_model, s.app.c.input)
         .where(s.study.c.id.in_(ids))
     )
-    found = {row.study.id: row for row in read_all(connection, query, _to_row)}
-    rows = tuple(found[one] for one in ids if one in found)
+    rows_by_id = {row.study.id: row for row in read_all(connection, query, _to_row)}
+    rows = tuple(rows_by_id[one] for one in ids if one in rows_by_id)
     return StudyPage(rows, total, every, number, pages)
 
 
 def choices(connection: Connection) -> dict[str, list[str]]:
     """The values that occur for each filter, in alphabetical order."""
-    found = {}
+    values_by_filter = {}
     for name, column in _FILTERS.items():
         values = connection.scalars(select(column).distinct())
-        found[name] = sorted(str(value) for value in values)
-    return found
+        values_by_filter[name] = sorted(str(value) for value in values)
+    return values_by_filter
 
 
-def unfinished(connection: Connection, finished: Collection[str], most: int) -> list[int]:
-    """Ids of the newest studies whose status is none of ``finished``, at most ``most``."""
+def unfinished_ids(connection: Connection, final_statuses: Collection[str], most: int) -> list[int]:
+    """Ids of the newest studies, at most ``most``, whose status is none of the final ones."""
     query = (
         select(s.study.c.id)
-        .where(s.study.c.status.not_in(finished))
+        .where(s.study.c.status.not_in(final_statuses))
         .order_by(s.study.c.id.desc())
         .limit(most)
     )
     return list(connection.scalars(query))
 
 
-def _joined() -> Any:
+def _join_tables() -> Any:
     return (
         s.study.join(s.app, s.app.c.id == s.study.c.app_id)
         .join(s.machine, s.machine.c.id == s.study.c.machine_id)
@@ -167,15 +169,15 @@ def _joined() -> Any:
     )
 
 
-def _conditions(wanted: StudyQuery) -> list[ColumnElement[bool]]:
-    found: list[ColumnElement[bool]] = []
-    for word in clean(wanted.text).split():
-        anywhere = [column.icontains(word, autoescape=True) for column in _SEARCHED]
-        found.append(or_(*anywhere, s.study.c.hash.istartswith(word, autoescape=True)))
+def _conditions(study_query: StudyQuery) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = []
+    for word in clean(study_query.text).split():
+        anywhere = [column.icontains(word, autoescape=True) for column in _SEARCH_COLUMNS]
+        conditions.append(or_(*anywhere, s.study.c.hash.istartswith(word, autoescape=True)))
     for name, column in _FILTERS.items():
-        if value := getattr(wanted, name):
-            found.append(column == clean(value))
-    return found
+        if value := getattr(study_query, name):
+            conditions.append(column == clean(value))
+    return conditions
 
 
 def _to_row(row: Any) -> StudyRow:

@@ -36,7 +36,7 @@ from runner.files.scratch import Scratch
 from runner.passwords import mask_password, mask_words
 
 VARIABLE = "AUTOTUNE_STORE"
-_ELSEWHERE = f"choose another place with --store PATH or ${VARIABLE}"
+_PLACE_HINT = f"choose another place with --store PATH or ${VARIABLE}"
 _NETWORK = re.compile(
     r"(fuse\.)?(nfs\d*|lustre\w*|gpfs|beegfs\w*|fhgfs|cifs|smb\w*|afs|auristorfs|ceph\w*|gluster\w*|"
     r"9p|pvfs2|orangefs|panfs|wekafs|dfuse|sshfs|s3fs|rclone|juicefs|davfs\w*|ocfs2|gfs2?|acfs)"
@@ -45,11 +45,11 @@ _NETWORK = re.compile(
 
 @dataclass(frozen=True)
 class Location:
-    """Where a database is; ``path`` is None for a server, and ``shown`` has no password."""
+    """Where a database is; ``path`` is None for a server, and ``label`` has no password."""
 
     url: URL
     path: Path | None
-    shown: str
+    label: str
 
 
 def locate(text: str | None) -> Location:
@@ -104,7 +104,7 @@ def _file(path: Path) -> Location:
         path = Path(os.path.abspath(path.expanduser()))  # noqa: PTH100 (keeps symbolic links)
     except (RuntimeError, ValueError) as error:  # An unknown user; a NUL in the name.
         raise UsageError(
-            f"the results database {str(path)!r}: {error}; {_ELSEWHERE}", code="store.path"
+            f"the results database {str(path)!r}: {error}; {_PLACE_HINT}", code="store.path"
         ) from None
     return Location(URL.create("sqlite", database=str(path)), path, str(path))
 
@@ -126,24 +126,24 @@ def prepare_file(path: Path) -> None:
             )
         _create(path)
         if not is_file(path):
-            raise UsageError(f"{where} is no regular file; {_ELSEWHERE}", code="store.path")
+            raise UsageError(f"{where} is no regular file; {_PLACE_HINT}", code="store.path")
         if not os.access(path, os.R_OK | os.W_OK, effective_ids=True):
             fault = errno.EROFS if os.statvfs(path).f_flag & os.ST_RDONLY else errno.EACCES
             raise OSError(fault, os.strerror(fault), str(path))
     except (FileExistsError, NotADirectoryError) as error:
         raise UsageError(
-            f"{where}: {error.filename} is not a directory; {_ELSEWHERE}", code="store.path"
+            f"{where}: {error.filename} is not a directory; {_PLACE_HINT}", code="store.path"
         ) from None
     except OSError as error:
         raise UsageError(
             f"{where} cannot be opened for writing: {error.strerror}: {error.filename}; make it "
-            f"writable or {_ELSEWHERE}",
+            f"writable or {_PLACE_HINT}",
             code="store.unwritable",
         ) from None
     if not os.access(path.parent, os.W_OK, effective_ids=True):
         raise UsageError(
             f"the directory of {where} cannot be written, but SQLite writes its log there; "
-            f"make it writable or {_ELSEWHERE}",
+            f"make it writable or {_PLACE_HINT}",
             code="store.unwritable",
         )
 
@@ -263,11 +263,11 @@ def _copy(path: Path, copy: Path) -> None:
     Raises OSError.
     """
     command = [sys.executable, "-I", "-S", "-c", _COPY, str(path), str(copy)]
-    done = subprocess.run(
+    process = subprocess.run(
         command, capture_output=True, encoding="utf-8", errors="replace", check=False
     )
-    if done.returncode != 0:
-        number = int(done.stdout.strip() or errno.EIO)
+    if process.returncode != 0:
+        number = int(process.stdout.strip() or errno.EIO)
         raise OSError(number, os.strerror(number), str(path))
 
 

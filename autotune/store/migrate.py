@@ -47,25 +47,26 @@ def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
     Raises UsageError for a database of another program, or one newer than this program.
     """
     with database.read() as connection:
-        found = _version(connection, database, schema)
+        stored_version = _version(connection, database, schema)
     database.ready()
-    if found == schema.version:
+    if stored_version == schema.version:
         return None
     with database.write() as connection:
         database.dialect.lock(connection)
-        found = _version(connection, database, schema)  # another process may have done it meanwhile
-        if found == schema.version:
+        # Another process may have done it meanwhile.
+        stored_version = _version(connection, database, schema)
+        if stored_version == schema.version:
             return None
         backup = None
-        if found is None:
+        if stored_version is None:
             schema.create(connection, database.dialect)
             connection.execute(meta.insert().values(name="product", value=PRODUCT))
             connection.execute(
                 meta.insert().values(name="schema_version", value=str(schema.version))
             )
         else:
-            backup = _back_up(database, found)
-            for version in range(found + 1, schema.version + 1):
+            backup = _back_up(database, stored_version)
+            for version in range(stored_version + 1, schema.version + 1):
                 schema.steps[version](connection, database.dialect)
             connection.execute(
                 meta.update()
@@ -78,16 +79,16 @@ def prepare_schema(database: Database, schema: Schema = CURRENT) -> Path | None:
 def require_schema(database: Database, schema: Schema = CURRENT) -> None:
     """Raise UsageError unless the database has exactly ``schema``; nothing is written."""
     with database.read() as connection:
-        found = _version(connection, database, schema)
-    if found is None:
+        stored_version = _version(connection, database, schema)
+    if stored_version is None:
         raise UsageError(
-            f"the results database {database.shown} is empty; expected one with studies.  A "
+            f"the results database {database.label} is empty; expected one with studies.  A "
             "search creates it; --store names another",
             code="store.empty",
         )
-    if found != schema.version:
+    if stored_version != schema.version:
         raise UsageError(
-            f"{database.shown} has schema version {found}, and this command reads version "
+            f"{database.label} has schema version {stored_version}, and this command reads version "
             f"{schema.version} only and changes nothing.  Any command that writes migrates it "
             "after a copy was made, for example: autotune studies",
             code="store.version",
@@ -99,17 +100,17 @@ def _version(connection: Connection, database: Database, schema: Schema) -> int 
     :func:`prepare_schema`."""
     inspector = inspect(connection)
     tables = set(inspector.get_table_names())
-    known: dict[str, object] = {}
+    entries: dict[str, object] = {}
     if "meta" in tables and {"name", "value"} <= {c["name"] for c in inspector.get_columns("meta")}:
-        wanted = select(meta).where(meta.c.name.in_(("product", "schema_version")))
-        known = {row.name: row.value for row in connection.execute(wanted)}
-    if known.get("product") == PRODUCT:
+        query = select(meta).where(meta.c.name.in_(("product", "schema_version")))
+        entries = {row.name: row.value for row in connection.execute(query)}
+    if entries.get("product") == PRODUCT:
         _refuse_foreign_schema(connection, database)
-        return _checked(_number(known.get("schema_version"), database), database, schema)
+        return _check_version(_number(entries.get("schema_version"), database), database, schema)
     foreign = tables & set(metadata.tables) if database.dialect.shares_database else tables
     if foreign:
         raise UsageError(
-            f"{database.shown} belongs to another program (it has the tables "
+            f"{database.label} belongs to another program (it has the tables "
             f"{', '.join(sorted(foreign)[:5])}); nothing was changed.  Choose another "
             "database with --store or $AUTOTUNE_STORE",
             code="store.foreign",
@@ -122,7 +123,7 @@ def _number(text: object, database: Database) -> int:
     if isinstance(text, str) and _VERSION.fullmatch(text):
         return int(text)
     raise UsageError(
-        f"{database.shown} is damaged: the schema version in its table meta is {text!r:.40}, "
+        f"{database.label} is damaged: the schema version in its table meta is {text!r:.40}, "
         "expected a number; nothing was changed.  Restore a copy from before, or choose "
         "another database with --store",
         code="store.damaged",
@@ -146,7 +147,7 @@ def _refuse_foreign_schema(connection: Connection, database: Database) -> None:
     ]
     if foreign:
         raise UsageError(
-            f"{database.shown} has {', '.join(foreign)[:200]}, which autotune did not make; a "
+            f"{database.label} has {', '.join(foreign)[:200]}, which autotune did not make; a "
             "view or a trigger of somebody else may never end, so nothing was read.  Remove it "
             "(DROP VIEW, DROP TRIGGER) if it is your own, or choose another database with --store",
             code="store.foreign_schema",
@@ -156,10 +157,10 @@ def _refuse_foreign_schema(connection: Connection, database: Database) -> None:
 _VERSION = re.compile(r"\d{1,9}", re.ASCII)
 
 
-def _checked(version: int, database: Database, schema: Schema) -> int:
+def _check_version(version: int, database: Database, schema: Schema) -> int:
     if version > schema.version:
         raise UsageError(
-            f"{database.shown} has schema version {version}, but this autotune supports "
+            f"{database.label} has schema version {version}, but this autotune supports "
             f"versions up to {schema.version}; nothing was changed.  Update autotune (pip "
             f"install -U {PRODUCT}) or choose another database with --store",
             code="store.version",
@@ -167,7 +168,7 @@ def _checked(version: int, database: Database, schema: Schema) -> int:
     missing = [v for v in range(version + 1, schema.version + 1) if v not in schema.steps]
     if missing:
         raise UsageError(
-            f"{database.shown} has schema version {version}, which this autotune cannot "
+            f"{database.label} has schema version {version}, which this autotune cannot "
             f"migrate to {schema.version}; nothing was changed.  Choose another database "
             "with --store",
             code="store.version",

@@ -96,14 +96,14 @@ class TrialRecord:
 class WorkerRecord:
     """A process that takes part in a study.
 
-    ``lost``: the process ended without leaving, or was not seen for the length of a lease
+    ``is_lost``: the process ended without leaving, or was not seen for the length of a lease
     (:mod:`autotune.store.leases`).
     """
 
     owner: OwnerProcess
     seen_s: float
     """Seconds since the process was last seen, by the database's clock."""
-    lost: bool
+    is_lost: bool
 
 
 @dataclass(frozen=True)
@@ -150,9 +150,9 @@ class OwnerProcess:
     start: int
 
     @classmethod
-    def here(cls) -> OwnerProcess:
+    def current(cls) -> OwnerProcess:
         """The calling process; asked anew after a fork, which changes the answer."""
-        return cls(*_here())
+        return cls(*_current())
 
     def surely_alive(self) -> bool:
         """True if this machine can tell that the process lives; False also if nobody can tell."""
@@ -162,17 +162,17 @@ class OwnerProcess:
         """True if this machine can tell that the process ended; False also if nobody can tell."""
         if self.scope == _scope():
             return _start(self.pid) != self.start
-        boot, here = self.scope.partition("/")[0], _scope().partition("/")[0]
-        return self.host == _host() and boot != here  # this machine was restarted
+        boot, own_boot = self.scope.partition("/")[0], _scope().partition("/")[0]
+        return self.host == _host() and boot != own_boot  # this machine was restarted
 
 
 @cache
-def _here() -> tuple[str, str, int, int]:
+def _current() -> tuple[str, str, int, int]:
     pid = os.getpid()
     return _host(), _scope(), pid, _start(pid) or 0
 
 
-os.register_at_fork(after_in_child=_here.cache_clear)
+os.register_at_fork(after_in_child=_current.cache_clear)
 
 
 @cache

@@ -34,7 +34,7 @@ def write_optuna(store: Store, study_id: int, path: Path) -> None:
         if run.trial_id is not None:
             runs[run.trial_id].append(run)
     distributions = _distributions(trials)
-    frozen = [_frozen(trial, runs[trial.id], distributions) for trial in trials]
+    frozen_trials = [_frozen_trial(trial, runs[trial.id], distributions) for trial in trials]
     verbosity = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     storage = _storage(path)
@@ -44,7 +44,7 @@ def write_optuna(store: Store, study_id: int, path: Path) -> None:
         target.set_user_attr("autotune_study", study.hash)
         target.set_user_attr("strategy", clean(study.key.strategy))
         target.set_user_attr("metric", "seconds, median of the valid runs")
-        target.add_trials(frozen)
+        target.add_trials(frozen_trials)
     except StorageInternalError as error:
         raise OSError(str(error)) from error
     finally:
@@ -71,15 +71,15 @@ def _distributions(trials: list[TrialRecord]) -> dict[str, CategoricalDistributi
     They are all values tried, numbers before text.
     """
     names = sorted({name for trial in trials for name in trial.setting})
-    found = {}
+    distributions = {}
     for name in names:
         values: set[Value] = {trial.setting[name] for trial in trials if name in trial.setting}
         choices = sorted(values, key=lambda v: (isinstance(v, str), v))
-        found[name] = CategoricalDistribution([None, *choices])
-    return found
+        distributions[name] = CategoricalDistribution([None, *choices])
+    return distributions
 
 
-def _frozen(
+def _frozen_trial(
     trial: TrialRecord, runs: list[StoredRun], distributions: dict[str, CategoricalDistribution]
 ) -> FrozenTrial:
     values = [run.record.value_s for run in runs if run.record.valid]
@@ -109,13 +109,13 @@ def _frozen(
     )
 
 
-def _state(trial: TrialRecord, runs: list[StoredRun], measured: bool) -> TrialState:
+def _state(trial: TrialRecord, runs: list[StoredRun], has_values: bool) -> TrialState:
     if trial.state == RUNNING:
         return TrialState.RUNNING
-    if measured:
+    if has_values:
         return TrialState.COMPLETE
-    stopped = trial.state == PRUNED or any(run.record.state == "timeout" for run in runs)
-    return TrialState.PRUNED if stopped else TrialState.FAIL
+    was_stopped = trial.state == PRUNED or any(run.record.state == "timeout" for run in runs)
+    return TrialState.PRUNED if was_stopped else TrialState.FAIL
 
 
 def _time(text: str) -> datetime:

@@ -20,52 +20,52 @@ from autotune.store.text import clean, damaged_row, dump, load
 from runner.types import PrintedLines, printed_from_json
 
 _LAST = (
-    select(s.printed.c.id, s.printed.c.document)
-    .join(s.run, s.run.c.printed_id == s.printed.c.id)
+    select(s.printed_lines.c.id, s.printed_lines.c.document)
+    .join(s.run, s.run.c.printed_id == s.printed_lines.c.id)
     .where(s.run.c.study_id == bindparam("study"))
     .order_by(s.run.c.number.desc())
     .limit(1)
 )
-_ID = select(s.printed.c.id).where(s.printed.c.hash == bindparam("hash"))
+_ID = select(s.printed_lines.c.id).where(s.printed_lines.c.hash == bindparam("hash"))
 _ADD = text(
     "INSERT INTO printed (hash, document) VALUES (:hash, :document)"
     " ON CONFLICT (hash) DO NOTHING RETURNING id"
 )
 
 
-def clean_printed(printed: PrintedLines | None) -> PrintedLines | None:
+def clean_lines(printed_lines: PrintedLines | None) -> PrintedLines | None:
     """The lines as every database accepts them."""
-    if printed is None:
+    if printed_lines is None:
         return None
-    return dataclasses.replace(printed, lines=tuple(map(clean, printed.lines)))
+    return dataclasses.replace(printed_lines, lines=tuple(map(clean, printed_lines.lines)))
 
 
-def keep_printed(
-    connection: Connection, study_id: int, printed: PrintedLines | None
+def store_lines(
+    connection: Connection, study_id: int, printed_lines: PrintedLines | None
 ) -> tuple[int | None, str | None]:
     """The id of a stored list and the run's changes to it; (None, None) if nothing is known."""
-    if printed is None:
+    if printed_lines is None:
         return None, None
     last = connection.execute(_LAST, {"study": study_id}).first()
     if last is not None:
         base = _document(last.document)
-        own, listed = set(printed.lines), set(base.lines)
+        own, base_lines = set(printed_lines.lines), set(base.lines)
         lacking = [at for at, line in enumerate(base.lines) if line not in own]
         if 2 * len(lacking) <= len(base.lines):
-            further = [line for line in printed.lines if line not in listed]
-            return int(last.id), _change(base, printed, lacking, further)
-    wanted = {"document": dump(dataclasses.asdict(printed))}
-    wanted["hash"] = hashlib.sha256(wanted["document"].encode()).hexdigest()
-    known = connection.scalar(_ID, wanted) or connection.scalar(_ADD, wanted)
-    return int(known or connection.execute(_ID, wanted).scalar_one()), None
+            further = [line for line in printed_lines.lines if line not in base_lines]
+            return int(last.id), _change(base, printed_lines, lacking, further)
+    values = {"document": dump(dataclasses.asdict(printed_lines))}
+    values["hash"] = hashlib.sha256(values["document"].encode()).hexdigest()
+    list_id = connection.scalar(_ID, values) or connection.scalar(_ADD, values)
+    return int(list_id or connection.execute(_ID, values).scalar_one()), None
 
 
 def _change(
-    base: PrintedLines, printed: PrintedLines, lacking: Sequence[int], further: Sequence[str]
+    base: PrintedLines, printed_lines: PrintedLines, lacking: Sequence[int], further: Sequence[str]
 ) -> str | None:
     change: dict[str, Any] = {"lacking": list(lacking), "further": list(further)}
-    if (base.long, base.cut) != (printed.long, printed.cut):
-        change |= {"long": printed.long, "cut": printed.cut}
+    if (base.long, base.cut) != (printed_lines.long, printed_lines.cut):
+        change |= {"long": printed_lines.long, "cut": printed_lines.cut}
     return dump(change) if len(change) > 2 or lacking or further else None
 
 
@@ -73,12 +73,14 @@ def printed_of(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, PrintedLines]:
     """The lists of the runs that meet the conditions, by ``run.printed_id``."""
-    wanted = select(s.run.c.printed_id).where(*conditions)
-    query = select(s.printed.c.id, s.printed.c.document).where(s.printed.c.id.in_(wanted))
+    ids = select(s.run.c.printed_id).where(*conditions)
+    query = select(s.printed_lines.c.id, s.printed_lines.c.document).where(
+        s.printed_lines.c.id.in_(ids)
+    )
     return dict(read_all(connection, query, lambda row: (row.id, _document(row.document))))
 
 
-def changed(base: PrintedLines, change: str | None) -> PrintedLines:
+def apply_change(base: PrintedLines, change: str | None) -> PrintedLines:
     """The lines of a run; raises WorkError for a change that autotune did not write."""
     if change is None:
         return base

@@ -69,10 +69,10 @@ def all_rows(
     ``optional``: columns of an outer join, which may be empty. ``strict``: raise WorkError in every
     store.
     """
-    rows = _fetched(connection, query)
+    rows = _fetch(connection, query)
     faults: dict[int, str] = {}
     for place, column in enumerate(query.selected_columns):
-        kinds, words = _allowed(column, column.key in optional)
+        kinds, words = _allowed_types(column, column.key in optional)
         # The types of a whole column at once: a study may have a hundred thousand runs.
         if kinds and not {type(row[place]) for row in rows} <= kinds:
             for at, row in enumerate(rows):
@@ -93,13 +93,13 @@ def read_all(
     optional: Collection[str] = (),
 ) -> list[T]:
     """``make(row)`` of every row of :func:`all_rows`; a row for which it fails is refused, too."""
-    found = []
+    objects = []
     for row in all_rows(connection, query, optional):
         try:
-            found.append(make(row))
+            objects.append(make(row))
         except _FAULTS as problem:
             refuse(connection, query, row, problem)
-    return found
+    return objects
 
 
 def read_first(connection: Connection, query: Select[Any]) -> Row[Any] | None:
@@ -130,7 +130,7 @@ def refuse(
     tolerates.add(table.name, name, words)
 
 
-def _fetched(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
+def _fetch(connection: Connection, query: Select[Any]) -> Sequence[Row[Any]]:
     try:
         return connection.execute(query).all()
     except OperationalError as problem:
@@ -153,7 +153,7 @@ def _text_or_bytes(data: bytes) -> str | bytes:
         return data
 
 
-def _allowed(column: Any, optional: bool) -> tuple[frozenset[type], str]:
+def _allowed_types(column: Any, optional: bool) -> tuple[frozenset[type], str]:
     """The Python types of a column's values and their name; empty if every type may come."""
     for kind, types, words in _KINDS:
         if isinstance(column.type, kind):

@@ -41,7 +41,7 @@ from autotune.errors import UsageError
 from autotune.store import schema as s
 from autotune.store import studies
 from autotune.store.model import DEFAULT_KEY, WARMUP, BestRuns, StoredRun
-from autotune.store.printed import changed, clean_printed, keep_printed, printed_of
+from autotune.store.printed import apply_change, clean_lines, printed_of, store_lines
 from autotune.store.rows import all_rows, refuse
 from autotune.store.text import (
     DamagedRow,
@@ -56,13 +56,13 @@ from autotune.store.text import (
 from autotune.store.trials import hash_of, unknown_trial
 from runner.types import ReadBack, RunRecord
 
-Launched = Mapping[str, Mapping[str, str]]
-_KEYS_AT_ONCE = 500
+NativeSetting = Mapping[str, Mapping[str, str]]
+_KEYS_PER_QUERY = 500
 # Every measurement appends a run, so its statements are built once.
 _OF_STUDY = s.run.c.study_id == bindparam("of_study")
 _NEXT = select(func.coalesce(func.max(s.run.c.number) + 1, 0)).where(_OF_STUDY).scalar_subquery()
-_WANTED = bindparam("wanted", type_=Integer)
-_NUMBER = case((_NEXT > _WANTED, _NEXT), else_=_WANTED)
+_REQUESTED_NUMBER = bindparam("wanted", type_=Integer)
+_NUMBER = case((_NEXT > _REQUESTED_NUMBER, _NEXT), else_=_REQUESTED_NUMBER)
 _INSERT = insert(s.run).values(number=_NUMBER).returning(s.run.c.id)
 _PLACE = (
     *("id", "study_id", "trial_id", "trial", "number"),
@@ -82,14 +82,14 @@ def add(
     record: RunRecord,
     setting_key: str | None,
     order: int | None,
-    launched: Launched | None,
+    native_setting: NativeSetting | None,
 ) -> int:
     """Store one run and return its id; see :meth:`autotune.store.Store.add_run`."""
     studies.lock(connection, study_id)
     key = _setting_key(connection, trial_id, setting_key)
     record = storable(record)
-    printed_id, printed_change = keep_printed(connection, study_id, record.printed)
-    done = connection.execute(
+    printed_id, printed_change = store_lines(connection, study_id, record.printed)
+    result = connection.execute(
         _INSERT,
         {
             "study_id": study_id,
@@ -98,7 +98,7 @@ def add(
             "wanted": -1 if order is None else order,
             "setting_hash": hash_of(key),
             "setting_key": key,
-            "launched": None if launched is None else _launched_text(launched),
+            "launched": None if native_setting is None else _native_text(native_setting),
             "phase": clean(phase),
             "block": block,
             "position": position,
@@ -108,23 +108,23 @@ def add(
             "printed_change": printed_change,
         },
     )
-    return int(done.scalar_one())
+    return int(result.scalar_one())
 
 
-def _setting_key(connection: Connection, trial_id: int | None, given: str | None) -> str:
+def _setting_key(connection: Connection, trial_id: int | None, own_key: str | None) -> str:
     """The key of the launched setting: the given one, else the trial's, else the default's."""
-    if given is not None:
-        return clean(given)
+    if own_key is not None:
+        return clean(own_key)
     if trial_id is None:
         return DEFAULT_KEY
-    found = connection.scalar(_KEY_OF_TRIAL, {"trial": trial_id})
-    if found is None:
+    trial_key = connection.scalar(_KEY_OF_TRIAL, {"trial": trial_id})
+    if trial_key is None:
         raise unknown_trial(trial_id)
-    return str(found)
+    return str(trial_key)
 
 
-def _launched_text(launched: Launched) -> str:
-    return canonical({target: dict(values) for target, values in launched.items() if values})
+def _native_text(native_setting: NativeSetting) -> str:
+    return canonical({target: dict(values) for target, values in native_setting.items() if values})
 
 
 def listing(
@@ -159,8 +159,8 @@ def counts(connection: Connection, study_id: int, by: str) -> dict[str, int]:
     if by == "place":
         column = func.coalesce(func.nullif(s.run.c.place, ""), s.run.c.host)
     query = select(column, func.count()).where(s.run.c.study_id == study_id).group_by(column)
-    found = [(str(name), int(count)) for name, count in connection.execute(query)]
-    return dict(sorted(found, key=lambda row: (-row[1], row[0])))
+    rows = [(str(name), int(count)) for name, count in connection.execute(query)]
+    return dict(sorted(rows, key=lambda row: (-row[1], row[0])))
 
 
 def table(connection: Connection, study_id: int, output: bool) -> dict[str, list[Any]]:
@@ -170,36 +170,38 @@ def table(connection: Connection, study_id: int, output: bool) -> dict[str, list
     made, because a study may have a hundred thousand runs.
     """
     of_study = s.run.c.study_id == study_id
-    kept = [name for name in COLUMNS if output or name not in OUTPUT]
-    wanted = {
+    record_columns = [name for name in COLUMNS if output or name not in OUTPUT]
+    selection = {
         "id": s.run.c.id,
         "run": s.run.c.number,
         "trial": s.trial.c.number,
         "setting": s.run.c.setting_key,
-        **{name: s.run.c[name] for name in ("phase", "block", "position", *kept)},
+        **{name: s.run.c[name] for name in ("phase", "block", "position", *record_columns)},
         "trial_id": s.run.c.trial_id,
         "read_back": s.run.c.read_back_id,
     }
     query = (
-        select(*(column.label(name) for name, column in wanted.items()))
+        select(*(column.label(name) for name, column in selection.items()))
         .select_from(s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id))
         .where(of_study)
     )
-    with _all_kept():
+    with _pause_collection():
         rows = sorted(all_rows(connection, query, optional=("trial",)), key=itemgetter(1))
-        columns = dict(zip(wanted, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
-        columns = {name: columns.get(name, []) for name in wanted if name != "id"}
+        columns = (
+            dict(zip(selection, map(list, zip(*rows, strict=True)), strict=True)) if rows else {}
+        )
+        columns = {name: columns.get(name, []) for name in selection if name != "id"}
         texts = read_back_texts(connection, [of_study])
         columns["read_back"] = [texts.get(number, "{}") for number in columns["read_back"]]
     return columns
 
 
-def known(
+def known_runs(
     connection: Connection,
     context: str,
     setting_key: str,
     other_than: int | None,
-    launched: Launched | None,
+    native_setting: NativeSetting | None,
 ) -> list[StoredRun]:
     """Runs of a setting in other studies; see :meth:`autotune.store.Store.known_runs`."""
     conditions: list[ColumnElement[bool]] = [
@@ -208,8 +210,8 @@ def known(
     ]
     if other_than is not None:
         conditions.append(s.run.c.study_id != other_than)
-    if launched is not None:
-        conditions.append(s.run.c.launched == _launched_text(launched))
+    if native_setting is not None:
+        conditions.append(s.run.c.launched == _native_text(native_setting))
     return _load(connection, conditions)
 
 
@@ -230,12 +232,12 @@ def page(connection: Connection, study_id: int, first: int, size: int) -> list[S
 
 def one(connection: Connection, study_id: int, order: int) -> StoredRun:
     """One run with all that is stored of it; raises UsageError if there is none."""
-    found = _load(connection, [s.run.c.study_id == study_id, s.run.c.number == order])
-    if not found:
+    matches = _load(connection, [s.run.c.study_id == study_id, s.run.c.number == order])
+    if not matches:
         raise UsageError(
             f"this study has no run {order}; its page lists the runs", code="store.row_unknown"
         )
-    return found[0]
+    return matches[0]
 
 
 def _of_phase(phases: Collection[str]) -> ColumnElement[bool]:
@@ -251,16 +253,16 @@ def _load(
     brief: bool = False,
     lines: bool = True,
 ) -> list[StoredRun]:
-    joined = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
-    left_out = (*(WIDE if brief else ()), *(() if lines else _PRINTED))
-    wanted = [column for column in s.run.c if column.name not in left_out]
-    query = select(*wanted, s.trial.c.number.label("trial")).select_from(joined)
+    source = s.run.outerjoin(s.trial, s.trial.c.id == s.run.c.trial_id)
+    left_out = (*(WIDE if brief else ()), *(() if lines else _PRINTED_COLUMNS))
+    run_columns = [column for column in s.run.c if column.name not in left_out]
+    query = select(*run_columns, s.trial.c.number.label("trial")).select_from(source)
     query = query.where(*conditions)
     names = list(query.selected_columns.keys())
     place, back = itemgetter(*map(names.index, _PLACE)), names.index("read_back_id")
     order = itemgetter(names.index("study_id"), names.index("number"))
     records = Rows(names)
-    with _all_kept():
+    with _pause_collection():
         # All rows are fetched at once, since row by row costs a call of the driver each. They are
         # sorted here: if SQLite sorts, it reads a whole study in order to find one setting.
         rows = sorted(all_rows(connection, query, optional=("trial",)), key=order)
@@ -268,31 +270,31 @@ def _load(
         # too.
         outcomes = {} if brief else read_back_of(connection, conditions)
         lists = printed_of(connection, conditions) if lines else {}
-        own = itemgetter(*map(names.index, _PRINTED)) if lines else None
-        found = []
+        own = itemgetter(*map(names.index, _PRINTED_COLUMNS)) if lines else None
+        runs = []
         for row in rows:
             try:
                 run = _to_run(place(row), records(row, outcomes.get(row[back], {})))
-                known, change = (None, None) if own is None else own(row)
-                if known in lists:
-                    run.record.printed = changed(lists[known], change)
+                list_id, change = (None, None) if own is None else own(row)
+                if list_id in lists:
+                    run.record.printed = apply_change(lists[list_id], change)
             except DamagedRow as problem:
                 refuse(connection, query, row, problem)
             else:
-                found.append(run)
-        return found
+                runs.append(run)
+        return runs
 
 
 def _to_run(place: Sequence[Any], record: RunRecord) -> StoredRun:
     number, study, trial_id, trial, order, key, text_, phase, block, position = place
-    launched = None if text_ is None else load_object(text_)
+    native_setting = None if text_ is None else load_object(text_)
     return StoredRun(
-        number, study, trial_id, trial, order, key, launched, phase, block, position, record
+        number, study, trial_id, trial, order, key, native_setting, phase, block, position, record
     )
 
 
 @contextmanager
-def _all_kept() -> Iterator[None]:
+def _pause_collection() -> Iterator[None]:
     """Switch garbage collection off, which takes a third of the time: many objects are made."""
     was = gc.isenabled()
     gc.disable()
@@ -321,22 +323,22 @@ def best(
             )
         elif math.isfinite(row.value_s):
             values[row.setting_hash].append(row.value_s)
-    ranked = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())
-    ranked = ranked[:limit]
-    keys = _keys(connection, study_id, [setting for _, _, setting in ranked])
+    ranking = sorted((statistics.median(v), -len(v), setting) for setting, v in values.items())
+    ranking = ranking[:limit]
+    keys = _keys(connection, study_id, [setting for _, _, setting in ranking])
     # The row with the key of a setting may be damaged.
-    kept = [one for one in ranked if one[2] in keys]
-    return [BestRuns(keys[setting], median, -count) for median, count, setting in kept]
+    readable = [one for one in ranking if one[2] in keys]
+    return [BestRuns(keys[setting], median, -count) for median, count, setting in readable]
 
 
 def _keys(connection: Connection, study_id: int, hashes: list[str]) -> dict[str, str]:
     """The keys of these hashes, a few at a time: the number of bound values is limited."""
     keys: dict[str, str] = {}
-    for start in range(0, len(hashes), _KEYS_AT_ONCE):
+    for start in range(0, len(hashes), _KEYS_PER_QUERY):
         query = (
             select(s.run.c.setting_hash, s.run.c.setting_key)
             .where(s.run.c.study_id == study_id, s.run.c.state == "ok")
-            .where(s.run.c.setting_hash.in_(hashes[start : start + _KEYS_AT_ONCE]))
+            .where(s.run.c.setting_hash.in_(hashes[start : start + _KEYS_PER_QUERY]))
             .distinct()
         )
         keys.update((row.setting_hash, row.setting_key) for row in all_rows(connection, query))
@@ -357,39 +359,39 @@ def keep_read_back(connection: Connection, read_backs: Mapping[str, ReadBack]) -
     if not read_backs:
         return None
     rows = [(n, b.state, b.requested, b.effective, b.source) for n, b in read_backs.items()]
-    wanted = {"hash": hashlib.sha256(dump(rows).encode()).hexdigest()}
-    known: int | None = connection.scalar(_ID, wanted)
-    if known is None and (known := connection.scalar(_ADD, wanted)) is not None:
+    key = {"hash": hashlib.sha256(dump(rows).encode()).hexdigest()}
+    outcome_id: int | None = connection.scalar(_ID, key)
+    if outcome_id is None and (outcome_id := connection.scalar(_ADD, key)) is not None:
         values = [
-            {"read_back_id": known, "position": at, "name": name, **dataclasses.asdict(back)}
+            {"read_back_id": outcome_id, "position": at, "name": name, **dataclasses.asdict(back)}
             for at, (name, back) in enumerate(read_backs.items())
         ]
         connection.execute(insert(s.read_back_value), values)
-    return known if known is not None else int(connection.execute(_ID, wanted).scalar_one())
+    return outcome_id if outcome_id is not None else int(connection.execute(_ID, key).scalar_one())
 
 
 def read_back_of(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, Backs]:
     """The read-back outcomes of the runs that meet the conditions, by ``run.read_back_id``."""
-    wanted = select(s.run.c.read_back_id).where(*conditions)
-    query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(wanted))
-    found: dict[int, Backs] = {}
+    ids = select(s.run.c.read_back_id).where(*conditions)
+    query = select(s.read_back_value).where(s.read_back_value.c.read_back_id.in_(ids))
+    outcomes: dict[int, Backs] = {}
     # The rows are sorted here by position, so that the dictionary has the order of the read-back.
     rows = sorted(all_rows(connection, query), key=itemgetter(0, 2))
     for number, name, _, *back in map(tuple, rows):
-        found.setdefault(number, {})[name] = ReadBack(*back)
-    return found
+        outcomes.setdefault(number, {})[name] = ReadBack(*back)
+    return outcomes
 
 
 def read_back_texts(
     connection: Connection, conditions: Sequence[ColumnElement[bool]]
 ) -> dict[int, str]:
     """The outcomes of :func:`read_back_of`, each as the text of a JSON object."""
-    found = read_back_of(connection, conditions)
+    outcomes = read_back_of(connection, conditions)
     return {
         number: dump({name: dataclasses.asdict(back) for name, back in read_backs.items()})
-        for number, read_backs in found.items()
+        for number, read_backs in outcomes.items()
     }
 
 
@@ -426,7 +428,7 @@ _AS_THEY_ARE = (
     "world_size",
     "output_bytes",
 )
-_PRINTED = ("printed_id", "printed_change")
+_PRINTED_COLUMNS = ("printed_id", "printed_change")
 _PLAIN = (*_TEXT, *_AS_THEY_ARE)
 INTEGERS = ("metric_count", "exit_code", "signal", "world_size", "output_bytes")
 COLUMNS = (*_TEXT, *_TIMES, *_AS_THEY_ARE, *_JSON, "value_s")
@@ -449,7 +451,7 @@ def storable(record: RunRecord) -> RunRecord:
         )
         for name, back in record.read_back.items()
     }
-    changes["printed"] = clean_printed(record.printed)
+    changes["printed"] = clean_lines(record.printed)
     # A database file does not store a negative zero.
     zeros = (*_TIMES, "metric_s", "init_s")
     changes |= {name: 0.0 for name in zeros if getattr(record, name) == 0}
@@ -489,25 +491,25 @@ class Rows:
         self._names = [name for name in (*_PLAIN, *_TIMES, *_JSON) if name in names]
         self._pick = itemgetter(*map(list(names).index, self._names))
         self._json = [name for name in _JSON if name in names]
-        self._parsed: dict[str, Any] = {"[]": [], "{}": {}}
+        self._cache: dict[str, Any] = {"[]": [], "{}": {}}
 
     def __call__(self, row: Sequence[Any], read_back: Mapping[str, ReadBack]) -> RunRecord:
         values: dict[str, Any] = dict(zip(self._names, self._pick(row), strict=True))
         for name in _TIMES:
             if values[name] is None:
                 values[name] = math.nan
-        parsed = self._parsed
+        cache = self._cache
         for name in self._json:
             text = values[name]
             if name == "extra":  # The program's own figures: nested, and different in each run.
                 values[name] = {} if text == "{}" else load_object(text)
                 continue
-            known = parsed.get(text)
-            if known is None:
-                known = parsed[text] = load(text)
-            if not isinstance(known, dict if name == "inherited" else list):
-                raise damaged_row(f"{name} is {known!r:.80}")
-            values[name] = known.copy()
+            parsed_value = cache.get(text)
+            if parsed_value is None:
+                parsed_value = cache[text] = load(text)
+            if not isinstance(parsed_value, dict if name == "inherited" else list):
+                raise damaged_row(f"{name} is {parsed_value!r:.80}")
+            values[name] = parsed_value.copy()
         record = RunRecord(read_back=dict(read_back), **values)
         if record.state == "ok" and not _is_time(record.value_s):
             raise damaged_row(f"it is valid with {record.value_s} s, expected a positive number")

@@ -155,7 +155,7 @@ frozen_plan = Table(
 )
 """Plans that a study stored before it measured: the finalists, looks and alpha of each round."""
 
-traced = Table(
+trace_features = Table(
     "traced",
     metadata,
     Column("hash", String(64), primary_key=True),
@@ -196,7 +196,7 @@ read_back_value = Table(
     sqlite_with_rowid=False,
 )
 
-printed = Table(
+printed_lines = Table(
     "printed",
     metadata,
     Column("id", Integer, primary_key=True),
@@ -324,6 +324,6 @@ VIEWS = (*READABLE, "run_read_back")
 
 def create_views(connection: Connection, dialect: Dialect) -> None:
     """Create the views in the dialect of the database."""
-    started = dialect.iso_time("run.started_at")
-    for statement in (_STUDIES, _TRIALS, _RUNS.format(started=started), _READ_BACK):
+    start_time = dialect.iso_time("run.started_at")
+    for statement in (_STUDIES, _TRIALS, _RUNS.format(started=start_time), _READ_BACK):
         connection.exec_driver_sql(statement)

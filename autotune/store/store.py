@@ -68,9 +68,9 @@ class Store(WorkerClaims):
 
         Raises UsageError if the named database does not exist; it is not created.
         """
-        named = place is not None or VARIABLE in os.environ
+        is_named = place is not None or VARIABLE in os.environ
         path = locate(None if place is None else str(place)).path
-        if named and path is not None and not exists(path):
+        if is_named and path is not None and not exists(path):
             raise UsageError(
                 f"the results database {path} does not exist; check --store (or ${VARIABLE}).  "
                 "A search creates it",
@@ -90,13 +90,13 @@ class Store(WorkerClaims):
             return cls.open_existing(place, tolerant=True)
         scratch, copy = snapshot(path)
         try:
-            opened = cls.open(copy, tolerant=True)
+            store = cls.open(copy, tolerant=True)
         except BaseException:
             scratch.close()
             raise
-        opened._copy = scratch
-        opened._database.shown = str(path)
-        return opened
+        store._copy = scratch
+        store._database.label = str(path)
+        return store
 
     @classmethod
     def open_read_only(cls, place: str | Path | None = None) -> Store:
@@ -124,9 +124,9 @@ class Store(WorkerClaims):
         return cls(database)
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """Where the database is, for messages: a path, or a URL without its password."""
-        return self._database.shown
+        return self._database.label
 
     @property
     def damage(self) -> Damage:
@@ -186,20 +186,20 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return studies.summaries(connection)
 
-    def study_page(self, wanted: StudyQuery) -> StudyPage:
+    def study_page(self, query: StudyQuery) -> StudyPage:
         """One page of the studies that a query selects; filtered, sorted and cut in SQL."""
         with self._database.read() as connection:
-            return listing.page(connection, wanted)
+            return listing.page(connection, query)
 
     def study_choices(self) -> dict[str, list[str]]:
         """The values that occur for each filter of :class:`StudyQuery`, in alphabetical order."""
         with self._database.read() as connection:
             return listing.choices(connection)
 
-    def unfinished_studies(self, finished: Collection[str], most: int) -> list[int]:
-        """Ids of the newest studies whose status is none of ``finished``, at most ``most``."""
+    def unfinished_studies(self, final_statuses: Collection[str], most: int) -> list[int]:
+        """Ids of the newest studies, at most ``most``, whose status is none of the final ones."""
         with self._database.read() as connection:
-            return listing.unfinished(connection, finished, most)
+            return listing.unfinished_ids(connection, final_statuses, most)
 
     def find_study(self, text: str) -> StudyRecord:
         """The study with this id, or whose hash begins with ``text`` (at least 4 characters).
@@ -265,17 +265,17 @@ class Store(WorkerClaims):
         with self._database.read() as connection:
             return studies.documents(connection, study_id, prefix)
 
-    def keep_traced(self, key: StudyKey, features: Mapping[str, Any]) -> None:
+    def keep_trace(self, key: StudyKey, features: Mapping[str, Any]) -> None:
         """Store the features (JSON) of a traced run of the program of a study; they replace those
         of an earlier one."""
         with self._database.write() as connection:
             self._database.dialect.lock(connection)
-            studies.keep_traced(connection, key.traced_as, features)
+            studies.keep_trace(connection, key.traced_as, features)
 
-    def traced(self, key: StudyKey) -> dict[str, Any] | None:
+    def trace_features(self, key: StudyKey) -> dict[str, Any] | None:
         """The features of the last traced run of the program of a study; None if there is none."""
         with self._database.read() as connection:
-            return studies.traced(connection, key.traced_as)
+            return studies.trace_features(connection, key.traced_as)
 
     def last_document(self, study_id: int, prefix: str) -> dict[str, Any] | None:
         """The document stored last of those whose name begins with ``prefix``; None without."""
@@ -434,4 +434,4 @@ class Store(WorkerClaims):
         implied values): ``launched`` selects the runs that were launched exactly so.
         """
         with self._database.read() as connection:
-            return runs.known(connection, context, setting_key, other_than, launched)
+            return runs.known_runs(connection, context, setting_key, other_than, launched)

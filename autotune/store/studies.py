@@ -34,8 +34,8 @@ from autotune.store.rows import all_rows, read_all, read_first
 from autotune.store.text import DamagedRow, clean, damaged_row, dump, load, load_object
 
 _MIN_PREFIX = 4
-_LISTED = 8
-_AT_ONCE = 500
+_LIST_LENGTH = 8
+_IDS_PER_QUERY = 500
 """The number of bound values of a statement is limited."""
 _HASH = re.compile(r"[0-9a-f]{64}")
 _LOCK = select(s.study.c.id).where(s.study.c.id == bindparam("wanted")).with_for_update()
@@ -55,9 +55,9 @@ def _tool_version() -> str:
 
 def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
     """The study of ``key``, created if it is new; the caller must hold the lock."""
-    found = read_first(connection, select(s.study).where(s.study.c.hash == key.hash))
-    if found is not None:
-        return to_study(found)
+    existing = read_first(connection, select(s.study).where(s.study.c.hash == key.hash))
+    if existing is not None:
+        return to_study(existing)
     texts = {
         name: clean(getattr(key, name))
         for name in ("cluster", "cluster_hash", "space_name", "space_hash", "strategy")
@@ -90,17 +90,19 @@ def get_or_create(connection: Connection, key: StudyKey) -> StudyRecord:
 
 def _part(connection: Connection, table: Table, part: AppInfo | MachineInfo | MpiInfo) -> int:
     """Id of the row that describes an app, machine or MPI; the row is created if it is new."""
-    found = connection.scalar(select(table.c.id).where(table.c.hash == part.hash))
-    if found is not None:
-        return int(found)
+    part_id = connection.scalar(select(table.c.id).where(table.c.hash == part.hash))
+    if part_id is not None:
+        return int(part_id)
     values: dict[str, Any] = {}
     for name, value in dataclasses.asdict(part).items():
         if isinstance(value, tuple):
             values[name] = dump(list(value))
         else:
             values[name] = clean(value) if isinstance(value, str) else value
-    added = connection.execute(insert(table).values(hash=part.hash, **values).returning(table.c.id))
-    return int(added.scalar_one())
+    result = connection.execute(
+        insert(table).values(hash=part.hash, **values).returning(table.c.id)
+    )
+    return int(result.scalar_one())
 
 
 def to_study(row: Row[Any]) -> StudyRecord:
@@ -149,9 +151,9 @@ def store_document(
     connection: Connection, study_id: int, name: str, document: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Store a plan if its name is new; returns the stored plan. The caller holds the lock."""
-    kept = stored_document(connection, study_id, name)
-    if kept is not None:
-        return kept
+    stored_plan = stored_document(connection, study_id, name)
+    if stored_plan is not None:
+        return stored_plan
     text = dump(dict(document))
     values = {"study_id": study_id, "name": name, "document": text, "created_at": now()}
     connection.execute(insert(s.frozen_plan).values(**values))
@@ -162,8 +164,8 @@ def stored_document(connection: Connection, study_id: int, name: str) -> dict[st
     """The plan of a study by its name; None if there is none."""
     table = s.frozen_plan
     query = select(table.c.document).where(table.c.study_id == study_id, table.c.name == name)
-    found = connection.scalar(query)
-    return None if found is None else load_object(found)
+    text = connection.scalar(query)
+    return None if text is None else load_object(text)
 
 
 def last_document(connection: Connection, study_id: int, prefix: str) -> dict[str, Any] | None:
@@ -175,8 +177,8 @@ def last_document(connection: Connection, study_id: int, prefix: str) -> dict[st
         .order_by(table.c.created_at.desc(), table.c.name.desc())
         .limit(1)
     )
-    found = connection.scalar(query)
-    return None if found is None else load_object(found)
+    text = connection.scalar(query)
+    return None if text is None else load_object(text)
 
 
 def documents(connection: Connection, study_id: int, prefix: str) -> dict[str, dict[str, Any]]:
@@ -209,21 +211,23 @@ def of_same_command(connection: Connection, study_id: int) -> list[int]:
         .where(app_of_other.c.program == app.c.program, app_of_other.c.argv == app.c.argv)
         .order_by(other.c.id)
     )
-    return [int(found) for found in connection.scalars(query)]
+    return [int(number) for number in connection.scalars(query)]
 
 
-def keep_traced(connection: Connection, traced_as: str, features: Mapping[str, Any]) -> None:
+def keep_trace(connection: Connection, traced_as: str, features: Mapping[str, Any]) -> None:
     """Store the features of a traced run; they replace those of an earlier one.  The caller holds
     the lock."""
-    connection.execute(delete(s.traced).where(s.traced.c.hash == traced_as))
+    connection.execute(delete(s.trace_features).where(s.trace_features.c.hash == traced_as))
     values = {"hash": traced_as, "features": dump(dict(features)), "created_at": now()}
-    connection.execute(insert(s.traced).values(**values))
+    connection.execute(insert(s.trace_features).values(**values))
 
 
-def traced(connection: Connection, traced_as: str) -> dict[str, Any] | None:
+def trace_features(connection: Connection, traced_as: str) -> dict[str, Any] | None:
     """The features of the last traced run; None if there is none."""
-    found = connection.scalar(select(s.traced.c.features).where(s.traced.c.hash == traced_as))
-    return None if found is None else load_object(found)
+    text = connection.scalar(
+        select(s.trace_features.c.features).where(s.trace_features.c.hash == traced_as)
+    )
+    return None if text is None else load_object(text)
 
 
 def summaries(connection: Connection) -> list[StudySummary]:
@@ -277,28 +281,28 @@ def to_summary(row: Row[Any]) -> StudySummary:
         runs=row.runs,
         metric=row.metric,
         verify=row.verify,
-        recommended=_recommended(row.result),
+        recommended=_recommended_setting(row.result),
         terms=_terms(row.strategy_options, row.conditions),
     )
 
 
 def _terms(*texts: str) -> dict[str, Any]:
     """Stored objects together, as far as they are some: a list shows no error of one study."""
-    found: dict[str, Any] = {}
+    terms: dict[str, Any] = {}
     for text in texts:
         with suppress(WorkError):
-            found |= load_object(text)
-    return found
+            terms |= load_object(text)
+    return terms
 
 
-def _recommended(text: str | None) -> dict[str, Any] | None:
+def _recommended_setting(text: str | None) -> dict[str, Any] | None:
     """The setting of a stored result, as far as it is one: a list shows no error of one study."""
     try:
         data = {} if text is None else load_object(text)
     except WorkError:
         return None
-    named = data.get("recommended")
-    setting = named.get("setting") if isinstance(named, dict) else None
+    answer = data.get("recommended")
+    setting = answer.get("setting") if isinstance(answer, dict) else None
     return setting if isinstance(setting, dict) else {} if "outcome" in data else None
 
 
@@ -307,25 +311,25 @@ def find(connection: Connection, text: str) -> StudyRecord:
 
     Raises UsageError, with the candidates, if no study or more than one fits.
     """
-    wanted = clean(text).strip().lower()
+    prefix = clean(text).strip().lower()
     conditions = []
-    if wanted.isascii() and wanted.isdigit() and int(wanted) < 2**31:
-        conditions.append(s.study.c.id == int(wanted))
-    if len(wanted) >= _MIN_PREFIX:
-        conditions.append(s.study.c.hash.startswith(wanted, autoescape=True))
-    found: Sequence[Row[Any]] = []
+    if prefix.isascii() and prefix.isdigit() and int(prefix) < 2**31:
+        conditions.append(s.study.c.id == int(prefix))
+    if len(prefix) >= _MIN_PREFIX:
+        conditions.append(s.study.c.hash.startswith(prefix, autoescape=True))
+    rows: Sequence[Row[Any]] = []
     if conditions:
         query = select(s.study).where(or_(*conditions)).order_by(s.study.c.id)
-        found = all_rows(connection, query, strict=True)
-    if len(found) == 1:
-        return to_study(found[0])
-    ids = {row.id for row in found}
-    listed: list[StudySummary] = []
+        rows = all_rows(connection, query, strict=True)
+    if len(rows) == 1:
+        return to_study(rows[0])
+    ids = {row.id for row in rows}
+    candidates: list[StudySummary] = []
     with suppress(WorkError):  # Another study may be damaged.
-        listed = [one for one in summaries(connection) if not ids or one.id in ids]
+        candidates = [one for one in summaries(connection) if not ids or one.id in ids]
     problem = f"{clean(text)!r} matches {len(ids)} studies" if ids else f"no study {clean(text)!r}"
     raise UsageError(
-        f"{problem}; expected an id or at least 4 characters of a hash.{_list(listed)}",
+        f"{problem}; expected an id or at least 4 characters of a hash.{_list(candidates)}",
         code="study.unknown",
     )
 
@@ -335,9 +339,9 @@ def _list(studies: list[StudySummary]) -> str:
         return "  There are no studies yet."
     lines = [
         f"\n  {one.id}  {one.hash[:12]}  {one.app}  {one.ranks} ranks  {one.mpi}  {one.status}"
-        for one in studies[:_LISTED]
+        for one in studies[:_LIST_LENGTH]
     ]
-    more = len(studies) - _LISTED
+    more = len(studies) - _LIST_LENGTH
     return "  There are:" + "".join(lines) + (f"\n  and {more} more" if more > 0 else "")
 
 
@@ -369,11 +373,11 @@ def get(connection: Connection, study_id: int) -> StudyRecord:
 
 def records(connection: Connection, numbers: Sequence[int]) -> list[StudyRecord]:
     """The studies of these numbers, in their order; unknown ones are left out."""
-    found: dict[int, StudyRecord] = {}
-    for start in range(0, len(numbers), _AT_ONCE):
-        query = select(s.study).where(s.study.c.id.in_(numbers[start : start + _AT_ONCE]))
-        found |= {study.id: study for study in read_all(connection, query, to_study)}
-    return [found[number] for number in numbers if number in found]
+    studies_by_id: dict[int, StudyRecord] = {}
+    for start in range(0, len(numbers), _IDS_PER_QUERY):
+        query = select(s.study).where(s.study.c.id.in_(numbers[start : start + _IDS_PER_QUERY]))
+        studies_by_id |= {study.id: study for study in read_all(connection, query, to_study)}
+    return [studies_by_id[number] for number in numbers if number in studies_by_id]
 
 
 def unknown_study(study_id: int) -> UsageError:
@@ -397,8 +401,8 @@ def set_result(
 ) -> None:
     """Store the status and result of a study; raises UsageError for an unknown study."""
     text = None if result is None else dump(dict(result))
-    done = connection.execute(
+    update_result = connection.execute(
         update(s.study).where(s.study.c.id == study_id).values(status=clean(status), result=text)
     )
-    if done.rowcount != 1:
+    if update_result.rowcount != 1:
         raise unknown_study(study_id)

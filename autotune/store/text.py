@@ -58,10 +58,10 @@ def load(text: str | None) -> Any:
 
 def load_object(text: str | None) -> dict[str, Any]:
     """The object in a column of JSON text; raises WorkError for anything else."""
-    found = load(text)
-    if not isinstance(found, dict):
-        raise damaged_row(f"expected an object, found {found!r:.80}")
-    return found
+    value = load(text)
+    if not isinstance(value, dict):
+        raise damaged_row(f"expected an object, found {value!r:.80}")
+    return value
 
 
 class DamagedRow(WorkError):

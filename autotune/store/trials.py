@@ -56,7 +56,7 @@ def add(
             "attrs": dump(dict(attrs)),
             "created_at": studies.now(),
             "heartbeat_at": heartbeat_at,
-            **owner_columns(OwnerProcess.here()),
+            **owner_columns(OwnerProcess.current()),
         },
     ).one()
     values = [{"trial_id": row.id, **_value_columns(n, v)} for n, v in setting.items()]
@@ -98,21 +98,21 @@ def finish(
     row = connection.execute(_SELECT_TO_CHANGE, {"of_trial": trial_id}).first()
     if row is None:
         raise unknown_trial(trial_id)
-    merged = load_object(row.attrs) | dict(attrs or {})
+    new_attrs = load_object(row.attrs) | dict(attrs or {})
     if estimate is not None and math.isnan(estimate):
         estimate = None
-    done = connection.execute(
+    result = connection.execute(
         _UPDATE,
         {
             "of_trial": trial_id,
             "state": clean(state),
             "estimate": estimate,
             "reason": clean(reason),
-            "attrs": dump(merged),
+            "attrs": dump(new_attrs),
             "finished_at": None if state == RUNNING else studies.now(),
         },
     )
-    return to_trial(done.one())
+    return to_trial(result.one())
 
 
 def unknown_trial(trial_id: int) -> UsageError:
@@ -141,8 +141,8 @@ def may_open(connection: Connection, study_id: int, key: str, most: int | None) 
     if most is not None and connection.scalar(_NEXT, {"of_study": study_id}) >= most:
         return False
     same = s.trial.c.setting_hash == hash_of(clean(key))
-    here = select(s.trial.c.id).where(s.trial.c.study_id == study_id, same)
-    query = here.where(s.trial.c.state != PRUNED).limit(1)
+    trials_of_setting = select(s.trial.c.id).where(s.trial.c.study_id == study_id, same)
+    query = trials_of_setting.where(s.trial.c.state != PRUNED).limit(1)
     return connection.scalar(query) is None
 
 
@@ -151,34 +151,34 @@ def left_over(
     study_id: int,
     gone_hosts: Collection[str],
     over: Collection[int],
-    restarted: bool,
+    is_restart: bool,
 ) -> list[TrialRecord]:
     """Running trials whose process has ended or whose lease is over (``over``: their ids).
 
-    If this process has ``restarted`` the study, its own running trials are included.
+    If this process has ``is_restart`` the study, its own running trials are included.
     """
-    me = OwnerProcess.here()
+    me = OwnerProcess.current()
     running = listing(connection, study_id, state=RUNNING)
     # Every worker asks at every trial, so each owner is looked up once.
     dead = {owner for owner in {trial.owner for trial in running} if owner.surely_dead()}
 
     def left(trial: TrialRecord) -> bool:
         owner = trial.owner
-        mine = owner == me and restarted
-        expired = owner != me and trial.id in over
-        return mine or owner.host in gone_hosts or owner in dead or expired
+        mine = owner == me and is_restart
+        is_expired = owner != me and trial.id in over
+        return mine or owner.host in gone_hosts or owner in dead or is_expired
 
     return [t for t in running if left(t)]
 
 
 def take_over(connection: Connection, trials: list[TrialRecord], now: float) -> list[TrialRecord]:
     """Make running trials this process's own; a new lease begins with the new owner."""
-    taken = []
+    own_trials = []
     for trial in trials:
-        values = {**owner_columns(OwnerProcess.here()), "heartbeat_at": now}
+        values = {**owner_columns(OwnerProcess.current()), "heartbeat_at": now}
         statement = update(s.trial).where(s.trial.c.id == trial.id).values(**values)
-        taken.append(to_trial(connection.execute(statement.returning(s.trial)).one()))
-    return taken
+        own_trials.append(to_trial(connection.execute(statement.returning(s.trial)).one()))
+    return own_trials
 
 
 def to_trial(row: Row[Any]) -> TrialRecord:

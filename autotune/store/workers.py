@@ -57,18 +57,18 @@ class WorkerClaims:
         Returns the number of leases that were renewed.
         """
         with self._database.write() as connection:
-            renewed = renew_lease(connection, self._database.dialect, study_id)
+            renewals = renew_lease(connection, self._database.dialect, study_id)
         with self._database.read() as connection:
             trial_leases(connection, study_id, self._watch)
             role_leases(connection, study_id, self._watch)
-        return renewed
+        return renewals
 
     def take_role(self, study_id: int, name: str) -> bool:
         """Whether this process now holds a role of the study; only one worker can hold it."""
         with self._database.write() as connection:
             return take_role(connection, self._database.dialect, study_id, name, self._watch)
 
-    def role_is_renewed(self, study_id: int, name: str) -> bool:
+    def is_role_active(self, study_id: int, name: str) -> bool:
         """Whether the holder of a role surely lives: on this machine, or it was seen to renew it.
 
         False also if it is not known yet, which lasts for the length of a lease at most.
@@ -78,7 +78,7 @@ class WorkerClaims:
             lease = role_leases(connection, study_id, self._watch).get(name)
         if row is None or lease is Lease.OVER:
             return False
-        return lease is Lease.RENEWED or _owner(row).surely_alive()
+        return lease is Lease.ACTIVE or _owner(row).surely_alive()
 
     def role_holder(self, study_id: int, name: str) -> str | None:
         """The holder of a role as ``host:pid``; None if there is none or it is lost."""
@@ -92,7 +92,7 @@ class WorkerClaims:
 
     def enroll(self, study_id: int) -> None:
         """Record that this process takes part in a study, until :meth:`release`."""
-        me = OwnerProcess.here()
+        me = OwnerProcess.current()
         where = hashlib.sha256(repr(owner_columns(me)).encode()).hexdigest()[:32]
         self.take_role(study_id, f"{_WORKER}{where}")
 
@@ -129,13 +129,13 @@ class WorkerClaims:
             release(connection, study_id)
 
     def recover(
-        self, study_id: int, gone_hosts: Collection[str] = (), restarted: bool = True
+        self, study_id: int, gone_hosts: Collection[str] = (), is_restart: bool = True
     ) -> list[TrialRecord]:
         """Take over the trials that a dead process left running; returns them to be repeated.
 
         The trials stay "running", with their number, attributes and runs, and belong to this
         process now. Of two processes that recover at once, only one gets each trial. Running trials
-        of this process itself count as left over, unless ``restarted`` is False; so call this
+        of this process itself count as left over, unless ``is_restart`` is False; so call this
         before the first trial is added. A process on another host cannot be seen: its trials are
         taken only if the host is in ``gone_hosts`` or if their lease is over, for which this
         process must have watched it (:meth:`beat`). Raises UsageError for an unknown study.
@@ -144,7 +144,7 @@ class WorkerClaims:
         def left(connection: Connection) -> list[TrialRecord]:
             leases = trial_leases(connection, study_id, self._watch)
             over = {number for number, lease in leases.items() if lease is Lease.OVER}
-            return trials.left_over(connection, study_id, gone_hosts, over, restarted)
+            return trials.left_over(connection, study_id, gone_hosts, over, is_restart)
 
         with self._database.read() as connection:
             studies.get(connection, study_id)
@@ -152,9 +152,9 @@ class WorkerClaims:
                 return []  # The most frequent case by far; it must not block other workers.
         with self._database.write() as connection:
             studies.lock(connection, study_id)
-            found = left(connection)
+            left_trials = left(connection)
             return trials.take_over(
-                connection, found, database_now(connection, self._database.dialect)
+                connection, left_trials, database_now(connection, self._database.dialect)
             )
 
 
@@ -166,9 +166,9 @@ _STEP_S = 0.001
 
 def database_now(connection: Connection, dialect: Dialect) -> float:
     """Seconds since the epoch by the database's clock."""
-    found = connection.scalar(text(f"SELECT {dialect.now()}"))
-    assert found is not None
-    return float(found)
+    seconds = connection.scalar(text(f"SELECT {dialect.now()}"))
+    assert seconds is not None
+    return float(seconds)
 
 
 def _owner(row: Row[Any]) -> OwnerProcess:
@@ -183,7 +183,7 @@ def _is_lost(owner: OwnerProcess, lease: Lease, age_s: float) -> bool:
     """
     if lease is Lease.OVER or owner.surely_dead():
         return True
-    if lease is Lease.RENEWED or owner.surely_alive():
+    if lease is Lease.ACTIVE or owner.surely_alive():
         return False
     return abs(age_s) > LEASE_S
 
@@ -212,17 +212,17 @@ def role_leases(connection: Connection, study_id: int, watch: LeaseWatch) -> dic
 
 def renew_lease(connection: Connection, dialect: Dialect, study_id: int) -> int:
     """Renew the leases that this process holds in a study; returns their number."""
-    me, at = OwnerProcess.here(), database_now(connection, dialect)
-    done = 0
-    for table, held in ((s.trial, [s.trial.c.state == RUNNING]), (s.role, [])):
-        done += connection.execute(
+    me, at = OwnerProcess.current(), database_now(connection, dialect)
+    renewals = 0
+    for table, conditions in ((s.trial, [s.trial.c.state == RUNNING]), (s.role, [])):
+        renewals += connection.execute(
             update(table)
             .where(table.c.study_id == study_id)
             .where(*(table.c[name] == value for name, value in owner_columns(me).items()))
-            .where(*held)
+            .where(*conditions)
             .values(heartbeat_at=case((table.c.heartbeat_at == at, at + _STEP_S), else_=at))
         ).rowcount
-    return done
+    return renewals
 
 
 def take_role(
@@ -230,7 +230,7 @@ def take_role(
 ) -> bool:
     """Whether this process now holds the role: it was free, or its holder is gone."""
     studies.lock(connection, study_id)
-    me, at = OwnerProcess.here(), database_now(connection, dialect)
+    me, at = OwnerProcess.current(), database_now(connection, dialect)
     row = read_first(connection, _role(study_id, name))
     values = {**owner_columns(me), "heartbeat_at": at}
     if row is None:
@@ -251,17 +251,17 @@ def workers(
     at = database_now(connection, dialect)
     leases = role_leases(connection, study_id, watch)
     query = select(s.role).where(s.role.c.study_id == study_id, s.role.c.name.startswith(_WORKER))
-    found = []
+    records = []
     for row in all_rows(connection, query.order_by(s.role.c.heartbeat_at.desc(), s.role.c.name)):
         age_s = at - row.heartbeat_at
-        lost = _is_lost(_owner(row), leases.get(row.name, Lease.UNKNOWN), age_s)
-        found.append(WorkerRecord(_owner(row), max(age_s, 0.0), lost))
-    return found
+        is_lost = _is_lost(_owner(row), leases.get(row.name, Lease.UNKNOWN), age_s)
+        records.append(WorkerRecord(_owner(row), max(age_s, 0.0), is_lost))
+    return records
 
 
 def release(connection: Connection, study_id: int) -> None:
     """Give up every role of this process, and the leases of its trials."""
-    me = owner_columns(OwnerProcess.here())
+    me = owner_columns(OwnerProcess.current())
     connection.execute(
         s.role.delete()
         .where(s.role.c.study_id == study_id)

@@ -154,7 +154,7 @@ class StudyRun:
             ranks=target.ranks,
             strategy=self.request.strategy.name,
             seed=self.request.seed,
-            guard=self.study.key.guarded,
+            guard=self.study.key.has_guard,
             ended_by=ended_by,
             trials=len(self.trial_store.trials),
             budget_s=self.request.plan.budget_s,
@@ -293,7 +293,7 @@ class StudyContext:
             "trials": plan.trials,
             "budget_s": plan.budget_s,
             "max_runs": plan.max_runs,
-            "owner": dataclasses.asdict(OwnerProcess.here()),
+            "owner": dataclasses.asdict(OwnerProcess.current()),
         }
         stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
         self.store.store_document(self.study.id, f"{SESSION}{stamp}:{os.getpid()}", document)
@@ -334,7 +334,7 @@ def takes_finish(store: Store, study_id: int, plan: SearchPlan, watch: Watcher) 
     If another one has that role, this one leaves as soon as that one is seen to live, or has ended.
     """
     while not store.take_role(study_id, FINISH):
-        if store.role_is_renewed(study_id, FINISH):
+        if store.is_role_active(study_id, FINISH):
             return False
         watch(Waiting("waiting for a sign of the worker that makes the proof"))
         time.sleep(POLL_S)

@@ -63,7 +63,7 @@ class Session:
         self.space = space
         self.watch = watch
         self.began = time.monotonic()
-        self.runner = target.runner(key.guarded)
+        self.runner = target.runner(key.has_guard)
         cpus = target.cluster.cpu_set
         self._lock = MachineLock("exclusive", tell=lock_notes(watch), cpus=cpus)
         self._heartbeat: Heartbeat | None = None
@@ -103,7 +103,7 @@ class Session:
         try:
             with ExitStack() as opened:
                 opened.enter_context(self.runner)
-                guarded = self.study.key.guarded
+                guarded = self.study.key.has_guard
                 self._sides = opened.enter_context(sides_of(self.others, guarded))
                 self._opened = opened.pop_all()
         except BaseException:

@@ -136,7 +136,7 @@ def require_same_study(store: Store, begun: StudyRecord, own: StudyRecord) -> No
     measured = follow_moved_study(store, begun)
     if measured.hash == own.hash:
         return
-    unlike = measured.key.guarded != own.key.guarded  # A node has no part in this.
+    unlike = measured.key.has_guard != own.key.has_guard  # A node has no part in this.
     different = {n for n, part in _parts(begun.key).items() if part != _parts(own.key)[n]}
     if (
         unlike

@@ -152,7 +152,7 @@ class StoredTrials:
         over = {t.number for t in self.trials if t.state != "running"}
         first = next(number for number in itertools.count() if number not in over)
         before = [t for t in self.trials if t.number >= first]
-        after, here = [], OwnerProcess.here()
+        after, here = [], OwnerProcess.current()
         for stored in self.store.trials(self.study.id, since=first):
             self.ids[stored.number] = stored.id
             trial = trial_of(stored)
@@ -189,7 +189,7 @@ class StoredTrials:
         """
         if not self.shared and not self.busy:
             return False
-        taken = self.store.recover(self.study.id, restarted=False)
+        taken = self.store.recover(self.study.id, is_restart=False)
         self.mine |= {stored.number for stored in taken}
         self.on_refresh()
         return self._read()

@@ -120,6 +120,6 @@ def _facts(study: StudyRecord) -> dict[str, str]:
         "strategy": key.strategy,
         "seed": str(key.seed),
         "inherited settings": spelled(key.inherited) or "none",
-        "guard": "on" if key.guarded else "off",
+        "guard": "on" if key.has_guard else "off",
         "begun": study.created_at[:16].replace("T", " "),
     }

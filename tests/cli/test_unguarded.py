@@ -109,7 +109,7 @@ def test_with_the_guard_it_is_a_study_of_its_own(
     # The same study, begun again without the guard, has no trial yet: nothing is shared.
     cli("search", "--no-guard", "--trials", "1", "--runs", "32", *line)
     with Store.open("r.db") as store:
-        kinds = {(s.strategy, store.get_study(s.id).key.guarded) for s in store.studies()}
+        kinds = {(s.strategy, store.get_study(s.id).key.has_guard) for s in store.studies()}
     assert kinds == {("compare", False), ("auto", True), ("auto", False)}
 
 

@@ -46,7 +46,7 @@ class Beats:
 
     def taken(self) -> list[int]:
         """The numbers of the trials that this process takes over now."""
-        return [t.number for t in self.store.recover(self.study_id, restarted=False)]
+        return [t.number for t in self.store.recover(self.study_id, is_restart=False)]
 
 
 class LeaseContract:
@@ -176,7 +176,7 @@ class LeaseContract:
         program = (
             "import gc, sys; gc.disable(); from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s:\n"
-            "    print(len(s.recover(int(sys.argv[2]), restarted=False)), flush=True)\n"
+            "    print(len(s.recover(int(sys.argv[2]), is_restart=False)), flush=True)\n"
             "    sys.stdin.read()"  # Alive until all have looked: a dead one's is free again.
         )
         words = [sys.executable, "-c", program, place, str(study.id)]
@@ -224,17 +224,17 @@ class LeaseContract:
         assert store.take_role(other.id, "finish")
         holder = store.role_holder(study.id, "finish")
         assert holder is not None
-        assert store.role_is_renewed(study.id, "finish")  # It lives on this machine.
+        assert store.is_role_active(study.id, "finish")  # It lives on this machine.
         move(store, "role")
         beats = Beats(store, study.id)
         assert not store.take_role(study.id, "finish")
-        assert not store.role_is_renewed(study.id, "finish")  # Nobody knows yet.
+        assert not store.is_role_active(study.id, "finish")  # Nobody knows yet.
         assert (store.role_holder(study.id, "finish") or "").startswith("far:")
         change(store, "UPDATE role SET heartbeat_at = heartbeat_at + 10")
         beats()
-        assert store.role_is_renewed(study.id, "finish")
+        assert store.is_role_active(study.id, "finish")
         beats(LEASE_BEATS)
-        assert not store.role_is_renewed(study.id, "finish")
+        assert not store.is_role_active(study.id, "finish")
         assert store.role_holder(study.id, "finish") is None
         assert store.take_role(study.id, "finish")
         store.release(study.id)
@@ -246,27 +246,29 @@ class LeaseContract:
         store.enroll(study.id)
         store.enroll(study.id)  # It takes part already.
         [here] = store.workers(study.id)
-        assert (here.owner, here.lost) == (OwnerProcess.here(), False)
+        assert (here.owner, here.is_lost) == (OwnerProcess.current(), False)
         program = (
             "import gc, sys; gc.disable(); from autotune.store import Store\n"
             "with Store.open(sys.argv[1]) as s: s.enroll(int(sys.argv[2]))"
         )
         subprocess.run([sys.executable, "-c", program, place, str(study.id)], check=True)
-        assert sorted(w.lost for w in store.workers(study.id)) == [False, True]
+        assert sorted(w.is_lost for w in store.workers(study.id)) == [False, True]
         move(store, "role")
-        assert not any(w.lost for w in store.workers(study.id))  # On another host nobody can tell.
+        assert not any(
+            w.is_lost for w in store.workers(study.id)
+        )  # On another host nobody can tell.
         move(store, "role", LEASE_S + 1)
         with Store.open(place) as other:  # One look can only believe the clock.
-            assert all(w.lost and w.seen_s > LEASE_S for w in other.workers(study.id))
+            assert all(w.is_lost and w.seen_s > LEASE_S for w in other.workers(study.id))
         beats = Beats(store, study.id)
         change(store, "UPDATE role SET heartbeat_at = heartbeat_at + 1")
         beats()
-        assert not any(w.lost for w in store.workers(study.id))  # This process knows better.
+        assert not any(w.is_lost for w in store.workers(study.id))  # This process knows better.
         beats(LEASE_BEATS)
-        assert all(w.lost for w in store.workers(study.id))
+        assert all(w.is_lost for w in store.workers(study.id))
         store.enroll(study.id)
         store.release(study.id)
-        assert all(w.lost for w in store.workers(study.id))
+        assert all(w.is_lost for w in store.workers(study.id))
 
     def test_who_leaves_is_not_waited_for(self, store: Store) -> None:
         study, other = store.study(key()), store.study(key(seed=2))
@@ -276,8 +278,8 @@ class LeaseContract:
         assert store.claim_trial(other.id, {"a": 1}, "a=1") is not None
         store.release(study.id)
         move(store, "trial")  # As a worker on another host sees them.
-        assert [t.id for t in store.recover(study.id, restarted=False)] == [left.id, lone.id]
-        assert store.recover(other.id, restarted=False) == []
+        assert [t.id for t in store.recover(study.id, is_restart=False)] == [left.id, lone.id]
+        assert store.recover(other.id, is_restart=False) == []
 
     def test_a_role_of_a_dead_process_is_free(self, store: Store, place: str) -> None:
         study = store.study(key())

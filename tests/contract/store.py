@@ -266,7 +266,7 @@ class StoreContract:
         assert (made.setting, made.key, made.attrs) == (setting, "a=8192,…", attrs)
         assert list(made.setting) == list(setting)
         assert (made.state, made.estimate, made.origin) == (RUNNING, None, "prior")
-        assert made.owner == OwnerProcess.here()
+        assert made.owner == OwnerProcess.current()
         assert made.finished_at is None
 
     def test_finishing_adds_attributes_and_may_be_repeated(self, store: Store) -> None:
@@ -492,7 +492,7 @@ class StoreContract:
             dead.wait()
             (left,) = store.recover(study.id)
             assert (left.number, left.state, left.attrs) == (number, RUNNING, {"kept": True})
-            assert left.owner == OwnerProcess.here()
+            assert left.owner == OwnerProcess.current()
             assert [trial.state for trial in store.trials(study.id)] == ["ok", RUNNING, RUNNING]
             again = writer(place, "recover", study.id)
             assert again.communicate()[0].strip() == "0"

@@ -167,7 +167,7 @@ def testbed_record(text: str) -> object:
 
 
 def database_url(text: str) -> object:
-    return locate(text).shown
+    return locate(text).label
 
 
 def file_of(read: Callable[[Path], object], name: str) -> Callable[[str], object]:

@@ -19,13 +19,13 @@ from tests.prediction.family import traced
 
 def test_the_last_trace_of_a_program_is_kept(tmp_path: Path) -> None:
     with Store.open(tmp_path / "r.db") as store:
-        assert store.traced(key()) is None
+        assert store.trace_features(key()) is None
         for size in (64, 4096):
-            store.keep_traced(key(), traced(size).to_json())
-        assert store.traced(key()) == traced(4096).to_json()
+            store.keep_trace(key(), traced(size).to_json())
+        assert store.trace_features(key()) == traced(4096).to_json()
         # What is measured of the program, and how it is searched, does not matter; ranks do.
-        assert store.traced(key(seed=9, strategy="ga")) == traced(4096).to_json()
-        assert store.traced(key(ranks=64)) is None
+        assert store.trace_features(key(seed=9, strategy="ga")) == traced(4096).to_json()
+        assert store.trace_features(key(ranks=64)) is None
 
 
 def test_a_trace_of_other_executables_is_not_used(tmp_path: Path) -> None:
@@ -34,7 +34,7 @@ def test_a_trace_of_other_executables_is_not_used(tmp_path: Path) -> None:
     digest = hashlib.sha256(b"one").hexdigest()
     with Store.open(tmp_path / "r.db") as store:
         rows = [ExecutableFile(str(program), digest).to_json()]
-        store.keep_traced(key(), traced(64).to_json() | {"executables": rows})
+        store.keep_trace(key(), traced(64).to_json() | {"executables": rows})
         found = stored_features(store, key())
         assert found is not None
         assert found.to_json() == traced(64).to_json()

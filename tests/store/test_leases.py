@@ -59,7 +59,7 @@ def test_the_living_keep_their_leases_and_the_dead_lose_them(
         world.passes(late)
         for _ in range(looks):
             known = world.look()
-        assert known["living"] is Lease.RENEWED
+        assert known["living"] is Lease.ACTIVE
         assert (known["dead"] is Lease.OVER) == (number >= LEASE_BEATS)
 
 
@@ -86,13 +86,13 @@ def test_a_pause_of_the_watching_process_counts_as_one_beat(pause: float) -> Non
     world.passes(pause)
     assert world.look()["living"] is not Lease.OVER
     world.living.beat(world.wall)
-    assert world.look()["living"] is Lease.RENEWED
+    assert world.look()["living"] is Lease.ACTIVE
 
 
 def test_what_was_given_up_is_free_at_once_and_another_holder_begins_anew() -> None:
     watch = LeaseWatch(lambda: 0.0)
     assert watch.look(GROUP, {1: Sign("a", GIVEN_UP)}) == {1: Lease.OVER}
-    assert watch.look(GROUP, {1: Sign("b", 5.0)}) == {1: Lease.RENEWED}
+    assert watch.look(GROUP, {1: Sign("b", 5.0)}) == {1: Lease.ACTIVE}
 
 
 def test_what_is_gone_is_forgotten_and_groups_are_apart() -> None:
@@ -102,6 +102,6 @@ def test_what_is_gone_is_forgotten_and_groups_are_apart() -> None:
         known = watch.look(GROUP, {1: Sign("a", None)})
         other = watch.look(("role", 1), {1: Sign("a", now)})
         now += BEAT_S
-    assert (known[1], other[1]) == (Lease.OVER, Lease.RENEWED)
+    assert (known[1], other[1]) == (Lease.OVER, Lease.ACTIVE)
     assert watch.look(GROUP, {}) == {}
     assert watch.look(GROUP, {1: Sign("a", None)}) == {1: Lease.UNKNOWN}

@@ -116,8 +116,8 @@ def test_urls_that_name_no_results_database(text: str) -> None:
 
 
 def test_passwords_are_masked() -> None:
-    assert locate("postgresql://u:secret@h/d").shown == "postgresql+psycopg://u:***@h/d"
-    assert "secret" not in locate("postgresql://h/d?user=u&password=secret").shown
+    assert locate("postgresql://u:secret@h/d").label == "postgresql+psycopg://u:***@h/d"
+    assert "secret" not in locate("postgresql://h/d?user=u&password=secret").label
     said = "cannot reach postgres://u:sec:ret@h/d now"
     assert mask_password(said) == said.replace("sec:ret", "***")
 

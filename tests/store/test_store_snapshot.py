@@ -90,4 +90,4 @@ def test_what_was_committed_last_is_in_the_copy(disk: tuple[Path, Lock], work: P
     lock()
     with Store.open_to_read(place / "results.db") as store:
         assert [found.runs for found in store.studies()] == [1]
-        assert store.shown == str(place / "results.db")
+        assert store.label == str(place / "results.db")

@@ -36,14 +36,16 @@ def test_json_keeps_every_character(text: str) -> None:
 
 
 def test_the_living_are_not_dead() -> None:
-    assert not OwnerProcess.here().surely_dead()
+    assert not OwnerProcess.current().surely_dead()
 
 
 def test_a_zombie_is_dead() -> None:
     """Where nobody waits for a killed process it stays in the process table."""
     child = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     started = int(_stat(child.pid)[19])
-    process = OwnerProcess(OwnerProcess.here().host, OwnerProcess.here().scope, child.pid, started)
+    process = OwnerProcess(
+        OwnerProcess.current().host, OwnerProcess.current().scope, child.pid, started
+    )
     assert not process.surely_dead()
     child.kill()
     os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
@@ -59,17 +61,17 @@ def _stat(pid: int) -> list[str]:
 
 
 def test_a_number_that_was_given_again_is_another_process() -> None:
-    here = OwnerProcess.here()
+    here = OwnerProcess.current()
     assert OwnerProcess(here.host, here.scope, here.pid, here.start - 1).surely_dead()
 
 
 def test_a_restarted_machine_ended_everything_on_it() -> None:
-    here = OwnerProcess.here()
+    here = OwnerProcess.current()
     assert OwnerProcess(here.host, "earlier-boot/pid:[1]", here.pid, here.start).surely_dead()
 
 
 def test_what_cannot_be_seen_is_not_called_dead() -> None:
-    here = OwnerProcess.here()
+    here = OwnerProcess.current()
     boot = here.scope.partition("/")[0]
     assert not OwnerProcess("elsewhere", "other-boot/pid:[1]", here.pid, here.start).surely_dead()
     assert not OwnerProcess(here.host, f"{boot}/pid:[1]", here.pid, here.start - 1).surely_dead()

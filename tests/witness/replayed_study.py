@@ -96,7 +96,7 @@ def replayed(store, cell_key: str, seed: int, whole: bool = True, strategy: str 
 
     plan = SearchPlan(trials=min(40, len(land.settings) - 1))
     session = {"trials": plan.trials, "budget_s": None, "max_runs": None}
-    owner = dataclasses.asdict(OwnerProcess.here())
+    owner = dataclasses.asdict(OwnerProcess.current())
     store.store_document(study.id, f"{SESSION}1", session | {"owner": owner})
     evaluator = Stored(seconds, np.random.default_rng([41, seed]))
     trials = StoredTrials(store, study, land.space)
