@@ -122,16 +122,16 @@ class App(BaseModel):
         Raises UsageError for an unknown input, and if the program is not found.
         """
         name = input_name or self.usual_input
-        chosen = self.input(input_name)
+        run_input = self.input(input_name)
         if self.literal:
-            return (*self.command, *chosen.args)
-        values = {"python": sys.executable, "input": name, **chosen.values}
+            return (*self.command, *run_input.args)
+        values = {"python": sys.executable, "input": name, **run_input.values}
         if ranks is not None:
             values["ranks"] = f"{ranks}"
         if self.files:
             values["program"] = executable(self.files, values, self.name, self.howto)
         words = (fill(word, values, self.name, self.howto) for word in self.command)
-        return (*words, *chosen.args)
+        return (*words, *run_input.args)
 
     def standard_input(self, input_name: str | None, ranks: int | None = None) -> str | None:
         """The absolute path of the file that rank 0 reads; None if standard input is empty.
@@ -172,9 +172,9 @@ class App(BaseModel):
             return Input()
         if name not in self.inputs:
             have = ", ".join(self.inputs) or "none"
-            said = "" if input_name else " (default_input of its file, where none is named)"
+            hint = "" if input_name else " (default_input of its file, where none is named)"
             raise UsageError(
-                f"app {self.name!r} has no input {name!r}{said}; its inputs: {have}",
+                f"app {self.name!r} has no input {name!r}{hint}; its inputs: {have}",
                 code="app.input_unknown",
             )
         return self.inputs[name]
@@ -207,17 +207,17 @@ class App(BaseModel):
             return self, form.input
         # The name differs, so that no list of studies takes one form for the other.
         values = {"input": name, **whole.values, **form.values}
-        changed = whole.model_copy(update={"args": (*whole.args, *form.args), "values": values})
+        cheap_input = whole.model_copy(update={"args": (*whole.args, *form.args), "values": values})
         cheap = f"{name} ({form})"
-        return self.model_copy(update={"inputs": {**self.inputs, cheap: changed}}), cheap
+        return self.model_copy(update={"inputs": {**self.inputs, cheap: cheap_input}}), cheap
 
 
-def require_tunable(app: App, space: str, required: Iterable[str]) -> None:
+def require_tunable(app: App, space: str, options: Iterable[str]) -> None:
     """Refuse a space whose options the program does not understand, since it fails or ignores them.
 
     Raises UsageError with the names of the applications that understand the options.
     """
-    missing = sorted(set(required) - set(app.tunable))
+    missing = sorted(set(options) - set(app.tunable))
     if not missing:
         return
     words = ", ".join(f'"{name}"' for name in missing)
@@ -252,15 +252,15 @@ def check_pattern(option: str, pattern: str | None, groups: int) -> None:
             )
         return
     try:
-        compiled = re.compile(pattern)
+        regex = re.compile(pattern)
     except re.error as problem:
         raise UsageError(
             f"{option} is not a regular expression: {problem} in {pattern!r}", code="metric.pattern"
         ) from None
-    if groups and compiled.groups != groups:
+    if groups and regex.groups != groups:
         raise UsageError(
             f"{option} must have exactly one group, around the number; {pattern!r} has "
-            f"{compiled.groups}.  Example: 'Time in seconds *= *(\\S+)'",
+            f"{regex.groups}.  Example: 'Time in seconds *= *(\\S+)'",
             code="metric.pattern",
         )
 
@@ -301,11 +301,11 @@ def check_fidelity(where: str, app: App) -> None:
                 f"{at}: there is no input {name!r}; expected one of {', '.join(inputs)}",
                 code="app.cheap_form",
             )
-        given = [key for key in ("input", "args", "values") if getattr(form, key)]
-        if len(given) != 1:
+        form_keys = [key for key in ("input", "args", "values") if getattr(form, key)]
+        if len(form_keys) != 1:
             raise UsageError(
-                f"{at}: found {' and '.join(given) or 'nothing'}; expected exactly one of input, "
-                "args and values",
+                f"{at}: found {' and '.join(form_keys) or 'nothing'}; expected exactly one of "
+                "input, args and values",
                 code="app.cheap_form",
             )
         if form.input is not None:
@@ -332,12 +332,12 @@ def _check_cheap_input(at: str, app: App, name: str, cheap: str) -> None:
 
 def _check_cheap_values(at: str, app: App, name: str, form: CheapForm) -> None:
     own = app.inputs[name].values if name in app.inputs else {}
-    used = {place for word in app.command for place in _PLACE.findall(word)}
+    placeholders = {place for word in app.command for place in _PLACE.findall(word)}
     for key, value in form.values.items():
-        if key not in used:
+        if key not in placeholders:
             raise UsageError(
                 f"{at}.values.{key}: the command has no {{{key}}}, so this changes nothing; "
-                f"expected one of {', '.join(sorted(used)) or 'none: it has no places'}",
+                f"expected one of {', '.join(sorted(placeholders)) or 'none: it has no places'}",
                 code="app.cheap_form",
             )
         if own.get(key) == value:
@@ -372,13 +372,13 @@ def load_app(name: str) -> App:
 
     Raises UsageError with the file, the key and what was expected.
     """
-    found = find_config("apps", name)
-    app = read_toml(found.text, found.path, App)
-    where = (f"{found.path}: metric", f"{found.path}: metric_rate")
+    file = find_config("apps", name)
+    app = read_toml(file.text, file.path, App)
+    where = (f"{file.path}: metric", f"{file.path}: metric_rate")
     check_figure(app.metric, app.metric_rate, *where)
-    check_pattern(f"{found.path}: verify", app.verify, 0)
-    check_pattern(f"{found.path}: verify_absent", app.verify_absent, 0)
-    check_fidelity(str(found.path), app)
+    check_pattern(f"{file.path}: verify", app.verify, 0)
+    check_pattern(f"{file.path}: verify_absent", app.verify_absent, 0)
+    check_fidelity(str(file.path), app)
     return app
 
 
@@ -415,11 +415,11 @@ def _not_a_program(first: str) -> str:
             f"the program {first!r} was not found.\nGive its path, for example ./{first} , or put "
             "its directory on PATH."
         )
-    said = f"the program {first!r} is not an executable file."
+    problem = f"the program {first!r} is not an executable file."
     if path.suffix == ".py":
-        return f"{said}\nGive it with its interpreter: -- python3 {first}"
+        return f"{problem}\nGive it with its interpreter: -- python3 {first}"
     where = first if "/" in first else f"./{first}"
-    return f"{said}\nMake it executable (chmod +x {where}), and give its path: {where}"
+    return f"{problem}\nMake it executable (chmod +x {where}), and give its path: {where}"
 
 
 def app_from_command(
@@ -462,9 +462,9 @@ def fill(word: str, values: dict[str, str], app: str, howto: str = "") -> str:
         if name in values:
             return values[name]
         if not name.isupper():
-            known = ", ".join(sorted(values))
+            names = ", ".join(sorted(values))
             raise UsageError(
-                f"app {app!r}: {word!r} has no value for {{{name}}}; known: {known}",
+                f"app {app!r}: {word!r} has no value for {{{name}}}; known: {names}",
                 code="app.placeholder_unknown",
             )
         if os.environ.get(name):
@@ -492,11 +492,11 @@ def executable(files: Iterable[str], values: dict[str, str], app: str, howto: st
                 f"app {app!r}: {path} exists but may not be executed.  Allow it: chmod +x {path}",
                 code="program.not_executable",
             )
-    looked = "\n".join(f"  {path}" for path in dict.fromkeys(paths))
+    path_list = "\n".join(f"  {path}" for path in dict.fromkeys(paths))
     variables = sorted({n for file in files for n in _PLACE.findall(file) if n.isupper()})
     change = f"Point {' and '.join(variables)} to where it is." if variables else ""
     raise UsageError(
-        f"app {app!r}: its program was not found.  Expected one of\n{looked}\n"
+        f"app {app!r}: its program was not found.  Expected one of\n{path_list}\n"
         f"{change}{_below(howto)}",
         code="program.not_found",
     )

@@ -62,14 +62,14 @@ class Launch(BaseModel):
             return False
         if match["op"] is None:
             return True
-        wanted = tuple(int(p) for p in match["version"].split("."))
-        have = library.version_tuple[: len(wanted)]
+        bound = tuple(int(p) for p in match["version"].split("."))
+        have = library.version_tuple[: len(bound)]
         return {
-            ">=": have >= wanted,
-            "<=": have <= wanted,
-            "==": have == wanted,
-            "<": have < wanted,
-            ">": have > wanted,
+            ">=": have >= bound,
+            "<=": have <= bound,
+            "==": have == bound,
+            "<": have < bound,
+            ">": have > bound,
         }[match["op"]]
 
 
@@ -222,8 +222,12 @@ def cluster_file(name: str) -> ConfigFile:
     except UsageError as problem:
         if not testbed.is_name(name):
             raise
-        there = [one for one in testbed.names() if one != testbed.DEFAULT_NAME]
-        up = f"testbeds that are up: {', '.join(there)}" if there else "no testbed has that name"
+        testbeds = [one for one in testbed.names() if one != testbed.DEFAULT_NAME]
+        up = (
+            f"testbeds that are up: {', '.join(testbeds)}"
+            if testbeds
+            else "no testbed has that name"
+        )
         raise UsageError(
             f"{problem}; {up} (autotune testbed up --name {name} makes a cluster of that name)",
             code=problem.code,
@@ -232,8 +236,8 @@ def cluster_file(name: str) -> ConfigFile:
 
 def _is_other_testbed(name: str) -> bool:
     """Whether this is a testbed for whose name there is no definition."""
-    defined = {file.name for file in list_configs(KIND)}
-    return name not in defined and name in testbed.names()
+    definitions = {file.name for file in list_configs(KIND)}
+    return name not in definitions and name in testbed.names()
 
 
 def check_testbed_name(name: str) -> None:
@@ -253,8 +257,8 @@ def read_cluster(name: str) -> Cluster:
 
     Raises UsageError with the file, the key and what was expected.
     """
-    found = cluster_file(name)
-    cluster = read_toml(found.text, found.path, Cluster)
+    file = cluster_file(name)
+    cluster = read_toml(file.text, file.path, Cluster)
     if not _is_other_testbed(name):
         return cluster
     return cluster.model_copy(update={"name": name, "testbed": name})
@@ -274,15 +278,16 @@ def _with_testbed(cluster: Cluster, name: str) -> Cluster:
 
     Another latency is therefore another study.
     """
-    found = testbed.find_testbed(name)
-    rate = f"{found.rate_bps / 1e6:g} Mbit/s" if found.rate_bps else "unlimited"
-    link = f"TCP, {found.latency_s * 1e3:g} ms each way, {rate} ({found.shaper}), MTU {found.mtu}"
+    named_testbed = testbed.find_testbed(name)
+    rate = f"{named_testbed.rate_bps / 1e6:g} Mbit/s" if named_testbed.rate_bps else "unlimited"
+    delay = f"{named_testbed.latency_s * 1e3:g} ms each way"
+    link = f"TCP, {delay}, {rate} ({named_testbed.shaper}), MTU {named_testbed.mtu}"
     return cluster.model_copy(
         update={
-            "nodes": len(found.nodes),
-            "cores_per_node": len(found.nodes[0].cpus),
-            "cores": len(found.cpus),
+            "nodes": len(named_testbed.nodes),
+            "cores_per_node": len(named_testbed.nodes[0].cpus),
+            "cores": len(named_testbed.cpus),
             "interconnect": link,
-            "own_processes": (*cluster.own_processes, found.own_process),
+            "own_processes": (*cluster.own_processes, named_testbed.own_process),
         }
     )

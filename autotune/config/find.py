@@ -45,7 +45,7 @@ def find_config(kind: str, name: str) -> ConfigFile:
         file = place / f"{name}{SUFFIX}"
         if name and _is_file(file):
             return ConfigFile(name, str(file), _read(file))
-    raise UsageError(_not_found(kind, name, places), code="config.missing")
+    raise UsageError(_missing_message(kind, name, places), code="config.missing")
 
 
 def read_file(path: Path) -> ConfigFile:
@@ -55,13 +55,13 @@ def read_file(path: Path) -> ConfigFile:
 
 def list_configs(kind: str) -> list[ConfigFile]:
     """Every configuration of a kind, by name; of equal names the one that ``find`` takes."""
-    found: dict[str, ConfigFile] = {}
+    files_by_name: dict[str, ConfigFile] = {}
     for place in _places(kind):
         for file in _entries(place):
             name = file.name.removesuffix(SUFFIX)
-            if file.name.endswith(SUFFIX) and name and name not in found and _is_file(file):
-                found[name] = ConfigFile(name, str(file), _read(file))
-    return [found[name] for name in sorted(found)]
+            if file.name.endswith(SUFFIX) and name and name not in files_by_name and _is_file(file):
+                files_by_name[name] = ConfigFile(name, str(file), _read(file))
+    return [files_by_name[name] for name in sorted(files_by_name)]
 
 
 def _is_file(file: Path | Traversable) -> bool:
@@ -77,7 +77,7 @@ def _entries(place: Path | Traversable) -> Iterable[Path | Traversable]:
 
 def is_shipped(file: ConfigFile) -> bool:
     """Whether a configuration comes with autotune, wherever it was found."""
-    place = shipped("configs")
+    place = package_data("configs")
     return isinstance(place, Path) and Path(file.path).resolve().is_relative_to(place.resolve())
 
 
@@ -90,11 +90,11 @@ def _places(kind: str) -> list[Path | Traversable]:
     return [
         Path("configs") / kind,
         user_config() / kind,
-        shipped("configs") / kind,
+        package_data("configs") / kind,
     ]
 
 
-def shipped(name: str) -> Traversable:
+def package_data(name: str) -> Traversable:
     """Package data of that name ("configs", "datasets") of an installed wheel.
 
     In a source tree it is the top-level folder.
@@ -118,12 +118,12 @@ def _read(file: Path | Traversable) -> str:
         ) from error
 
 
-def _not_found(kind: str, name: str, places: list[Path | Traversable]) -> str:
-    known = [file.name for file in list_configs(kind)]
-    near = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
+def _missing_message(kind: str, name: str, places: list[Path | Traversable]) -> str:
+    names = [file.name for file in list_configs(kind)]
+    near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
     if near:
         hint = f"did you mean {' or '.join(near)}?"
     else:
-        hint = f"known names: {', '.join(known) or 'none'}"
-    searched = ", ".join(str(place) for place in places)
-    return f"no {kind.removesuffix('s')} called {name!r} ({hint}); searched {searched}"
+        hint = f"known names: {', '.join(names) or 'none'}"
+    searched_places = ", ".join(str(place) for place in places)
+    return f"no {kind.removesuffix('s')} called {name!r} ({hint}); searched {searched_places}"

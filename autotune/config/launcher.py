@@ -148,13 +148,13 @@ class LauncherOptions:
             return Match(option, values, 1 + len(values))
         name, equals, value = first.partition("=")
         option = self._options.get(self._key(name))
-        if equals and option and (held := _holding(option)):
-            return Match(held, (value,), 1)
+        if equals and option and (value_option := _holding(option)):
+            return Match(value_option, (value,), 1)
         option = self._options.get(first[:2])
         if not self.file.attached or first.startswith("--") or option is None:
             return None
-        if held := _holding(option):
-            return Match(held, (first[2:].removeprefix("="),), 1)
+        if value_option := _holding(option):
+            return Match(value_option, (first[2:].removeprefix("="),), 1)
         return Match(option, (), 1) if set(first[1:]) == {first[1]} else None  # -vv
 
     def _key(self, name: str) -> str:
@@ -187,9 +187,9 @@ def options_for(launcher: str, library: Library | None) -> list[LauncherOptions]
     that has an option counts.
     """
     every = launcher_options()
-    named = [one for one in every if PurePath(launcher).name in one.file.launchers]
-    if named:
-        return named
+    by_name = [one for one in every if PurePath(launcher).name in one.file.launchers]
+    if by_name:
+        return by_name
     of_libraries = [one for one in reversed(every) if one.file.family]
     if library is None:
         return of_libraries

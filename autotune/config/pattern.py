@@ -19,7 +19,7 @@ _PIECES = re.compile(
     """,
     re.VERBOSE,
 )
-_REPEATED = re.compile(r"(?:[*+?]|\{\d*,?\d*\})\??\+?")
+_REPETITION = re.compile(r"(?:[*+?]|\{\d*,?\d*\})\??\+?")
 _BREAK = "; "
 """Stands for any text: words on its other side do not belong to the number."""
 
@@ -56,8 +56,8 @@ def _plain(pattern: str) -> str:
             at += 1
             continue
         at = piece.end()
-        repeated = _REPEATED.match(pattern, at)
-        at = at if repeated is None else repeated.end()
+        repetition = _REPETITION.match(pattern, at)
+        at = at if repetition is None else repetition.end()
         kind = piece.lastgroup
         if kind == "class" and re.search(r"\d", piece[0]):
             text += " 0 " if not text.endswith("0 ") else ""

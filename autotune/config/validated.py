@@ -19,10 +19,10 @@ def read_toml(text: str, origin: str, model: type[Model]) -> Model:
     Raises :class:`UsageError`. Models should forbid unknown keys: the message suggests the right
     key.
     """
-    return validate(_parsed(text, origin), origin, model)
+    return validate(_parse(text, origin), origin, model)
 
 
-def _parsed(text: str, origin: str) -> dict[str, Any]:
+def _parse(text: str, origin: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
     except (ValueError, RecursionError) as error:
@@ -47,20 +47,20 @@ def read_what_is_right(
     omission is not reported.
     """
     try:
-        data = _parsed(text, origin)
+        data = _parse(text, origin)
     except UsageError as error:
         return None, [str(error)], set()
-    told: list[str] = []
+    mistakes: list[str] = []
     left_out: set[str] = set()
     while True:
         try:
-            return model.model_validate(data), told, left_out
+            return model.model_validate(data), mistakes, left_out
         except ValidationError as error:
-            told += [] if told else _lines(error, origin, model)
+            mistakes += [] if mistakes else _lines(error, origin, model)
             # A mistake takes out the table in which it is.
             places = sorted({problem["loc"][:2] for problem in error.errors()}, key=_backwards)
             if not sum(_drop(data, place) for place in places):
-                return None, told, left_out
+                return None, mistakes, left_out
             left_out |= {str(place[-1]) for place in places}
 
 
@@ -100,10 +100,10 @@ def _tell(origin: str, problem: dict[str, Any], model: type[BaseModel]) -> str:
     if problem["type"] == "missing":
         return f"{origin}: {where}: this key is missing"
     message = str(problem["msg"]).removeprefix("Value error, ")
-    return f"{origin}: {where}: {message} (found {_shown(problem['input'])})"
+    return f"{origin}: {where}: {message} (found {_short_repr(problem['input'])})"
 
 
-def _shown(value: object) -> str:
+def _short_repr(value: object) -> str:
     """A value for a message; Python refuses to write numbers with thousands of digits."""
     try:
         return f"{value!r:.80}"
@@ -113,39 +113,39 @@ def _shown(value: object) -> str:
 
 def _hint(place: Place, model: type[BaseModel]) -> str:
     """A similar key for an unknown one, or where the key is allowed and which are allowed here."""
-    name, here = str(place[-1]), _keys_at(place[:-1], model)
-    near = difflib.get_close_matches(name, sorted(here), n=1)
+    name, allowed_keys = str(place[-1]), _keys_at(place[:-1], model)
+    near = difflib.get_close_matches(name, sorted(allowed_keys), n=1)
     if near:
         return f"; did you mean {near[0]!r}?"
-    elsewhere = [where for where, keys in _tables(model) if name.lower() in keys]
-    other = f" here ({elsewhere[0]} has one)" if elsewhere else ""
-    return f"{other}; keys here are {', '.join(sorted(here))}"
+    other_tables = [where for where, keys in _tables(model) if name.lower() in keys]
+    other = f" here ({other_tables[0]} has one)" if other_tables else ""
+    return f"{other}; keys here are {', '.join(sorted(allowed_keys))}"
 
 
 def _keys_at(place: Place, model: type[BaseModel]) -> set[str]:
     """The keys that are allowed at a place of the file."""
-    found, parts = [model], list(place)
+    models, parts = [model], list(place)
     while parts:
         part = str(parts.pop(0))
-        fields = [m.model_fields[part] for m in found if part in m.model_fields]
+        fields = [m.model_fields[part] for m in models if part in m.model_fields]
         inner = [m for field in fields for m in _models_in(field.annotation)]
         if not inner:
             break
         if any(not isinstance(field.annotation, type) for field in fields):
             parts = parts[1:]  # Skip the name or number of one of several tables.
-        found = inner
-    return {key for m in found for key in m.model_fields}
+        models = inner
+    return {key for m in models for key in m.model_fields}
 
 
 def _tables(model: type[BaseModel], where: str = "") -> list[tuple[str, set[str]]]:
     """Every kind of table in a file, as it is written (``[parameters.NAME]``), and its keys."""
-    found = [(f"[{where}]" if where else "the top of the file", set(model.model_fields))]
+    tables = [(f"[{where}]" if where else "the top of the file", set(model.model_fields))]
     for name, field in model.model_fields.items():
         for inner in _models_in(field.annotation):
             origin = getattr(field.annotation, "__origin__", None)
             below = f"{where}.{name}".lstrip(".") + (".NAME" if origin is dict else "")
-            found += _tables(inner, f"[{below}]" if origin in (list, tuple) else below)
-    return found
+            tables += _tables(inner, f"[{below}]" if origin in (list, tuple) else below)
+    return tables
 
 
 def _models_in(annotation: Any) -> list[type[BaseModel]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from autotune.config.find import shipped
+from autotune.config.find import package_data
 from autotune.datasets.card import CARD
 from autotune.errors import UsageError
 from runner import files
@@ -26,13 +26,13 @@ def own_folder() -> Path:
 
 def folders() -> list[Path]:
     """The directories that are searched, in this order."""
-    coming = shipped("datasets")
+    coming = package_data("datasets")
     return [FOLDER, own_folder(), *([coming] if isinstance(coming, Path) else [])]
 
 
 def is_shipped(folder: Path) -> bool:
     """Whether a dataset is shipped with autotune, and is not one of the current directory."""
-    coming, real = shipped("datasets"), resolved(folder)
+    coming, real = package_data("datasets"), resolved(folder)
     own = real.is_relative_to(resolved(FOLDER))
     return isinstance(coming, Path) and not own and real.is_relative_to(resolved(coming))
 
