@@ -71,7 +71,7 @@ class RuleDialect(ABC):
         return {}
 
 
-def written(text: str, place: Path, stem: str, suffix: str) -> Path:
+def write_file(text: str, place: Path, stem: str, suffix: str) -> Path:
     """The file with ``text`` below ``place``; its name depends on the text."""
     digest = hashlib.sha256(text.encode()).hexdigest()[:12]
     path = place / f"{stem}-{digest}{suffix}"

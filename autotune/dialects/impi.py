@@ -39,14 +39,14 @@ class IntelDialect(RuleDialect):
     def _presets(self, library: Library, operation: str) -> tuple[int, ...]:
         name = _main(operation)
         info = library.params.get(name)
-        found = tuple(number for number in sorted(info.enum) if number) if info else ()
-        if not found:
+        numbers = tuple(number for number in sorted(info.enum) if number) if info else ()
+        if not numbers:
             raise UsageError(
                 f"algorithms of {operation} cannot be chosen here: this library does not list the "
                 f"values of {name} (impi_info)",
                 code="collectives.no_algorithms",
             )
-        return found
+        return numbers
 
     def rule(self, space: Space, operation: str, setting: Setting) -> Rule:
         return Rule(operation, 1, 0, str(setting[_main(operation)]))

@@ -12,15 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from autotune.collective_rules import Rule
-from autotune.dialects.base import RuleDialect, written
+from autotune.dialects.base import RuleDialect, write_file
 from autotune.dialects.mpich_trees import (
     FILE,
     LAYERS_FILE,
     PARAMETERS,
     SUMS,
-    changed,
     changed_layers,
-    layered,
+    changed_tree,
+    layer_rules,
 )
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value, parse_expression
@@ -50,8 +50,8 @@ class MpichDialect(RuleDialect):
         words = tuple(self._words(library, operation))
         stem = _stem(operation)
         layer = library.params.get(f"{stem}_POSIX_INTRA_ALGORITHM")
-        implied = {layer.name: "mpir"} if layer and "mpir" in layer.enum.values() else {}
-        main = Parameter(_main(operation), words, default="auto", implies=implied)
+        implications = {layer.name: "mpir"} if layer and "mpir" in layer.enum.values() else {}
+        main = Parameter(_main(operation), words, default="auto", implies=implications)
         shapes = [
             Parameter(
                 name,
@@ -67,17 +67,17 @@ class MpichDialect(RuleDialect):
     def _words(self, library: Library, operation: str) -> dict[str, str]:
         """The library's words for algorithms -> their names in a tree."""
         info = library.params.get(_main(operation))
-        known = algorithm_names(library)
+        tree_names = algorithm_names(library)
         words = [word for word in info.enum.values() if word not in _LEFT_OUT] if info else []
-        found = {word: _name(operation, word) for word in words}
-        found = {word: name for word, name in found.items() if name in known}
-        if not found:
+        names_by_word = {word: _name(operation, word) for word in words}
+        names_by_word = {word: name for word, name in names_by_word.items() if name in tree_names}
+        if not names_by_word:
             raise UsageError(
                 f"algorithms of {operation} cannot be chosen here: this MPICH does not list the "
                 f"values of {_main(operation)}",
                 code="collectives.no_algorithms",
             )
-        return found
+        return names_by_word
 
     def rule(self, space: Space, operation: str, setting: Setting) -> Rule:
         stem = f"{_stem(operation)}_"
@@ -99,13 +99,13 @@ class MpichDialect(RuleDialect):
                 f"the selection trees of MPICH were not found in the library of {library.launcher}",
                 code="collectives.algorithm_unknown",
             )
-        text = json.dumps(changed(algorithms, rules, library.params), indent=1)
-        found = [Parameter(FILE, (str(written(text, place, stem, ".json")),))]
-        if layered(rules):
+        text = json.dumps(changed_tree(algorithms, rules, library.params), indent=1)
+        parameters = [Parameter(FILE, (str(write_file(text, place, stem, ".json")),))]
+        if layer_rules(rules):
             text = json.dumps(changed_layers(layers, rules), indent=1)
-            path = written(text, place, f"{stem}-layers", ".json")
-            found.append(Parameter(LAYERS_FILE, (str(path),)))
-        return tuple(found)
+            path = write_file(text, place, f"{stem}-layers", ".json")
+            parameters.append(Parameter(LAYERS_FILE, (str(path),)))
+        return tuple(parameters)
 
     def names(self, library: Library, operation: str) -> dict[str, str]:
         return {name: word for word, name in self._words(library, operation).items()}
@@ -133,12 +133,12 @@ def _shapes(
     for word in words:
         for _, end in PARAMETERS.get(_name(operation, word).removeprefix("MPIR_"), ()):
             users.setdefault(end, []).append(word)
-    found = []
+    shapes = []
     for end, names in users.items():
         levels = tuple(k for k in _FANOUTS if k <= ranks) if end.endswith("_KVAL") else ()
         if end == _CHUNK and "pipelined_tree" in names:
             levels = _SEGMENTS
         name = f"{_stem(operation)}_{end}"
         if levels and name in library.params:
-            found.append((name, levels, names))
-    return found
+            shapes.append((name, levels, names))
+    return shapes

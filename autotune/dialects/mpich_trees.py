@@ -64,7 +64,7 @@ PARAMETERS: Mapping[str, tuple[tuple[str, str], ...]] = {
 Without them an algorithm aborts or hangs."""
 
 
-def changed(
+def changed_tree(
     tree: Tree, rules: Sequence[Rule], params: Mapping[str, ParamInfo] | None = None
 ) -> Tree:
     """``tree`` with the branches of the collectives in ``rules`` replaced.
@@ -85,7 +85,7 @@ def changed(
     return result
 
 
-def layered(rules: Sequence[Rule]) -> tuple[Rule, ...]:
+def layer_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
     """The rules for collectives that shared memory may serve."""
     return tuple(rule for rule in rules if rule.collective in GENERAL_LAYER)
 
@@ -94,10 +94,11 @@ def changed_layers(tree: Tree, rules: Sequence[Rule]) -> Tree:
     """The tree of layers, in which the sizes of rules that name an algorithm go to the general
     layer.  A rule may name a composition (MPIDI_...) instead.
 
-    It is changed only for ranks that are all on one node.  Raises UsageError as :func:`changed`.
+    It is changed only for ranks that are all on one node.  Raises UsageError as
+    :func:`changed_tree`.
     """
     result = dict(tree)
-    for name in dict.fromkeys(rule.collective for rule in layered(rules)):
+    for name in dict.fromkeys(rule.collective for rule in layer_rules(rules)):
         before = _own(tree, name)
         intra = before.get(_INTRA, before)
         own = (rule for rule in rules if rule.collective == name)
@@ -110,20 +111,22 @@ def changed_layers(tree: Tree, rules: Sequence[Rule]) -> Tree:
 def _layer(rule: Rule, before: Tree) -> Tree:
     if rule.algorithm == LIBRARY_DECIDES:
         return before
-    named = rule.algorithm.startswith(_OF_DEVICE)
-    return {f"composition={rule.algorithm if named else GENERAL_LAYER[rule.collective]}": {}}
+    is_device_name = rule.algorithm.startswith(_OF_DEVICE)
+    return {
+        f"composition={rule.algorithm if is_device_name else GENERAL_LAYER[rule.collective]}": {}
+    }
 
 
 def _own(tree: Tree, name: str) -> Tree:
     key = f"collective={name}"
     if tree and key not in tree:
-        known = ", ".join(sorted(k.partition("=")[2] for k in tree))
+        collectives = ", ".join(sorted(k.partition("=")[2] for k in tree))
         raise UsageError(
-            f"this MPICH has no collective {name}; it has {known}",
+            f"this MPICH has no collective {name}; it has {collectives}",
             code="collectives.operation_unknown",
         )
-    found: Tree = tree.get(key, {})
-    return found
+    branch: Tree = tree.get(key, {})
+    return branch
 
 
 def _by_size(leaves: Mapping[Rule, Tree], before: Tree) -> Tree:
@@ -132,8 +135,8 @@ def _by_size(leaves: Mapping[Rule, Tree], before: Tree) -> Tree:
     sets: dict[int, Tree] = {}
     for size in sorted({rule.comm_size for rule in leaves}):
         own = {rule: leaf for rule, leaf in leaves.items() if rule.comm_size == size}
-        summed = any(rule.collective in SUMS for rule in own)
-        word = "total_msg_size" if summed else "avg_msg_size"
+        is_sum = any(rule.collective in SUMS for rule in own)
+        word = "total_msg_size" if is_sum else "avg_msg_size"
         sets[size] = _upwards(word, {r.message: leaf for r, leaf in own.items()}, 0, before)
     return _upwards("comm_size", sets, 1, before)
 
@@ -190,16 +193,18 @@ def _leaf(rule: Rule, before: Tree, params: Mapping[str, ParamInfo]) -> Tree:
 def _parameters(rule: Rule, before: Tree, params: Mapping[str, ParamInfo]) -> Tree:
     """The parameters of the algorithm: those of the rule, else those of the library's own tree,
     else the values of its variables."""
-    own = next((given for name, _, given in _leaves(before) if name == rule.algorithm), {})
+    own = next(
+        (parameters for name, _, parameters in _leaves(before) if name == rule.algorithm), {}
+    )
     if own:
         return own
-    told = {"k": rule.fanout, "chunk_size": rule.segment}
-    found: Tree = {}
+    rule_values = {"k": rule.fanout, "chunk_size": rule.segment}
+    branches: Tree = {}
     for word, end in PARAMETERS.get(rule.algorithm.removeprefix("MPIR_"), ()):
         info = params.get(f"MPIR_CVAR_{rule.collective.upper()}_{end}")
-        if value := told.get(word) or (info.default if info else ""):
-            found[f"{word}={value}"] = {}
-    return found
+        if value := rule_values.get(word) or (info.default if info else ""):
+            branches[f"{word}={value}"] = {}
+    return branches
 
 
 def _leaves(tree: Tree, above: tuple[str, ...] = ()) -> Iterator[tuple[str, tuple[str, ...], Tree]]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from autotune.collective_rules import Rule, check_rules, rules_of, rules_text
-from autotune.dialects.base import RuleDialect, written
+from autotune.dialects.base import RuleDialect, write_file
 from autotune.errors import UsageError
 from autotune.space import Parameter, Setting, Space, Value, load_space
 from runner.mpi.library import Library
@@ -26,7 +26,7 @@ class OpenMpiDialect(RuleDialect):
         return _main(operation)
 
     def space(self, library: Library, operation: str, facts: Mapping[str, Value]) -> Space:
-        return restricted(load_space("openmpi", library, facts), operation)
+        return algorithm_space(load_space("openmpi", library, facts), operation)
 
     def rule(self, space: Space, operation: str, setting: Setting) -> Rule:
         return rules_of(space.launched(setting)["mca"])[0]
@@ -36,7 +36,7 @@ class OpenMpiDialect(RuleDialect):
     ) -> tuple[Parameter, ...]:
         """A rules file that every Open MPI up to 5 reads."""
         check_rules(tuple(rules), library)
-        path = written(rules_text(tuple(rules)), place, stem, ".rules")
+        path = write_file(rules_text(tuple(rules)), place, stem, ".rules")
         return (Parameter(FILE, (str(path),), "mca", implies={ENABLE: 1}),)
 
     def names(self, library: Library, operation: str) -> dict[str, str]:
@@ -48,7 +48,7 @@ def _main(operation: str) -> str:
     return f"coll_tuned_{operation}_algorithm"
 
 
-def restricted(space: Space, operation: str) -> Space:
+def algorithm_space(space: Space, operation: str) -> Space:
     """The space of one collective's algorithms only, with few segment sizes and fanouts.
 
     Raises UsageError if the MPI of the space has no such algorithms.
@@ -61,8 +61,10 @@ def restricted(space: Space, operation: str) -> Space:
             code="collectives.no_algorithms",
         )
     # A rule cannot state a radix.
-    kept = [p for p in space if p.name.startswith(main) and not p.name.endswith("_radix")]
-    parameters = tuple(p if p.name == main else replace(p, levels=_few(p.levels)) for p in kept)
+    own_parameters = [p for p in space if p.name.startswith(main) and not p.name.endswith("_radix")]
+    parameters = tuple(
+        p if p.name == main else replace(p, levels=_few(p.levels)) for p in own_parameters
+    )
     names = {p.name for p in parameters} | set(space.facts)
     rules = tuple(c for c in space.constraints if c.expr.names <= names)
     return replace(

@@ -20,7 +20,7 @@ Names = Mapping[str, Mapping[str, str]]
 """collective -> algorithms as rules name them, and their names for people."""
 
 
-def translated(
+def translate(
     rules: Sequence[Rule], names: Names, families: tuple[str, str], theirs: Names
 ) -> tuple[Rule, ...]:
     """``rules`` of the first family for the second one; ``names`` and ``theirs`` are the names of
@@ -28,23 +28,23 @@ def translated(
 
     Raises UsageError for an algorithm without a counterpart.
     """
-    made = []
+    counterparts = []
     for rule in rules:
         algorithm = rule.algorithm
         if algorithm != LIBRARY_DECIDES:
             word = names.get(rule.collective, {}).get(algorithm, algorithm)
             other = theirs.get(rule.collective, {})
-            found = _counterpart(rule, word, families, other)
-            if found is None:
+            counterpart = _counterpart(rule, word, families, other)
+            if counterpart is None:
                 raise UsageError(
                     f"the algorithm {word} of {rule.collective} ({families[0]}) has no counterpart "
                     f"of the same name in {families[1]}; measure there: autotune collectives "
                     f"--operations {rule.collective} --mpi PLACE",
                     code="collectives.algorithm_unknown",
                 )
-            algorithm = found
-        made.append(replace(rule, algorithm=algorithm, fanout=0, segment=0))
-    return tuple(made)
+            algorithm = counterpart
+        counterparts.append(replace(rule, algorithm=algorithm, fanout=0, segment=0))
+    return tuple(counterparts)
 
 
 def _counterpart(
@@ -55,7 +55,7 @@ def _counterpart(
     if meaning is None or not {*families} <= {*_FAMILIES}:
         return None
     number = rule.algorithm.isdigit()
-    meant = meaning.value(int(rule.algorithm) if number else word, *families)
-    if meant is None or isinstance(meant, int):
-        return None if meant is None or str(meant) not in theirs else str(meant)
-    return next((own for own, shown in theirs.items() if shown == meant), None)
+    value = meaning.value(int(rule.algorithm) if number else word, *families)
+    if value is None or isinstance(value, int):
+        return None if value is None or str(value) not in theirs else str(value)
+    return next((own for own, their_word in theirs.items() if their_word == value), None)

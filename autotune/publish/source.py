@@ -17,7 +17,7 @@ from autotune.collective_rules import Rule
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.config.cluster import Cluster
 from autotune.dialects import dialect
-from autotune.dialects.translation import translated
+from autotune.dialects.translation import translate
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.publish.content import GROUPS, Content, Evidence, commutative_part
@@ -451,7 +451,7 @@ def _translated(result: CollectiveResult, library: Library) -> tuple[Rule, ...]:
     words = dialect(library.family)
     theirs = {part.operation: words.names(library, part.operation) for part in result.parts}
     families = (result.mpi["name"], library.family)
-    return translated(result.rules, result.algorithms, families, theirs)
+    return translate(result.rules, result.algorithms, families, theirs)
 
 
 def _other_machine(measured: str) -> list[Note]:

@@ -7,7 +7,7 @@ import pytest
 from autotune.collective_rules import Rule, check_rules
 from autotune.collectives.tournament import OPERATIONS, TableEntry, as_rules, table_candidates
 from autotune.dialects import dialect
-from autotune.dialects.openmpi import restricted
+from autotune.dialects.openmpi import algorithm_space
 from autotune.errors import UsageError
 from autotune.space import DEFAULT, Space, load_space
 from autotune.space.commutativity import RIGHT, for_any_operation
@@ -58,7 +58,7 @@ def test_sizes_are_counted_as_the_library_counts() -> None:
 
 def test_what_has_no_table() -> None:
     with refused(UsageError, "collectives.no_algorithms"):
-        restricted(load_space("null"), "bcast")
+        algorithm_space(load_space("null"), "bcast")
     with refused(UsageError, "collectives.operation_unknown"):
         dialect("other")
 

@@ -19,7 +19,13 @@ from autotune.collective_rules import Rule
 from autotune.collectives.proof import SizeEvidence
 from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.config.cluster import load_cluster
-from autotune.dialects.mpich_trees import FILE, GENERAL_LAYER, LAYERS_FILE, changed, changed_layers
+from autotune.dialects.mpich_trees import (
+    FILE,
+    GENERAL_LAYER,
+    LAYERS_FILE,
+    changed_layers,
+    changed_tree,
+)
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats import Format, find
@@ -68,11 +74,11 @@ ALLREDUCE = "MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"
 
 
 def intra(*rules: Rule) -> Any:
-    return changed(BASE, rules)[f"collective={rules[0].collective}"]["comm_type=intra"]
+    return changed_tree(BASE, rules)[f"collective={rules[0].collective}"]["comm_type=intra"]
 
 
 def test_the_rest_of_the_tree_stays() -> None:
-    tree = changed(BASE, (Rule("bcast", 1, 0, RING),))
+    tree = changed_tree(BASE, (Rule("bcast", 1, 0, RING),))
     assert tree["collective=allgather"] == BASE["collective=allgather"]
     assert tree["collective=bcast"] == {
         "comm_type=intra": {f"algorithm={RING}": {}},
@@ -128,7 +134,7 @@ def test_sizes_are_those_of_all_ranks_where_the_library_has_no_others() -> None:
 def test_a_reduction_gets_an_algorithm_of_unknown_conditions_in_the_plainest_case_only() -> None:
     before = {f"algorithm={NAMES['allreduce']}": {}}
     ring = "MPIR_Allreduce_intra_ring"
-    tree = changed(
+    tree = changed_tree(
         {"collective=allreduce": {"comm_type=intra": before}}, (Rule("allreduce", 1, 0, ring),)
     )
     found = tree["collective=allreduce"]["comm_type=intra"]
@@ -150,7 +156,7 @@ def test_parameters_are_those_of_the_rule_or_of_the_variables() -> None:
             "MPIR_CVAR_BCAST_TREE_PIPELINE_CHUNK_SIZE": "8192",
         }.items()
     }
-    made = changed(BASE, (Rule("bcast", 1, 0, tree, 4),), params)
+    made = changed_tree(BASE, (Rule("bcast", 1, 0, tree, 4),), params)
     (found,) = made["collective=bcast"]["comm_type=intra"].values()
     assert found == {"tree_type=kary": {}, "k=4": {}, "chunk_size=8192": {}}
 
@@ -175,7 +181,7 @@ def test_layers_change_on_one_node_only() -> None:
 
 def test_a_collective_that_is_none_is_refused() -> None:
     with refused(UsageError, "collectives.operation_unknown"):
-        changed(BASE, (Rule("nonsense", 1, 0, BINOMIAL),))
+        changed_tree(BASE, (Rule("nonsense", 1, 0, BINOMIAL),))
 
 
 def test_without_the_library_no_tree_is_claimed(tmp_path: Path) -> None:
@@ -370,7 +376,7 @@ class TestObeyed:
         self, prober: Prober, tmp_path: Path
     ) -> None:
         """Why the whole tree is written; should MPICH mend it, this test says so."""
-        part = json.dumps(changed({}, (Rule("bcast", 1, 0, BINOMIAL),)))
+        part = json.dumps(changed_tree({}, (Rule("bcast", 1, 0, BINOMIAL),)))
         assert launch(prober, part, tmp_path / "tree", "allreduce", 2) == "failed"
 
 

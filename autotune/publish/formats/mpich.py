@@ -14,7 +14,13 @@ from typing import ClassVar
 
 from autotune.collective_rules import Rule
 from autotune.dialects.base import LIBRARY_DECIDES
-from autotune.dialects.mpich_trees import FILE, LAYERS_FILE, changed, changed_layers, layered
+from autotune.dialects.mpich_trees import (
+    FILE,
+    LAYERS_FILE,
+    changed_layers,
+    changed_tree,
+    layer_rules,
+)
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats.base import Canary, Loading, without_foreign
@@ -114,7 +120,7 @@ class MpichTree(RulesV1):
         return {}  # The canaries show that the library reads the file.
 
     def companions(self, content: Content, library: Library) -> tuple[str, ...]:
-        both = layered(self.part(content, library).rules)
+        both = layer_rules(self.part(content, library).rules)
         return (MpichJson.name, MpichLayersJson.name) if both else ()
 
     def naming(self, path: str) -> dict[str, str]:
@@ -135,7 +141,7 @@ class MpichJson(MpichTree):
         return builtin_tree(library)
 
     def tree(self, before: Tree, rules: tuple[Rule, ...], library: Library) -> Tree:
-        return changed(before, rules, library.params)
+        return changed_tree(before, rules, library.params)
 
     def broken(self, rules: tuple[Rule, ...], name: str, library: Library) -> Content:
         """An algorithm of another collective."""
@@ -162,7 +168,7 @@ class MpichLayersJson(MpichTree):
         return builtin_layers(library)
 
     def part(self, content: Content, library: Library) -> Content:
-        return Content(rules=layered(super().part(content, library).rules))
+        return Content(rules=layer_rules(super().part(content, library).rules))
 
     def tree(self, before: Tree, rules: tuple[Rule, ...], library: Library) -> Tree:
         return changed_layers(before, rules)
