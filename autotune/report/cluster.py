@@ -33,7 +33,7 @@ from autotune.wording import (
     verdict_words,
 )
 
-_DRAWN = 6
+_MAX_FACTORS = 6
 """Number of parameters whose level means are drawn."""
 _OWN = "the library's own"
 
@@ -43,17 +43,17 @@ def cluster_sections(store: Store, name: str, dataset: str | None) -> list[Secti
 
     Raises UsageError if nothing was measured on this cluster.
     """
-    studies = answered(store, name)
-    found = [*known_sections(store, name, studies)]
+    studies = answered_studies(store, name)
+    sections = [*known_sections(store, name, studies)]
     if dataset is not None:
-        found.append(dataset_section(dataset))
-    if not found:
+        sections.append(dataset_section(dataset))
+    if not sections:
         raise UsageError(
             f"cluster {name} has no finished search and no class-wide result in "
             f"{store.label}; autotune studies lists the studies",
             code="page.nothing_to_show",
         )
-    return [*found, *(study_section(store, study) for study, _ in studies)]
+    return [*sections, *(study_section(store, study) for study, _ in studies)]
 
 
 def known_sections(
@@ -72,21 +72,21 @@ def known_sections(
     return sections
 
 
-def answered(
-    store: Store, cluster: str, listed: Iterable[StudySummary] | None = None
+def answered_studies(
+    store: Store, cluster: str, summaries: Iterable[StudySummary] | None = None
 ) -> list[tuple[StudyRecord, Result]]:
     """Those of the listed searches that are of the cluster and have a result, in their order.
 
     Without a list: all searches, the newest first.
     """
-    chosen = [
+    study_ids = [
         summary.id
-        for summary in (store.studies() if listed is None else listed)
+        for summary in (store.studies() if summaries is None else summaries)
         if summary.cluster == cluster and summary.status in HEADLINES
     ]
     return [
         (study, Result.from_json(study.result))
-        for study in store.study_records(chosen)
+        for study in store.study_records(study_ids)
         if study.result is not None and "recommended" in study.result
     ]
 
@@ -123,9 +123,9 @@ def _overview(store: Store, studies: list[tuple[StudyRecord, Result]]) -> Sectio
     if groups:
         legend = "time / median time of the default"
         figures.append(boxes("Runs of the proofs", legend, groups, reference=1.0))
-    proven = sum(result.status == "recommended" for _, result in studies)
+    proven_count = sum(result.status == "recommended" for _, result in studies)
     words = (
-        f"{proven} of {len(studies)} searches found a setting that is proven to be "
+        f"{proven_count} of {len(studies)} searches found a setting that is proven to be "
         "faster; in the others the default is kept or nothing is decided."
     )
     table = PageTable("Searches for single programs", columns, tuple(rows))
@@ -142,17 +142,17 @@ def _label(study: StudyRecord) -> str:
     return f"{app.name}{f' {app.input}' if app.input else ''} {study.key.ranks}x"
 
 
-def _mark(label: str, gain: Sequence[float | None], note: str, marked: bool) -> Mark:
+def _mark(label: str, gain: Sequence[float | None], note: str, highlight: bool) -> Mark:
     """A gain and the ends of its interval, as a mark in percent."""
     value, low, high = (math.nan if v is None else 100 * v for v in gain)
-    return Mark(label, value, low, high, note, marked)
+    return Mark(label, value, low, high, note, highlight)
 
 
 def classwide_section(result: ClasswideResult) -> Section:
     """The setting for the class with its evidence on every program."""
-    known = interval((result.lo, result.hi))
-    ends = f" ({known})" if known else ""
-    said = {
+    interval_text = interval((result.lo, result.hi))
+    ends = f" ({interval_text})" if interval_text else ""
+    answer = {
         "recommended": f"One setting for all: {percent(result.gain)} on average{ends}.",
         "keep_default": "One setting for all: keep the default.",
         "unproven": "One setting for all: chosen from recorded runs, not proven.",
@@ -187,7 +187,7 @@ def classwide_section(result: ClasswideResult) -> Section:
     )
     return Section(
         "One setting for the class",
-        verdict=said,
+        verdict=answer,
         words=tuple(words),
         copies=(Copy("Setting", spelled(values)),) if values else (),
         tables=(PageTable("Proof on every program", columns, rows),) if rows else (),
@@ -200,24 +200,28 @@ def published_section(files: Sequence[PublishedFile]) -> Section:
     """The files that this user has published for the cluster, and which of them have expired."""
     rows, notes = [], []
     for one in files:
-        seen = one.header.evidence
-        gone = one.expiry
+        evidence = one.header.evidence
+        expiry = one.expiry
         rows.append(
             (
                 str(one.path),
-                seen.source,
-                percent(seen.gain),
+                evidence.source,
+                percent(evidence.gain),
                 " ".join(proven_with(one.header)),
-                "" if gone is None else f"expired: installed is {gone.installed}",
+                "" if expiry is None else f"expired: installed is {expiry.installed}",
             )
         )
-        if gone is not None:
-            notes.append(f"{one.path}: {gone.words}; {gone.advice}.")
-    expired = sum(one.expiry is not None for one in files)
-    said = f"{expired} of {count(len(files), 'published file')} expired." if expired else ""
+        if expiry is not None:
+            notes.append(f"{one.path}: {expiry.words}; {expiry.advice}.")
+    expired_count = sum(one.expiry is not None for one in files)
+    summary = (
+        f"{expired_count} of {count(len(files), 'published file')} expired."
+        if expired_count
+        else ""
+    )
     columns = ("file", "evidence", ">gain", "proven with", "")
     table = PageTable("Files in use", columns, tuple(rows))
-    return Section("Published settings", verdict=said, tables=(table,), notes=tuple(notes))
+    return Section("Published settings", verdict=summary, tables=(table,), notes=tuple(notes))
 
 
 def collectives_section(result: CollectiveResult) -> Section:
@@ -228,12 +232,14 @@ def collectives_section(result: CollectiveResult) -> Section:
         columns = sorted({row.size for p in parts for row in p.evidence if not row.between})
         kinds, words = [], []
         for part in parts:
-            seen = {row.size: row for row in part.evidence}
+            rows_by_size = {row.size: row for row in part.evidence}
             names = [result.algorithm(part, size) for size in columns]
             kinds.append([_OWN if name == "-" else name for name in names])
             words.append(
                 [
-                    "" if name == "-" or size not in seen else f"{seen[size].gain * 100:+.0f}"
+                    ""
+                    if name == "-" or size not in rows_by_size
+                    else f"{rows_by_size[size].gain * 100:+.0f}"
                     for name, size in zip(names, columns, strict=True)
                 ]
             )
@@ -249,29 +255,29 @@ def collectives_section(result: CollectiveResult) -> Section:
                 _OWN,
             )
         )
-    proven = sum(part.proven for part in result.parts)
+    proven_count = sum(part.proven for part in result.parts)
     sure = "are proven to be" if result.guarded else "look"
-    said = (
-        f"{proven} of {len(result.parts)} tables have entries that {sure} faster than "
+    sentence = (
+        f"{proven_count} of {len(result.parts)} tables have entries that {sure} faster than "
         f"the library's own choice; {result.mpi['name']} {result.mpi['version']}, "
         f"{result.date[:10]}, collectives:{result.id}."
     )
     if not result.guarded:
-        said += f"  {HEADLINES['unguarded']}"
-    return Section("Collectives", words=(said,), figures=tuple(drawings))
+        sentence += f"  {HEADLINES['unguarded']}"
+    return Section("Collectives", words=(sentence,), figures=tuple(drawings))
 
 
 def dataset_section(name: str) -> Section:
     """Level means of the parameters that matter in a recorded dataset."""
-    found = read_table(name)
-    factors = judge_factors(respond(found, "log"))
-    drawings = level_means(factors, "log")[:_DRAWN]
+    runs_table = read_table(name)
+    factors = judge_factors(respond(runs_table, "log"))
+    drawings = level_means(factors, "log")[:_MAX_FACTORS]
     best = {f.name: f.best for f in factors if f.significant}
-    said = "No parameter has a certain effect."
+    sentence = "No parameter has a certain effect."
     if best:
-        said = f"Parameters with a certain effect and their best levels: {short_setting(best)}."
+        sentence = f"Parameters with a certain effect and their best levels: {short_setting(best)}."
     how = (
-        f"{found.origin}: {len(found.cells)} cells, {len(found.names)} parameters, "
+        f"{runs_table.origin}: {len(runs_table.cells)} cells, {len(runs_table.names)} parameters, "
         "one-way analysis of variance at 99.9 % confidence."
     )
-    return Section("Level means", words=(how, said), figures=tuple(drawings))
+    return Section("Level means", words=(how, sentence), figures=tuple(drawings))

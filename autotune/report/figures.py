@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-MARKED = "#0072b2"
+HIGHLIGHT = "#0072b2"
 COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6d31", "#7f7f7f"),
 )
@@ -40,7 +40,7 @@ ABREAST = 3
 """Entries of a legend below a figure in one row."""
 DOTS = 500
 """Largest number of values drawn for a box; more are thinned evenly by rank."""
-_INKED = (
+_INK_KEYS = (
     *("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color"),
     "grid.color",
 )
@@ -55,7 +55,7 @@ _SETTINGS: dict[Any, Any] = {
     "figure.titleweight": "bold",
     "axes.axisbelow": True,
     "legend.frameon": False,
-    **dict.fromkeys(_INKED, INK),
+    **dict.fromkeys(_INK_KEYS, INK),
     "grid.alpha": 0.15,
     "figure.facecolor": "none",
     "axes.facecolor": "none",
@@ -75,7 +75,7 @@ class Mark:
     lo: float
     hi: float
     note: str = ""
-    marked: bool = False
+    highlight: bool = False
 
 
 class Drawing:
@@ -102,14 +102,14 @@ def drawing(title: str, x_name: str, y_name: str, height: float) -> Iterator[Dra
         figure.suptitle(plain(title), x=0.01, ha="left")
         axes.set_xlabel(plain(x_name))
         axes.set_ylabel(plain(y_name))
-        made = Drawing(axes)
-        yield made
+        new_drawing = Drawing(axes)
+        yield new_drawing
         text = StringIO()
         figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    made.svg = _tidied(text.getvalue(), title)
+    new_drawing.svg = _tidy(text.getvalue(), title)
 
 
-def _tidied(svg: str, title: str) -> str:
+def _tidy(svg: str, title: str) -> str:
     """The SVG element, as wide as the page allows, in the page's colour, without repeated ids."""
     body = svg[svg.index("<svg") :].strip()
     head, rest = body.split(">", 1)
@@ -126,28 +126,28 @@ def plain(text: str) -> str:
 
 def dots(title: str, axis: str, marks: Sequence[Mark], reference: float = 0.0) -> str:
     """A dot with an interval for each mark, and a dashed line at ``reference``; SVG text."""
-    with drawing(title, axis, "", _rows(len(marks))) as made:
-        made.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
+    with drawing(title, axis, "", _rows(len(marks))) as figure:
+        figure.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
         for place, mark in enumerate(marks):
-            colour = MARKED if mark.marked else INK
+            colour = HIGHLIGHT if mark.highlight else INK
             if math.isfinite(mark.value):
-                made.axes.plot(mark.value, place, "o", color=colour, markersize=6)
-        _intervals(made.axes, marks)
-        _labels(made.axes, marks)
-    return made.svg
+                figure.axes.plot(mark.value, place, "o", color=colour, markersize=6)
+        _intervals(figure.axes, marks)
+        _labels(figure.axes, marks)
+    return figure.svg
 
 
 def bars(title: str, axis: str, marks: Sequence[Mark]) -> str:
     """A bar from 0 for each mark, with its interval; SVG text."""
-    with drawing(title, axis, "", _rows(len(marks))) as made:
-        made.axes.axvline(0.0, color=INK, linewidth=1)
+    with drawing(title, axis, "", _rows(len(marks))) as figure:
+        figure.axes.axvline(0.0, color=INK, linewidth=1)
         for place, mark in enumerate(marks):
-            colour = MARKED if mark.marked else INK
+            colour = HIGHLIGHT if mark.highlight else INK
             if math.isfinite(mark.value):
-                made.axes.barh(place, mark.value, height=0.6, color=colour, alpha=0.5)
-        _intervals(made.axes, marks)
-        _labels(made.axes, marks)
-    return made.svg
+                figure.axes.barh(place, mark.value, height=0.6, color=colour, alpha=0.5)
+        _intervals(figure.axes, marks)
+        _labels(figure.axes, marks)
+    return figure.svg
 
 
 def _rows(count: int) -> float:
@@ -163,14 +163,14 @@ def _intervals(axes: Axes, marks: Sequence[Mark]) -> None:
     left, right = axes.get_xlim()
     axes.set_xlim(left, right)
     for place, mark in enumerate(marks):
-        closed = math.isfinite(mark.lo), math.isfinite(mark.hi)
-        if not any(closed):
+        is_closed = math.isfinite(mark.lo), math.isfinite(mark.hi)
+        if not any(is_closed):
             continue
-        colour = MARKED if mark.marked else INK
-        span = (mark.lo if closed[0] else left, mark.hi if closed[1] else right)
+        colour = HIGHLIGHT if mark.highlight else INK
+        span = (mark.lo if is_closed[0] else left, mark.hi if is_closed[1] else right)
         axes.plot(span, (place, place), color=colour, linewidth=1.5)
-        if not all(closed):
-            edge, sign = (right, ">") if closed[0] else (left, "<")
+        if not all(is_closed):
+            edge, sign = (right, ">") if is_closed[0] else (left, "<")
             axes.plot(edge, place, sign, color=colour, markersize=6, clip_on=False)
 
 
@@ -188,8 +188,8 @@ def _labels(axes: Axes, marks: Sequence[Mark]) -> None:
 
 def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_name: str) -> str:
     """A line with intervals for each name over powers of two; a thin line marks 1.  SVG text."""
-    with drawing(title, x_name, y_name, 4.0) as made:
-        axes = made.axes
+    with drawing(title, x_name, y_name, 4.0) as figure:
+        axes = figure.axes
         axes.axhline(1.0, color=INK, linewidth=0.8)
         for number, (name, points) in enumerate(lines.items()):
             xs = sorted(points)
@@ -206,23 +206,23 @@ def curve(lines: Mapping[str, Mapping[int, Point]], title: str, x_name: str, y_n
         axes.minorticks_off()
         axes.grid(axis="y")
         axes.figure.legend(loc="outside right upper")
-    return made.svg
+    return figure.svg
 
 
 def steps(
     lines: Mapping[str, Sequence[tuple[float, float]]], title: str, x_name: str, y_name: str
 ) -> str:
     """The best value so far for each name, as steps (x, value); a thin line marks 1.  SVG text."""
-    with drawing(title, x_name, y_name, 3.2) as made:
-        made.axes.axhline(1.0, color=INK, linewidth=0.8)
+    with drawing(title, x_name, y_name, 3.2) as figure:
+        figure.axes.axhline(1.0, color=INK, linewidth=0.8)
         for number, (name, points) in enumerate(lines.items()):
-            made.axes.step(
+            figure.axes.step(
                 *zip(*points, strict=True), where="post", label=plain(name), **_style(number)
             )
-        made.axes.grid(axis="y")
+        figure.axes.grid(axis="y")
         if len(lines) > 1:
-            made.axes.figure.legend(loc="outside right upper")
-    return made.svg
+            figure.axes.figure.legend(loc="outside right upper")
+    return figure.svg
 
 
 def boxes(title: str, axis: str, groups: Mapping[str, Sequence[float]], reference: float) -> str:
@@ -231,28 +231,30 @@ def boxes(title: str, axis: str, groups: Mapping[str, Sequence[float]], referenc
     The box is computed from all values.  Of more than ``DOTS`` values only so many are drawn, from
     the smallest to the largest, because a page with a hundred thousand dots is too large to read.
     """
-    with drawing(title, axis, "", _rows(len(groups)) + 0.2) as made:
-        made.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
+    with drawing(title, axis, "", _rows(len(groups)) + 0.2) as figure:
+        figure.axes.axvline(reference, color=INK, linestyle="--", linewidth=1)
         names = list(groups)
         line = {"color": INK}
-        made.axes.boxplot(
+        figure.axes.boxplot(
             [list(groups[name]) for name in names],
             positions=range(len(names)), orientation="horizontal", showfliers=False, widths=0.5,
             boxprops=line, whiskerprops=line, capprops=line,
-            medianprops={"color": MARKED, "linewidth": 2},
+            medianprops={"color": HIGHLIGHT, "linewidth": 2},
         )  # fmt: skip
         for place, name in enumerate(names):
-            values = _thinned(groups[name])
-            made.axes.plot(values, [place] * len(values), ".", color=INK, alpha=0.35, markersize=4)
-        _labels(made.axes, [Mark(n, 0, 0, 0, f"n = {len(groups[n])}") for n in names])
-    return made.svg
+            values = _thin(groups[name])
+            figure.axes.plot(
+                values, [place] * len(values), ".", color=INK, alpha=0.35, markersize=4
+            )
+        _labels(figure.axes, [Mark(n, 0, 0, 0, f"n = {len(groups[n])}") for n in names])
+    return figure.svg
 
 
-def _thinned(values: Sequence[float]) -> Sequence[float]:
+def _thin(values: Sequence[float]) -> Sequence[float]:
     if len(values) <= DOTS:
         return values
-    ordered = sorted(values)
-    return [ordered[round(i * (len(ordered) - 1) / (DOTS - 1))] for i in range(DOTS)]
+    ascending = sorted(values)
+    return [ascending[round(i * (len(ascending) - 1) / (DOTS - 1))] for i in range(DOTS)]
 
 
 def _style(number: int) -> dict[str, Any]:
@@ -288,8 +290,8 @@ def heat_map(
     if any(neutral in row for row in kinds):
         looks[neutral] = {"facecolor": INK, "alpha": 0.08}
     below = math.ceil(len(looks) / ABREAST)
-    with drawing(title, x_name, y_name, 1.2 + 0.36 * len(rows) + 0.22 * below) as made:
-        axes = made.axes
+    with drawing(title, x_name, y_name, 1.2 + 0.36 * len(rows) + 0.22 * below) as figure:
+        axes = figure.axes
         for y, (kind_row, word_row) in enumerate(zip(kinds, words, strict=True)):
             for x, (kind, word) in enumerate(zip(kind_row, word_row, strict=True)):
                 axes.add_patch(Rectangle((x, y), 1, 1, linewidth=0, **looks[kind]))
@@ -304,13 +306,13 @@ def heat_map(
         axes.figure.legend(
             handles=handles, loc="outside lower left", ncols=ABREAST, handlelength=1.2
         )
-    return made.svg
+    return figure.svg
 
 
 def _look(number: int) -> dict[str, Any]:
     """The style of a kind: a colour, or, when all are used, the same colours hatched."""
-    again = number // len(COLOURS)
-    hatch = {"hatch": _HATCHES[(again - 1) % len(_HATCHES)], "edgecolor": INK} if again else {}
+    repeats = number // len(COLOURS)
+    hatch = {"hatch": _HATCHES[(repeats - 1) % len(_HATCHES)], "edgecolor": INK} if repeats else {}
     return {"facecolor": COLOURS[number % len(COLOURS)], "alpha": 0.4, **hatch}
 
 
@@ -322,11 +324,11 @@ AXES: dict[Response, str] = {
 
 def level_means(factors: Sequence[Factor], response: Response) -> list[str]:
     """One figure for each significant factor, the strongest first."""
-    shown = sorted((f for f in factors if f.significant), key=lambda f: -f.omega2)
-    return [drawn(factor, response) for factor in shown]
+    significant = sorted((f for f in factors if f.significant), key=lambda f: -f.omega2)
+    return [factor_figure(factor, response) for factor in significant]
 
 
-def drawn(factor: Factor, response: Response) -> str:
+def factor_figure(factor: Factor, response: Response) -> str:
     """The mean of each level of one factor with its interval; the best level is marked."""
     marks = [
         Mark(m.level, m.mean, m.lo, m.hi, f"n = {m.n}", m.level == factor.best)

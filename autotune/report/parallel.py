@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from autotune.report.figures import INK, MARKED, drawing, plain
+from autotune.report.figures import HIGHLIGHT, INK, drawing, plain
 from autotune.space.setting import read_value
 from autotune.store import TrialRecord
 
@@ -22,29 +22,29 @@ def parallel_coordinates(trials: Sequence[TrialRecord]) -> str:
     The fastest tenth is drawn in colour, the fastest trial thick. The last axis is the time ratio.
     "" if fewer than two trials or parameters can be drawn.
     """
-    done = sorted(
+    fastest = sorted(
         (t for t in trials if t.estimate is not None and t.state == "ok"),
         key=lambda t: t.estimate or 0.0,
     )[:LINES]
-    names = sorted({name for t in done for name in t.setting})
-    levels = {name: _levels(done, name) for name in names}
-    names = sorted((n for n in names if len(levels[n]) > 1), key=lambda n: -_spread(done, n))
+    names = sorted({name for t in fastest for name in t.setting})
+    levels = {name: _levels(fastest, name) for name in names}
+    names = sorted((n for n in names if len(levels[n]) > 1), key=lambda n: -_spread(fastest, n))
     names = names[:AXES]
-    if len(done) < 2 or len(names) < 2:
+    if len(fastest) < 2 or len(names) < 2:
         return ""
-    title = f"The {len(done)} fastest settings of the search (as measured, before the proof)"
-    low, high = done[0].estimate or 0.0, done[-1].estimate or 0.0
-    with drawing(title, "", "", 4.6) as made:
-        axes = made.axes
-        best = max(len(done) // 10, 1)
-        for rank in reversed(range(len(done))):
-            trial = done[rank]
+    title = f"The {len(fastest)} fastest settings of the search (as measured, before the proof)"
+    low, high = fastest[0].estimate or 0.0, fastest[-1].estimate or 0.0
+    with drawing(title, "", "", 4.6) as figure:
+        axes = figure.axes
+        best = max(len(fastest) // 10, 1)
+        for rank in reversed(range(len(fastest))):
+            trial = fastest[rank]
             heights = [_height(levels[n], _text(trial, n)) for n in names]
             heights.append(((trial.estimate or 0.0) - low) / ((high - low) or 1.0))
             axes.plot(
                 range(len(heights)),
                 heights,
-                color=MARKED if rank < best else INK,
+                color=HIGHLIGHT if rank < best else INK,
                 alpha=0.9 if rank < best else 0.18,
                 linewidth=2.6 if rank == 0 else 1.0,
             )
@@ -79,7 +79,7 @@ def parallel_coordinates(trials: Sequence[TrialRecord]) -> str:
         axes.set_yticks([])
         axes.set_xlim(-0.1, len(names) + 0.4)
         axes.spines[:].set_visible(False)
-    return made.svg
+    return figure.svg
 
 
 def _text(trial: TrialRecord, name: str) -> str:
@@ -88,8 +88,8 @@ def _text(trial: TrialRecord, name: str) -> str:
 
 def _levels(trials: Sequence[TrialRecord], name: str) -> list[str]:
     """The levels that occur, numbers in their order, unset first."""
-    found = {_text(trial, name) for trial in trials}
-    return sorted(found, key=_order)
+    texts = {_text(trial, name) for trial in trials}
+    return sorted(texts, key=_order)
 
 
 def _order(level: str) -> tuple[int, float, str]:

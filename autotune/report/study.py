@@ -24,7 +24,7 @@ from autotune.wording import (
     verdict_words,
 )
 
-SHOWN = 10
+TABLE_ROWS = 10
 """Number of settings in the table of trials."""
 
 
@@ -90,13 +90,13 @@ def _words(study: StudyRecord, history: RunHistory, result: Result | None) -> li
             words += switch_words(result.switch)
         if not result.guard:
             words.append(WHY_UNGUARDED)
-    counted = [e.record for e in history.entries if e.counts and e.record.valid]
+    counting_runs = [e.record for e in history.entries if e.counts and e.record.valid]
     # These runs are above the limit of the guard and count all the same, so the guard was off.
-    loaded = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counted)
-    if loaded:
+    loaded_runs = sum(record.foreign_cpu_s > record.foreign_limit_s for record in counting_runs)
+    if loaded_runs:
         words.append(
-            f"The guard was off: other programs used the machine in {loaded} of the "
-            f"{len(counted)} runs that count."
+            f"The guard was off: other programs used the machine in {loaded_runs} of the "
+            f"{len(counting_runs)} runs that count."
         )
     return words
 
@@ -107,8 +107,8 @@ def _checks(study: StudyRecord, result: Result) -> list[str]:
     marks = [f"{MARK}: {note.words}." for note in reasons]
     if result.checks is None:
         return marks
-    said = checks_words(result.checks)
-    return [f"{said[0].upper()}{said[1:]}.", *marks]
+    sentence = checks_words(result.checks)
+    return [f"{sentence[0].upper()}{sentence[1:]}.", *marks]
 
 
 def _copies(result: Result | None) -> list[Copy]:
@@ -129,7 +129,7 @@ def _title(names: ParameterNames, finalist: Finalist) -> str:
 def _tables(
     history: RunHistory, trials: list[TrialRecord], result: Result | None
 ) -> list[PageTable]:
-    made = []
+    tables = []
     if result is not None and result.finalists:
         names = result.names
         rows = tuple(
@@ -144,13 +144,15 @@ def _tables(
         )
         columns = ("setting", ">gain", ">95 % interval", ">pairs", "verdict")
         title = "Proof against the default" if result.guard else "Against the default, unproven"
-        made.append(PageTable(title, columns, rows))
-    done = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
-    seen = tuple((" ".join(key_parts(t.key)), f"{t.estimate:.3f}", t.state) for t in done[:SHOWN])
-    if seen:
+        tables.append(PageTable(title, columns, rows))
+    fastest = sorted((t for t in trials if t.estimate is not None), key=lambda t: t.estimate or 0.0)
+    trial_rows = tuple(
+        (" ".join(key_parts(t.key)), f"{t.estimate:.3f}", t.state) for t in fastest[:TABLE_ROWS]
+    )
+    if trial_rows:
         title = "Fastest settings of the search (time / time of the default; this is not a proof)"
-        made.append(PageTable(title, ("setting", ">time ratio", "state"), seen))
-    return made
+        tables.append(PageTable(title, ("setting", ">time ratio", "state"), trial_rows))
+    return tables
 
 
 def provenance(study: StudyRecord, runs: list[StoredRun]) -> PageTable:
@@ -191,11 +193,11 @@ def best_so_far(history: RunHistory, trials: list[TrialRecord]) -> list[tuple[fl
     """The best ratio after each number of search runs, where it changes; empty without a search."""
     estimates = {t.number: t.estimate for t in trials if t.state == "ok" and t.estimate is not None}
     last: dict[int, int] = {}
-    searched = 0
+    search_runs = 0
     for entry in history.entries:
-        searched += entry.kind != CONFIRM
+        search_runs += entry.kind != CONFIRM
         if entry.trial in estimates:
-            last[entry.trial] = searched
+            last[entry.trial] = search_runs
     points, best = [(0.0, 1.0)], 1.0
     for number, runs in sorted(last.items(), key=lambda item: item[1]):
         if estimates[number] < best:
@@ -203,7 +205,7 @@ def best_so_far(history: RunHistory, trials: list[TrialRecord]) -> list[tuple[fl
             points.append((float(runs), best))
     if not last:
         return []
-    points.append((float(searched), best))
+    points.append((float(search_runs), best))
     return points
 
 
@@ -213,9 +215,9 @@ def _proof(history: RunHistory, result: Result | None) -> str:
     if result is None or len(groups) < 2:
         return ""
     names = _short(groups)
-    shown = {names[key]: values for key, values in groups.items()}
+    named_groups = {names[key]: values for key, values in groups.items()}
     legend = "time / median time of the default"
-    return boxes("Runs of the proof", legend, shown, reference=1.0)
+    return boxes("Runs of the proof", legend, named_groups, reference=1.0)
 
 
 def proof_ratios(history: RunHistory) -> dict[str, list[float]]:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from autotune.config.cluster import cluster_names
 from autotune.errors import UsageError
-from autotune.report.cluster import answered, known_sections
+from autotune.report.cluster import answered_studies, known_sections
 from autotune.report.page import Section
 from autotune.store import StudyQuery
 from autotune.ui.figures import plain_section
@@ -48,7 +48,7 @@ def cluster_page(site: Site, request: Request) -> View:
 
 def _sections(site: Site, name: str) -> tuple[Section, ...]:
     rows = site.store.study_page(StudyQuery(cluster=name, size=500)).rows
-    studies = answered(site.store, name, (row.study for row in rows))[:SHOWN]
+    studies = answered_studies(site.store, name, (row.study for row in rows))[:SHOWN]
     return tuple(map(plain_section, known_sections(site.store, name, studies)))
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from autotune.api.datasets import _NO_SEARCH
-from autotune.report.cluster import answered
+from autotune.report.cluster import answered_studies
 from autotune.store import Store, StudySummary
 from autotune.store.keys import SCREENING
 from autotune.study.screening import CHEAP_PHASE
@@ -96,7 +96,7 @@ def test_cheap_runs_of_a_real_program(cli: Cli, mpi_shell: str, work: Path) -> N
         assert context != store.get_study(cheap.id).context
         assert {r.study_id for r in store.known_runs(context, runs[-1].setting_key)} == {full.id}
         assert SCREENING in _NO_SEARCH
-        assert [study.id for study, _ in answered(store, "local")] == [full.id]
+        assert [study.id for study, _ in answered_studies(store, "local")] == [full.id]
     assert "(iterations = 20)" in begun.out
     assert cheap.hash[:12] in begun.out
     # The newest study is the search, not that of its cheap runs.

@@ -13,7 +13,7 @@ from autotune.report.figures import Mark, bars, boxes, curve, dots, heat_map, st
 
 SVG = "{http://www.w3.org/2000/svg}"
 MARKS = [
-    Mark("limit=64k & <b>", 0.2, 0.1, 0.3, "n = 20", marked=True),
+    Mark("limit=64k & <b>", 0.2, 0.1, 0.3, "n = 20", highlight=True),
     Mark("cost $5", -0.1, -0.2, 0.05),
     Mark("open end", 0.1, 0.05, math.nan),
     Mark("never ran", math.nan, math.nan, math.nan),
