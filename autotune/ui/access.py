@@ -65,44 +65,46 @@ class Access:
             return
         if scope["type"] != "http":
             return  # No other protocol is offered.
-        refused = self._refusal(HTTPConnection(scope))
+        refusal = self._refusal(HTTPConnection(scope))
 
-        async def send_guarded(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
             await send(message)
 
-        if refused is None:
+        if refusal is None:
             scope = {**scope, "root_path": f"/{self._token.decode()}"}
-        await (refused or self.app)(scope, receive, send_guarded)
+        await (refusal or self.app)(scope, receive, send_with_headers)
 
-    def _refusal(self, asked: HTTPConnection) -> Response | None:
+    def _refusal(self, connection: HTTPConnection) -> Response | None:
         """The answer to a request that the application must not see; None for a good request."""
-        if asked.headers.getlist("host") == [] or not self._named(asked.headers.getlist("host")):
+        if connection.headers.getlist("host") == [] or not self._is_served(
+            connection.headers.getlist("host")
+        ):
             return PlainTextResponse(
                 "This address is not the one that autotune ui printed: the name in it is not "
                 "served. Open the printed address.\n",
                 400,
             )
-        if asked.scope["method"] not in METHODS:
+        if connection.scope["method"] not in METHODS:
             return PlainTextResponse(
                 "This page only shows results; expected GET.\n",
                 405,
                 {"Allow": ", ".join(METHODS)},
             )
-        given, slash, _ = asked.scope["path"].removeprefix("/").partition("/")
-        if self._right(given):
-            return None if slash else RedirectResponse(f"/{given}/", 303)
+        token, slash, _ = connection.scope["path"].removeprefix("/").partition("/")
+        if self._right(token):
+            return None if slash else RedirectResponse(f"/{token}/", 303)
         return PlainTextResponse(
             "This page needs the token of the address that autotune ui printed. Open that "
             "address again.\n",
             403,
         )
 
-    def _named(self, hosts: list[str]) -> bool:
+    def _is_served(self, hosts: list[str]) -> bool:
         return len(hosts) == 1 and hosts[0].lower() in self.hosts
 
-    def _right(self, given: str) -> bool:
-        return secrets.compare_digest(given.encode(errors="replace"), self._token)
+    def _right(self, token: str) -> bool:
+        return secrets.compare_digest(token.encode(errors="replace"), self._token)

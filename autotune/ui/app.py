@@ -46,8 +46,8 @@ def static_files() -> dict[str, str]:
     """The files that pages load, by name: all of them come with autotune."""
     own = files("autotune.ui").joinpath("static")
     names = ("ui.css", "ui.js", "icon.svg")
-    found = {name: own.joinpath(name).read_text(encoding="utf-8") for name in names}
-    return found | {name: part(name) for name in ("sections.css", "copy.js")}
+    texts = {name: own.joinpath(name).read_text(encoding="utf-8") for name in names}
+    return texts | {name: part(name) for name in ("sections.css", "copy.js")}
 
 
 def build(store: Store, token: str, hosts: Collection[str]) -> ASGIApp:
@@ -56,13 +56,13 @@ def build(store: Store, token: str, hosts: Collection[str]) -> ASGIApp:
     ``hosts``: names with port by which it may be asked for; ``token``: the secret that every
     address has (:mod:`autotune.ui.access`).
     """
-    site, loaded = Site(store, f"/{token}"), static_files()
+    site, contents = Site(store, f"/{token}"), static_files()
 
     def static(request: Request) -> Response:
         name = request.path_params["name"]
-        if name not in loaded:
+        if name not in contents:
             raise HTTPException(404)
-        return Response(loaded[name], media_type=_TYPES[name.rpartition(".")[2]])
+        return Response(contents[name], media_type=_TYPES[name.rpartition(".")[2]])
 
     def missing(request: Request, problem: Exception) -> Response:
         return site.html(failure("There is no such page. The navigation above lists them.", 404))

@@ -13,31 +13,31 @@ from autotune.ui.figures import plain_section
 from autotune.ui.publications import publications
 from autotune.ui.site import Site, View
 
-SHOWN = 30
+MAX_SEARCHES = 30
 """Number of the newest answered searches in the overview; each is read with all its runs."""
 
 
 def clusters_page(site: Site, request: Request) -> View:
     """Every cluster with studies, published files or a definition."""
-    found = []
-    published = [one.file.header.cluster for one in publications(site)[0]]
-    for name in _known(site):
+    clusters = []
+    file_clusters = [one.file.header.cluster for one in publications(site)[0]]
+    for name in _all_names(site):
         studies = site.store.study_page(StudyQuery(cluster=name, size=1)).total
-        found.append((name, studies, published.count(name)))
-    return View("clusters.html", "Clusters", "/clusters", {"clusters": found})
+        clusters.append((name, studies, file_clusters.count(name)))
+    return View("clusters.html", "Clusters", "/clusters", {"clusters": clusters})
 
 
 def cluster_page(site: Site, request: Request) -> View:
     """A cluster: its answered searches, its published defaults, class-wide results."""
     name = str(request.path_params["name"])
-    if name not in _known(site):
+    if name not in _all_names(site):
         raise UsageError(
             f"no cluster {name[:80]!r}; the list of clusters names them", code="cluster.unknown"
         )
     page = site.store.study_page(StudyQuery(cluster=name, size=500))
     files = [one for one in publications(site)[0] if one.file.header.cluster == name]
     key = ("cluster", name, page.total, str([(r.study.status, r.study.runs) for r in page.rows]))
-    sections = site.drawn((*key, str(files)), lambda: _sections(site, name))
+    sections = site.memoise((*key, str(files)), lambda: _sections(site, name))
     return View(
         "cluster.html",
         f"Cluster {name}",
@@ -48,11 +48,11 @@ def cluster_page(site: Site, request: Request) -> View:
 
 def _sections(site: Site, name: str) -> tuple[Section, ...]:
     rows = site.store.study_page(StudyQuery(cluster=name, size=500)).rows
-    studies = answered_studies(site.store, name, (row.study for row in rows))[:SHOWN]
+    studies = answered_studies(site.store, name, (row.study for row in rows))[:MAX_SEARCHES]
     return tuple(map(plain_section, known_sections(site.store, name, studies)))
 
 
-def _known(site: Site) -> list[str]:
+def _all_names(site: Site) -> list[str]:
     """The names of all clusters that occur."""
-    published = {one.file.header.cluster for one in publications(site)[0]}
-    return sorted({*site.store.study_choices()["cluster"], *cluster_names(), *published})
+    file_clusters = {one.file.header.cluster for one in publications(site)[0]}
+    return sorted({*site.store.study_choices()["cluster"], *cluster_names(), *file_clusters})

@@ -18,37 +18,37 @@ from autotune.ui.figures import plain_section, plain_svg
 from autotune.ui.site import Site, View
 from autotune.wording import spelled
 
-OFFERED = 100
+MAX_CHOICES = 100
 """Number of the newest studies that can be chosen on the page itself."""
 
 
 def comparison_page(site: Site, request: Request) -> View:
     """Two studies, or a form to choose them."""
-    named = [name for name in request.query_params.getlist("study") if name]
-    if len(named) > 2:
-        raise UsageError(f"{len(named)} studies were chosen; expected two", code="study.unknown")
-    for name in named:
+    hashes = [name for name in request.query_params.getlist("study") if name]
+    if len(hashes) > 2:
+        raise UsageError(f"{len(hashes)} studies were chosen; expected two", code="study.unknown")
+    for name in hashes:
         if not all(c in "0123456789abcdef" for c in name):
             raise UsageError(
                 f"{name[:80]!r} is no study; expected digits of a study's hash",
                 code="study.unknown",
             )
-    chosen = [site.store.find_study(name) for name in named]
-    offered = site.store.study_page(StudyQuery(size=OFFERED)).rows
+    studies = [site.store.find_study(name) for name in hashes]
+    candidates = site.store.study_page(StudyQuery(size=MAX_CHOICES)).rows
     values: dict[str, Any] = {
-        "offered": offered,
-        "chosen": [study.hash for study in chosen],
+        "offered": candidates,
+        "chosen": [study.hash for study in studies],
         "sides": (),
     }
-    if len(chosen) == 2:
-        counts = [sum(site.store.run_counts(s.id, "state").values()) for s in chosen]
-        key = ("compare", *(s.id for s in chosen), *(s.status for s in chosen), *counts)
-        sides, both = site.drawn(key, lambda: _compared(site.store, chosen))
+    if len(studies) == 2:
+        counts = [sum(site.store.run_counts(s.id, "state").values()) for s in studies]
+        key = ("compare", *(s.id for s in studies), *(s.status for s in studies), *counts)
+        sides, both = site.memoise(key, lambda: _compare(site.store, studies))
         values |= {"sides": sides, "both": both}
     return View("compare.html", "Two studies side by side", "/compare", values)
 
 
-def _compared(
+def _compare(
     store: Store, studies: list[StudyRecord]
 ) -> tuple[tuple[tuple[StudyRecord, Section], ...], Section]:
     sides = tuple(
@@ -102,8 +102,8 @@ def _mark(letter: str, value: float, low: float | None, high: float | None, sure
 
 def _differences(a: StudyRecord, b: StudyRecord) -> list[tuple[str, str, str]]:
     """The parts of the keys that differ, as name, A and B."""
-    found = [(name, _facts(a)[name], _facts(b)[name]) for name in _facts(a)]
-    return [row for row in found if row[1] != row[2]]
+    rows = [(name, _facts(a)[name], _facts(b)[name]) for name in _facts(a)]
+    return [row for row in rows if row[1] != row[2]]
 
 
 def _facts(study: StudyRecord) -> dict[str, str]:

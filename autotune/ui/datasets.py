@@ -19,25 +19,25 @@ class ListedDataset:
     """A dataset of the list; without a card it is damaged, and ``problem`` says how."""
 
     name: str
-    shipped: bool
+    is_shipped: bool
     card: Card | None
     problem: str = ""
 
 
 def datasets_page(site: Site, request: Request) -> View:
     """All datasets that are found by name."""
-    found = []
+    datasets = []
     for folder in list_datasets():
         try:
-            found.append(ListedDataset(folder.name, is_shipped(folder), read_card(folder)))
+            datasets.append(ListedDataset(folder.name, is_shipped(folder), read_card(folder)))
         except UsageError as problem:
-            found.append(ListedDataset(folder.name, is_shipped(folder), None, str(problem)))
-    return View("datasets.html", "Datasets", "/datasets", {"datasets": found})
+            datasets.append(ListedDataset(folder.name, is_shipped(folder), None, str(problem)))
+    return View("datasets.html", "Datasets", "/datasets", {"datasets": datasets})
 
 
 def dataset_page(site: Site, request: Request) -> View:
     """The card of a dataset."""
-    name = _known(request)
+    name = _dataset_name(request)
     card = read_card(next(f for f in list_datasets() if f.name == name))
     facts = [
         ("kind", card.kind),
@@ -60,12 +60,12 @@ def dataset_page(site: Site, request: Request) -> View:
 
 def cells_page(site: Site, request: Request) -> View:
     """The figures of each cell, from all recorded runs; a part of the card's page."""
-    name = _known(request)
-    found: Description = site.drawn(("dataset", name), lambda: describe(load(name)))
-    return View("cells.html", f"Cells of {name}", "/datasets", {"found": found})
+    name = _dataset_name(request)
+    description: Description = site.memoise(("dataset", name), lambda: describe(load(name)))
+    return View("cells.html", f"Cells of {name}", "/datasets", {"found": description})
 
 
-def _known(request: Request) -> str:
+def _dataset_name(request: Request) -> str:
     """The name in the address if it is that of a dataset; raises UsageError otherwise."""
     name = str(request.path_params["name"])
     if name not in {folder.name for folder in list_datasets()}:

@@ -15,12 +15,12 @@ _TAG = re.compile(r"<[A-Za-z][^<>]*>")
 _STYLE = re.compile(r'\sstyle="([^"]*)"')
 _SHEET = re.compile(r"<style[^>]*>.*?</style>", re.DOTALL)
 # The style sheet of matplotlib, as attributes that everything in the figure inherits.
-_INHERITED = '<svg stroke-linejoin="round" stroke-linecap="butt"'
+_SVG_HEAD = '<svg stroke-linejoin="round" stroke-linecap="butt"'
 
 
 def plain_svg(svg: str) -> str:
     """The same figure with attributes in place of styles."""
-    svg = _SHEET.sub("", svg).replace("<svg", _INHERITED, 1)
+    svg = _SHEET.sub("", svg).replace("<svg", _SVG_HEAD, 1)
     return _TAG.sub(lambda tag: _STYLE.sub(_attributes, tag[0]), svg)
 
 

@@ -28,7 +28,7 @@ class Publication:
     """A published file with its last verification; ``id`` names it in addresses."""
 
     file: PublishedFile
-    verified: Verification | None
+    verification: Verification | None
 
     @property
     def id(self) -> str:
@@ -51,41 +51,41 @@ class Publication:
         """The last verification in a word."""
         if self.file.expiry is not None:
             return "expired"
-        if self.verified is None:
+        if self.verification is None:
             return "not verified yet"
         return {True: "in force", False: "not in force", None: "not observable"}[
-            self.verified.in_force
+            self.verification.in_force
         ]
 
 
 def publications(site: Site) -> tuple[list[Publication], list[str]]:
     """The user's published files, the newest first, and what is wrong with others."""
     key = ("published", int(time.monotonic() / _FRESH_S))
-    files, problems = site.drawn(key, published_files)
-    seen = last_verifications()
-    found = [Publication(file, seen.get(str(file.path))) for file in files]
-    return sorted(found, key=lambda one: one.file.header.date, reverse=True), problems
+    files, problems = site.memoise(key, published_files)
+    verifications = last_verifications()
+    entries = [Publication(file, verifications.get(str(file.path))) for file in files]
+    return sorted(entries, key=lambda one: one.file.header.date, reverse=True), problems
 
 
 def publications_page(site: Site, request: Request) -> View:
     """All published files."""
-    found, problems = publications(site)
+    entries, problems = publications(site)
     return View(
-        "published.html", "Published files", "/published", {"files": found, "problems": problems}
+        "published.html", "Published files", "/published", {"files": entries, "problems": problems}
     )
 
 
 def publication_page(site: Site, request: Request) -> View:
     """One published file: evidence, verification, and what it changed."""
-    wanted = request.path_params["publication"]
-    one = next((p for p in publications(site)[0] if p.id == wanted), None)
+    publication_id = request.path_params["publication"]
+    one = next((p for p in publications(site)[0] if p.id == publication_id), None)
     if one is None:
         raise UsageError(
-            f"no published file {wanted[:40]!r}; the list of published files has them",
+            f"no published file {publication_id[:40]!r}; the list of published files has them",
             code="published.missing",
         )
     header = one.file.header
-    seen = header.evidence
+    evidence = header.evidence
     facts = [
         ("file", str(one.file.path)),
         ("format", header.format),
@@ -93,23 +93,23 @@ def publication_page(site: Site, request: Request) -> View:
         ("published", header.date),
         ("for", header.mpi),
         ("proven with", " ".join(proven_with(header))),
-        ("programs", ", ".join(seen.programs)),
-        ("runs", str(seen.runs)),
-        ("measured", seen.date),
-        ("machine", seen.machine),
+        ("programs", ", ".join(evidence.programs)),
+        ("runs", str(evidence.runs)),
+        ("measured", evidence.date),
+        ("machine", evidence.machine),
         ("test run", header.probe),
     ]
-    said, changed = change(one.file)
+    sentence, difference = change(one.file)
     return View(
         "publication.html",
         f"Published: {one.file.path.name}",
         "/published",
         {
             "one": one,
-            "evidence": seen,
+            "evidence": evidence,
             "facts": [(name, text) for name, text in facts if text],
-            "said": said,
-            "changed": changed,
+            "said": sentence,
+            "changed": difference,
             "undo": f"autotune unpublish {shlex.quote(str(one.file.path))}",
         },
     )
@@ -129,11 +129,11 @@ def change(file: PublishedFile) -> tuple[str, list[tuple[str, str]]]:
         return "The file does not exist any more.", []
     if backup is not None and previous is None:
         return f"It cannot be shown: {backup.name} does not exist any more.", []
-    said = "There was no such file before."
+    sentence = "There was no such file before."
     if backup is not None:
-        said = f"The previous content is in {Path(backup).name}."
+        sentence = f"The previous content is in {Path(backup).name}."
     if text.edited:
-        said += " The file was edited since, which is shown too."
+        sentence += " The file was edited since, which is shown too."
     lines = difflib.unified_diff(before.splitlines(), text.main.splitlines(), n=2, lineterm="")
     # The first two lines name files; here both are this one.
-    return said, [(line[:1], line[1:]) for line in list(lines)[2:]]
+    return sentence, [(line[:1], line[1:]) for line in list(lines)[2:]]

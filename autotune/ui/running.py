@@ -17,13 +17,13 @@ LOOKED_AT = 50
 
 def running_page(site: Site, request: Request) -> View:
     """The studies that run, each with its phase, best setting, time left and runs."""
-    found = []
+    studies = []
     for number in site.store.unfinished_studies(FINISHED, LOOKED_AT):
         study = site.store.get_study(number)
         state = live_state(site.store, study)
         if state["active"]:
-            found.append((study, state))
-    return View("running.html", "Running now", "/running", {"studies": found})
+            studies.append((study, state))
+    return View("running.html", "Running now", "/running", {"studies": studies})
 
 
 def state_json(site: Site, request: Request) -> dict[str, Any]:

@@ -40,16 +40,18 @@ class Address:
             names |= {"localhost", "127.0.0.1", "::1"}
         elif self.host in _EVERYWHERE:
             names |= {socket.gethostname(), socket.getfqdn(), "localhost", "127.0.0.1"}
-            names |= {str(found[4][0]) for found in _addresses(socket.gethostname())}
-        shown = {f"[{name}]" if ":" in name else name.lower() for name in names}
+            names |= {str(entry[4][0]) for entry in _addresses(socket.gethostname())}
+        host_names = {f"[{name}]" if ":" in name else name.lower() for name in names}
         # A browser leaves the port out if it is the usual one.
-        return frozenset(f"{n}:{self.port}" for n in shown) | (shown if self.port == 80 else set())
+        return frozenset(f"{n}:{self.port}" for n in host_names) | (
+            host_names if self.port == 80 else set()
+        )
 
     def url(self, token: str) -> str:
         """The address to open, with the secret."""
         name = socket.gethostname() if self.host in _EVERYWHERE else self.host
-        shown = f"[{name}]" if ":" in name else name
-        return f"http://{shown}:{self.port}/{token}/"
+        host = f"[{name}]" if ":" in name else name
+        return f"http://{host}:{self.port}/{token}/"
 
 
 def is_local(host: str) -> bool:
@@ -65,12 +67,12 @@ def listen(host: str, port: int) -> Address:
 
     Raises UsageError for a host that is not of this machine and for a port that is taken.
     """
-    found = _addresses(host)
-    if not found:
+    addresses = _addresses(host)
+    if not addresses:
         raise UsageError(
             f"--host {host!r} is no address of this machine; expected {HOST}", code="ui.host"
         )
-    family, kind, protocol, _, place = found[0]
+    family, kind, protocol, _, place = addresses[0]
     listening = socket.socket(family, kind, protocol)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:

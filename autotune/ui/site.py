@@ -25,7 +25,7 @@ from autotune.wording import interval, percent, seconds, short_setting
 from runner.errors import RunnerError
 
 T = TypeVar("T")
-_KEPT = 64
+_CACHE_SIZE = 64
 """Number of drawn parts that are kept; drawing takes a second and more."""
 NAVIGATION = (
     ("Studies", "/"),
@@ -59,7 +59,7 @@ class Site:
 
     def __init__(self, store: Store, at: str = "") -> None:
         self.store, self.at = store, at
-        self._drawn: OrderedDict[Hashable, Any] = OrderedDict()
+        self._cache: OrderedDict[Hashable, Any] = OrderedDict()
         self._drawing = threading.Lock()
         self._templates = Environment(
             loader=ChoiceLoader(
@@ -79,32 +79,32 @@ class Site:
         )
         self._templates.globals.update(navigation=NAVIGATION, version=_version(), at=at)
 
-    def drawn(self, key: Hashable, make: Callable[[], T]) -> T:
+    def memoise(self, key: Hashable, make: Callable[[], T]) -> T:
         """What ``make`` returns, made once for each key and kept.
 
         One is made at a time, because matplotlib's settings are those of the whole process.
         """
         with self._drawing:
-            if key not in self._drawn:
-                self._drawn[key] = make()
-            self._drawn.move_to_end(key)
-            while len(self._drawn) > _KEPT:
-                self._drawn.popitem(last=False)
-            found: T = self._drawn[key]
-            return found
+            if key not in self._cache:
+                self._cache[key] = make()
+            self._cache.move_to_end(key)
+            while len(self._cache) > _CACHE_SIZE:
+                self._cache.popitem(last=False)
+            part: T = self._cache[key]
+            return part
 
     def answer(self, function: PageFunction, request: Request) -> Response:
         """The answer of a page; an error is a page that says what to do."""
         try:
-            made = function(self, request)
+            view = function(self, request)
         except (AutotuneError, RunnerError) as problem:
             missing = isinstance(problem, UsageError)
-            made = failure(str(problem), 404 if missing else 500)
+            view = failure(str(problem), 404 if missing else 500)
             if request.url.path.endswith(".json"):
-                return JSONResponse({"error": str(problem)}, made.status)
-        if isinstance(made, dict):
-            return JSONResponse(made)
-        return self.html(made)
+                return JSONResponse({"error": str(problem)}, view.status)
+        if isinstance(view, dict):
+            return JSONResponse(view)
+        return self.html(view)
 
     def html(self, view: View) -> Response:
         """The page as HTML."""

@@ -31,55 +31,55 @@ _RISING = "up"
 
 def studies_page(site: Site, request: Request) -> View:
     """The studies that the query of the address selects."""
-    wanted = query_of(request)
-    found = site.store.study_page(wanted)
+    query = query_of(request)
+    page = site.store.study_page(query)
     rows = [
         (row, as_now(site.store, row.study), bool(unchecked(StoredAnswer.of_summary(row.study))))
-        for row in found.rows
+        for row in page.rows
     ]
-    given = {k: v for k, v in request.query_params.items() if v and k != "page"}
-    chosen = {name: getattr(wanted, name) for name in FILTERS}
+    parameters = {k: v for k, v in request.query_params.items() if v and k != "page"}
+    filters = {name: getattr(query, name) for name in FILTERS}
     return View(
         "studies.html",
         "Studies",
         "/",
         {
             "rows": rows,
-            "page": found,
-            "wanted": wanted,
-            "chosen": chosen,
+            "page": page,
+            "wanted": query,
+            "chosen": filters,
             "choices": site.store.study_choices(),
             "columns": COLUMNS,
             "numbers": NUMBERS,
-            "sorted_by": {name: site.at + _sort_link(given, wanted, name) for name in ORDERS},
+            "sorted_by": {name: site.at + _sort_link(parameters, query, name) for name in ORDERS},
             "links": {
-                word: site.at + _link(given | {"page": str(place)})
-                for word, place in _places(found.page, found.pages).items()
+                word: site.at + _link(parameters | {"page": str(place)})
+                for word, place in _places(page.page, page.pages).items()
             },
-            "filtered": bool(wanted.text or any(chosen.values())),
+            "filtered": bool(query.text or any(filters.values())),
         },
     )
 
 
 def query_of(request: Request) -> StudyQuery:
     """The query in an address; raises UsageError for an order or page that does not exist."""
-    given = request.query_params
-    order = given.get("order") or "begun"
-    filters: dict[str, Any] = {name: given.get(name, "")[:200] for name in FILTERS}
+    parameters = request.query_params
+    order = parameters.get("order") or "begun"
+    filters: dict[str, Any] = {name: parameters.get(name, "")[:200] for name in FILTERS}
     return StudyQuery(
-        text=given.get("q", "")[:200],
+        text=parameters.get("q", "")[:200],
         **filters,
         order=order,
-        descending=given.get("direction") != _RISING,
+        descending=parameters.get("direction") != _RISING,
         page=number(request, "page", 1),
     )
 
 
-def _sort_link(given: Mapping[str, str], wanted: StudyQuery, name: str) -> str:
+def _sort_link(parameters: Mapping[str, str], query: StudyQuery, name: str) -> str:
     """The list sorted by a column; a second time, in the other direction."""
-    falling = wanted.order == name and wanted.descending
-    changed = {k: v for k, v in given.items() if k not in ("order", "direction")}
-    return _link(changed | {"order": name} | ({"direction": _RISING} if falling else {}))
+    falling = query.order == name and query.descending
+    others = {k: v for k, v in parameters.items() if k not in ("order", "direction")}
+    return _link(others | {"order": name} | ({"direction": _RISING} if falling else {}))
 
 
 def _link(query: Mapping[str, str]) -> str:
@@ -88,5 +88,5 @@ def _link(query: Mapping[str, str]) -> str:
 
 def _places(page: int, pages: int) -> dict[str, int]:
     """The pages that can be reached from here by name."""
-    found = {"first": 1, "previous": page - 1} if page > 1 else {}
-    return found | ({"next": page + 1, "last": pages} if page < pages else {})
+    places = {"first": 1, "previous": page - 1} if page > 1 else {}
+    return places | ({"next": page + 1, "last": pages} if page < pages else {})

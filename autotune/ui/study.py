@@ -45,9 +45,9 @@ def study_page(site: Site, request: Request) -> View:
     study = find(site, request)
     state = state_of(site.store, study)
     counts = site.store.run_counts(study.id, "state")
-    seen = (study.id, study.status, sum(counts.values()), str(state["trials"]))
-    section = site.drawn(("study", *seen), lambda: _section(site.store, study))
-    drawing = site.drawn(("parallel", *seen), lambda: _parallel(site.store, study))
+    state_key = (study.id, study.status, sum(counts.values()), str(state["trials"]))
+    section = site.memoise(("study", *state_key), lambda: _section(site.store, study))
+    drawing = site.memoise(("parallel", *state_key), lambda: _parallel(site.store, study))
     return View(
         "study.html",
         _name(study),
@@ -91,7 +91,7 @@ def importance_page(site: Site, request: Request) -> View:
     study = find(site, request)
     runs = sum(site.store.run_counts(study.id, "state").values())
     key = ("importance", study.id, study.status, runs)
-    section = site.drawn(key, lambda: _importance(site.store, study))
+    section = site.memoise(key, lambda: _importance(site.store, study))
     whole = "part" not in request.query_params
     return View(
         "importance.html" if whole else "sections_only.html",
@@ -105,13 +105,13 @@ def _importance(store: Store, study: StudyRecord) -> Section:
     """The shares of the parameters; a sentence if the runs show too little."""
     title = "Importance of the parameters"
     try:
-        known = study_evidence(store, study)
-        found = study_table(store, study)
-        gone = set(known.unused) & set(found.names) - set(known.proven)
-        result = importance(found.without(gone), 0, known.proven)
+        evidence = study_evidence(store, study)
+        table = study_table(store, study)
+        unused_names = set(evidence.unused) & set(table.names) - set(evidence.proven)
+        result = importance(table.without(unused_names), 0, evidence.proven)
     except AutotuneError as problem:
         return Section(title, words=(f"{problem}.",))
-    notes = [note.words for note in (*result.notes, found.unguarded) if note]
+    notes = [note.words for note in (*result.notes, table.unguarded) if note]
     words = (
         "How much of the differences between settings each parameter explains; blue: certain. "
         f"A model of {result.rows} settings."
@@ -167,7 +167,7 @@ def run_page(site: Site, request: Request) -> View:
 def _facts(run: StoredRun) -> list[tuple[str, str]]:
     """What is known of a run, as names and texts; unknown values are left out."""
     record = run.record
-    found = [
+    facts = [
         ("state", record.state.replace("_", " ")),
         ("reason", record.reason),
         ("setting", run.setting_key),
@@ -185,7 +185,7 @@ def _facts(run: StoredRun) -> list[tuple[str, str]]:
         ("MPI", f"{record.mpi_name} {record.mpi_version}".strip()),
         ("command", shlex.join(record.command)),
     ]
-    return [(name, text) for name, text in found if text]
+    return [(name, text) for name, text in facts if text]
 
 
 def _time(value: float) -> str:
