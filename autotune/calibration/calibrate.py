@@ -161,7 +161,7 @@ def _table(
         while jobs is not None:
             found = machine.measure(jobs)
             # As of this round: a continued command has to decide as the first one did.
-            rounds.scatter.update(default_scatter(machine.known))
+            rounds.scatter.update(default_scatter(machine.round_history))
             try:
                 jobs = running.send(found)
             except StopIteration:

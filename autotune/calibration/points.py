@@ -87,7 +87,7 @@ class PointMeasurement(RoundMeasurement[Point]):
 
     plan: ClassVar[SearchPlan] = SearchPlan(trials=None, default_every=8)
 
-    def asked(self, setting: Setting, points: Sequence[Point]) -> Setting:
+    def launch_setting(self, setting: Setting, points: Sequence[Point]) -> Setting:
         return setting.updated({POINTS: listed(points)})
 
     def figures(self, record: RunRecord) -> Mapping[Point, float]:

@@ -145,7 +145,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def _print_table(result: CollectiveResult, part: TablePart) -> None:
     out = console()
-    if not part.proven:
+    if not part.has_changes:
         out.print("no table is proven; the library's own choice stands", markup=False)
         return
     rows = [

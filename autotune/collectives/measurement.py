@@ -38,7 +38,7 @@ Point = TypeVar("Point", bound=Hashable)
 def micro_program(operation: str, sizes: Sequence[int]) -> tuple[str, ...]:
     """Arguments of the micro-benchmark, after the name of its module.  ``sizes`` in bytes."""
     calls = max(min(_CALLS, _WORK_BYTES // max(sizes)), 40)
-    return (operation, "--size", _listed(sizes), "--count", str(calls))
+    return (operation, "--size", _size_list(sizes), "--count", str(calls))
 
 
 def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
@@ -56,7 +56,7 @@ def target_for(target: Target, operation: str, sizes: Sequence[int]) -> Target:
 
 def search_space(space: Space, sizes: Sequence[int]) -> Space:
     """``space`` with the sizes of a launch as a further parameter; unset means all of them."""
-    parameter = Parameter(SIZES, (_listed(sizes),), "arg")
+    parameter = Parameter(SIZES, (_size_list(sizes),), "arg")
     return dataclasses.replace(space, parameters=(*space.parameters, parameter))
 
 
@@ -72,7 +72,7 @@ def by_size(record: RunRecord) -> dict[int, float]:
     return {int(row["size"]): float(row["us"]) for row in record.extra["sizes"]}
 
 
-def _listed(sizes: Sequence[int]) -> str:
+def _size_list(sizes: Sequence[int]) -> str:
     return ",".join(map(str, sizes))
 
 
@@ -92,7 +92,7 @@ class RoundMeasurement(ABC, Generic[Point]):
     seed: int = 0
     rounds: int = 0
     defaults: Defaults = field(init=False)
-    known: RunHistory = field(init=False, default_factory=RunHistory)
+    round_history: RunHistory = field(init=False, default_factory=RunHistory)
     """The run history as it was at the end of the last round."""
 
     def __post_init__(self) -> None:
@@ -100,7 +100,7 @@ class RoundMeasurement(ABC, Generic[Point]):
         self.defaults = Defaults(self.evaluator, self.plan, self.budget)
 
     @abstractmethod
-    def asked(self, setting: Setting, points: Sequence[Point]) -> Setting:
+    def launch_setting(self, setting: Setting, points: Sequence[Point]) -> Setting:
         """The setting with the points that its launch times."""
 
     @abstractmethod
@@ -125,11 +125,11 @@ class RoundMeasurement(ABC, Generic[Point]):
             self.defaults.run(closing)
         # Later runs must not change the ratios of this round.
         last = self.evaluator.history.blocks(closing)[0][DEFAULT.key].order
-        self.known = RunHistory.of(
+        self.round_history = RunHistory.of(
             (e for e in self.evaluator.history.entries if e.order <= last),
             self.evaluator.history.place,
         )
-        return {s: self._ratios(self.known, run, jobs[s]) for s, run in runs.items()}
+        return {s: self._ratios(self.round_history, run, jobs[s]) for s, run in runs.items()}
 
     @property
     def limit_s(self) -> float:
@@ -138,13 +138,13 @@ class RoundMeasurement(ABC, Generic[Point]):
         return hang_limit(statistics.median(walls), self.budget)
 
     def _run(self, phase: str, setting: Setting, points: Sequence[Point]) -> HistoryEntry:
-        asked = self.asked(setting, points)
-        stored = self.evaluator.history.blocks(phase).get(0, {}).get(asked.key)
-        if stored is not None:
-            return stored
+        launch = self.launch_setting(setting, points)
+        previous = self.evaluator.history.blocks(phase).get(0, {}).get(launch.key)
+        if previous is not None:
+            return previous
         self._prepare()
         self.defaults.run_if_due()
-        return self.evaluator.run(asked, phase, timeout_s=self.limit_s)
+        return self.evaluator.run(launch, phase, timeout_s=self.limit_s)
 
     def _prepare(self) -> None:
         """Check before a launch: the default has run in this process, and the budget allows one
@@ -164,8 +164,8 @@ class RoundMeasurement(ABC, Generic[Point]):
     ) -> dict[Point, float]:
         if not entry.record.valid:
             return {}
-        found = {point: history.ratio(entry, self._at(point)) for point in points}
-        return {point: ratio for point, ratio in found.items() if ratio is not None}
+        ratios = {point: history.ratio(entry, self._at(point)) for point in points}
+        return {point: ratio for point, ratio in ratios.items() if ratio is not None}
 
     def _at(self, point: Point) -> Figure:
         return lambda record: self.figures(record)[point]
@@ -174,8 +174,8 @@ class RoundMeasurement(ABC, Generic[Point]):
 class SizeMeasurement(RoundMeasurement[int]):
     """The rounds of a tournament of one operation; a point is a message size in bytes."""
 
-    def asked(self, setting: Setting, points: Sequence[int]) -> Setting:
-        return setting.updated({SIZES: _listed(points)})
+    def launch_setting(self, setting: Setting, points: Sequence[int]) -> Setting:
+        return setting.updated({SIZES: _size_list(points)})
 
     def figures(self, record: RunRecord) -> Mapping[int, float]:
         return by_size(record)

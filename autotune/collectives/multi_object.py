@@ -108,8 +108,8 @@ def compare_rivals(
     Raises WorkError if the default does not run.
     """
     evaluator.budget = budget
-    proven = [table] if table != DEFAULT else []
-    every = [*proven, *forms]
+    proven_tables = [table] if table != DEFAULT else []
+    every = [*proven_tables, *forms]
     choosing = Blocks(evaluator, f"{SEARCH}:rivals", every, seed, limit_s)
     if not choosing.complete(CHOICE - 1, every):
         try:
@@ -119,22 +119,24 @@ def compare_rivals(
     if measure_blocks(choosing, CHOICE, every, budget, reach=False) < CHOICE:
         return None
     ratios = {setting: [_ratio(choosing, setting, size) for size in sizes] for setting in every}
-    chosen = {size: min((ratios[s][n], s.key, s) for s in forms)[2] for n, size in enumerate(sizes)}
-    live = [*proven, *dict.fromkeys(chosen.values())]
+    best_form = {
+        size: min((ratios[s][n], s.key, s) for s in forms)[2] for n, size in enumerate(sizes)
+    }
+    live = [*proven_tables, *dict.fromkeys(best_form.values())]
     plan = proof_plan(len(sizes), max(pairs, _fewest(len(sizes))))
     blocks = Blocks(evaluator, f"{CONFIRM}:rivals", live, seed, limit_s, leads=True)
     watch(PhaseStarted("confirm", "comparing with mcoll", blocks.runs(plan.looks[-1], len(live))))
     count, decisions = 0, dict[int, Decision]()
     for look in plan.looks:
-        done = measure_blocks(blocks, look, live, budget, reach=count > 0)
-        if done < look:
+        block_count = measure_blocks(blocks, look, live, budget, reach=count > 0)
+        if block_count < look:
             break
         count = look
         try:
             for size in sizes:
                 own = table if at(entries, size) != DEFAULT else DEFAULT
-                found = blocks.pairs(chosen[size], own, count, at_size(size))
-                decisions[size] = decide_pairs(plan, found)
+                pairs_at_size = blocks.pairs(best_form[size], own, count, at_size(size))
+                decisions[size] = decide_pairs(plan, pairs_at_size)
         except NoBlocks:
             break
         if all(decision.stop for decision in decisions.values()):
@@ -142,7 +144,7 @@ def compare_rivals(
     if len(decisions) < len(sizes):
         return None
     rows = [
-        _row(blocks, size, chosen[size], table if at(entries, size) != DEFAULT else DEFAULT,
+        _row(blocks, size, best_form[size], table if at(entries, size) != DEFAULT else DEFAULT,
              decisions[size], count)
         for size in sizes
     ]  # fmt: skip
@@ -165,8 +167,8 @@ def _ratio(blocks: Blocks, setting: Setting, size: int) -> float:
 def _row(
     blocks: Blocks, size: int, form: Setting, own: Setting, decision: Decision, count: int
 ) -> RivalSize:
-    seen, interval = decision.comparison, decision.comparison.interval
-    low, high = seen.lo, seen.hi
+    comparison, interval = decision.comparison, decision.comparison.interval
+    low, high = comparison.lo, comparison.hi
     winner = ""
     if interval:
         winner = "mcoll" if low > 0 else "library" if high < 0 else ""
@@ -180,7 +182,7 @@ def _row(
         library,
         form_words(form),
         _median(blocks, size, form, count),
-        1 + seen.gain,
+        1 + comparison.gain,
         1 + low if interval else None,
         1 + high if interval and math.isfinite(high) else None,
         winner,

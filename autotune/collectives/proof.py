@@ -113,31 +113,37 @@ def prove_table(
     if not blocks.complete(plan.looks[0] - 1, [table]):
         evaluator.run(DEFAULT, WARMUP)
     figures = {str(size): at_size(size) for size in every}
-    changed = [str(size) for size in every if at(entries, size) != DEFAULT]
+    own_sizes = [str(size) for size in every if at(entries, size) != DEFAULT]
     try:
-        found = confirm_figures(blocks, plan, figures, changed, budget, watch)
+        confirmation = confirm_figures(blocks, plan, figures, own_sizes, budget, watch)
     except NoBlocks:
         raise BudgetSpent("the budget is spent", code="budget.spent") from None
     _check_runs(blocks, table)
     _check_output(blocks, table)
-    if found.proof.cut_short:
+    if confirmation.proof.cut_short:
         raise BudgetSpent("the budget is spent", code="budget.spent")
-    rows = [_row(size, at(entries, size), found.decisions[str(size)], extra) for size in every]
-    kept = [_kept(entry, entries, rows) for entry in entries]
+    rows = [
+        _row(size, at(entries, size), confirmation.decisions[str(size)], extra) for size in every
+    ]
+    proven_entries = [_proven_entry(entry, entries, rows) for entry in entries]
     if not leaves_sizes:
         slower = any(row.verdict == "worse" for row in rows)
-        stands = not slower and any(entry.setting != DEFAULT for entry in kept)
-        kept = list(entries) if stands else [TableEntry(entries[0].size, DEFAULT)]
-    return ProvenTable(_merged(kept), tuple(rows), tuple(proof_warnings(found.proof)))
+        stands = not slower and any(entry.setting != DEFAULT for entry in proven_entries)
+        proven_entries = list(entries) if stands else [TableEntry(entries[0].size, DEFAULT)]
+    return ProvenTable(
+        _merge(proven_entries), tuple(rows), tuple(proof_warnings(confirmation.proof))
+    )
 
 
 def _check_runs(blocks: Blocks, table: Setting) -> None:
     """Raise WorkError if no run with the table is valid."""
-    tried = [e.record for e in blocks.evaluator.history.entries if e.key == table.key and e.counts]
-    if tried and not any(record.valid for record in tried):
+    records = [
+        e.record for e in blocks.evaluator.history.entries if e.key == table.key and e.counts
+    ]
+    if records and not any(record.valid for record in records):
         raise WorkError(
-            f"the micro-benchmark does not run with the table found: {tried[0].state}: "
-            f"{tried[0].reason}",
+            f"the micro-benchmark does not run with the table found: {records[0].state}: "
+            f"{records[0].reason}",
             code="collectives.table_fails",
         )
 
@@ -155,14 +161,14 @@ def _check_output(blocks: Blocks, table: Setting) -> None:
 
 
 def _row(size: int, setting: Setting, decision: Decision, extra: Sequence[int]) -> SizeEvidence:
-    seen = decision.comparison
+    comparison = decision.comparison
     return SizeEvidence(
         size,
         setting.key,
-        seen.gain,
-        seen.lo if seen.interval else None,
-        seen.hi if seen.interval else None,
-        _verdict(seen.lo, seen.hi) if seen.interval else "open",
+        comparison.gain,
+        comparison.lo if comparison.interval else None,
+        comparison.hi if comparison.interval else None,
+        _verdict(comparison.lo, comparison.hi) if comparison.interval else "open",
         size in extra,
     )
 
@@ -171,11 +177,11 @@ def _verdict(low: float, high: float) -> str:
     return "better" if low > 0 else "worse" if high < 0 else "open"
 
 
-def _kept(
+def _proven_entry(
     entry: TableEntry, entries: Sequence[TableEntry], rows: Sequence[SizeEvidence]
 ) -> TableEntry:
-    later = [e.size for e in entries if e.size > entry.size]
-    end = min(later) if later else float("inf")
+    later_sizes = [e.size for e in entries if e.size > entry.size]
+    end = min(later_sizes) if later_sizes else float("inf")
     own = [row for row in rows if entry.size <= row.size < end]
     better = sum(row.verdict == "better" for row in own)
     worse = any(row.verdict == "worse" for row in own)
@@ -184,13 +190,13 @@ def _kept(
     return entry
 
 
-def _merged(entries: Sequence[TableEntry]) -> tuple[TableEntry, ...]:
+def _merge(entries: Sequence[TableEntry]) -> tuple[TableEntry, ...]:
     """The entries without those that repeat the setting of the entry before."""
-    found: list[TableEntry] = []
+    merged_entries: list[TableEntry] = []
     for entry in entries:
-        if not found or found[-1].setting != entry.setting:
-            found.append(entry)
-    return tuple(found)
+        if not merged_entries or merged_entries[-1].setting != entry.setting:
+            merged_entries.append(entry)
+    return tuple(merged_entries)
 
 
 def folder() -> Path:

@@ -38,7 +38,7 @@ class TablePart:
     """The comparison with collectives of several objects on each node, if it was asked for."""
 
     @property
-    def proven(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether any rule differs from the library's own choice."""
         return any(rule.algorithm != LIBRARY_DECIDES for rule in self.rules)
 
@@ -69,35 +69,35 @@ class CollectiveResult:
         return content_id(self._content())
 
     @property
-    def found(self) -> bool:
+    def has_changes(self) -> bool:
         """Whether any rule differs from the library's own choice, proven or not."""
-        return any(part.proven for part in self.parts)
+        return any(part.has_changes for part in self.parts)
 
     @property
-    def proven(self) -> bool:
-        return self.guarded and self.found
+    def is_proven(self) -> bool:
+        return self.guarded and self.has_changes
 
     @property
     def rules(self) -> tuple[Rule, ...]:
         """The rules for a file; with more ranks than were measured the library decides, if a table
         can leave anything to it."""
         leaves = dialect(self.mpi["name"]).leaves_sizes
-        found: list[Rule] = []
+        table_rules: list[Rule] = []
         for operation in dict.fromkeys(part.operation for part in self.parts):
             own = [part for part in self.parts if part.operation == operation]
-            if not any(part.proven for part in own):
+            if not any(part.has_changes for part in own):
                 continue
             for part in own:
-                found += part.rules if leaves or part.proven else ()
+                table_rules += part.rules if leaves or part.has_changes else ()
             if leaves:
                 most = max(part.ranks for part in own)
-                found.append(Rule(operation, most + 1, 0, LIBRARY_DECIDES))
-        return tuple(found)
+                table_rules.append(Rule(operation, most + 1, 0, LIBRARY_DECIDES))
+        return tuple(table_rules)
 
     def algorithm(self, part: TablePart, size: int) -> str:
         """The algorithm of the table at a size, by name; "-" if the library decides."""
-        summed = part.operation in dialect(self.mpi["name"]).sums
-        whole = part.ranks if summed else 1
+        is_sum = part.operation in dialect(self.mpi["name"]).sums
+        whole = part.ranks if is_sum else 1
         rule = [r for r in part.rules if r.message <= size * whole][-1]
         if rule.algorithm == LIBRARY_DECIDES:
             return "-"

@@ -42,19 +42,19 @@ def switch_points(operation: str, sizes: Sequence[int], times: Times) -> dict[st
     if best is None:
         return {}
     _, objects, forms = best
-    found = {"objects": objects}
+    switches = {"objects": objects}
     for at, (_, switch) in enumerate(ORDER[operation]):
         if switch:
-            later = [
+            later_sizes = [
                 size for size, form in zip(sizes, forms, strict=True) if words.index(form) >= at
             ]
             absent = words[at] not in forms
             # What lies behind begins with another switch.
             if switch != "switch" and absent:
-                found[f"{operation}_{switch}"] = 0
+                switches[f"{operation}_{switch}"] = 0
             else:
-                found[f"{operation}_{switch}"] = later[0] if later else sizes[-1] + 1
-    return found
+                switches[f"{operation}_{switch}"] = later_sizes[0] if later_sizes else sizes[-1] + 1
+    return switches
 
 
 def _cost(forms: Iterable[str], objects: int, times: Times) -> float:

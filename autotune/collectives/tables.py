@@ -127,22 +127,22 @@ def _parts(
     targets: Sequence[Target], operations: Sequence[str], terms: TableTerms
 ) -> tuple[list[TablePart], list[str]]:
     """The parts that the budget allowed, and the names of the others."""
-    wanted = [(operation, target) for operation in operations for target in targets]
+    pairs = [(operation, target) for operation in operations for target in targets]
     parts: list[TablePart] = []
     left_s = terms.budget_s
     try:
-        for operation, target in wanted:
+        for operation, target in pairs:
             part, left_s = _part(operation, target, terms, left_s)
             parts.append(part)
     except BudgetSpent:
         if not parts:
-            given = asked_time(terms.budget_s or 0)
+            budget_text = asked_time(terms.budget_s or 0)
             raise BudgetTooSmall(
-                f"the budget of {given} was spent before the first table was proven.  Every "
+                f"the budget of {budget_text} was spent before the first table was proven.  Every "
                 "run is stored: the same command with a larger --budget continues",
                 code="budget.too_small",
             ) from None
-    return parts, [f"{name} on {target.ranks} ranks" for name, target in wanted[len(parts) :]]
+    return parts, [f"{name} on {target.ranks} ranks" for name, target in pairs[len(parts) :]]
 
 
 def _part(
@@ -156,8 +156,8 @@ def _part(
     data = {"operation": operation, "ranks": target.ranks, "candidates": len(every)}
     terms.say(Note("collectives.begun", words_of_start, data))
     sizes = terms.sizes
-    timed = target_for(target, operation, sizes)
-    with _session(timed, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
+    micro_target = target_for(target, operation, sizes)
+    with _session(micro_target, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
         machine = SizeMeasurement(
             on.evaluator, _budget(on.evaluator, left_s), operation, terms.seed
         )
@@ -168,7 +168,7 @@ def _part(
         left_s, launches = machine.budget.left_s, len(on.evaluator.history.entries)
         limit_s = machine.limit_s
     table = search.table()
-    found = ProvenTable((TableEntry(sizes[0], DEFAULT),), ())
+    proven_table = ProvenTable((TableEntry(sizes[0], DEFAULT),), ())
     if any(entry.setting != DEFAULT for entry in table):
         if (fewest := fewest_pairs(sizes)) > terms.pairs:
             few = f"  {fewest} pairs instead of {terms.pairs}"
@@ -177,11 +177,11 @@ def _part(
         rules = as_rules(words, space, operation, target.ranks, table)
         stem = f"{operation}-{target.ranks}"
         loads, setting = loading_space(words.loading(rules, target.library, folder(), stem))
-        timed = target_for(target, operation, sorted({*sizes, *between(sizes)}))
+        micro_target = target_for(target, operation, sorted({*sizes, *between(sizes)}))
         options = {"sizes": list(sizes), "pairs": terms.pairs}
-        with _session(timed, loads, options, terms) as on:
+        with _session(micro_target, loads, options, terms) as on:
             budget = _budget(on.evaluator, left_s)
-            found = prove_table(
+            proven_table = prove_table(
                 *(on.evaluator, budget, table, setting, sizes, terms.pairs),
                 *(order_seed(on.study.hash, terms.seed), limit_s),
                 terms.watch,
@@ -189,26 +189,33 @@ def _part(
             )
             left_s, launches = budget.left_s, launches + len(on.evaluator.history.entries)
     better = sum(e.setting != DEFAULT for e in table)
-    proven = sum(e.setting != DEFAULT for e in found.entries)
+    proven_count = sum(e.setting != DEFAULT for e in proven_table.entries)
     terms.say(
         Note(
             "collectives.measured",
             f"  measured {search.points} of {search.grid} points of the grid; {better} entries "
-            f"found, {proven} {'proven' if terms.guard else LOOK_BETTER}",
-            {"points": search.points, "grid": search.grid, "entries": better, "proven": proven},
+            f"found, {proven_count} {'proven' if terms.guard else LOOK_BETTER}",
+            {
+                "points": search.points,
+                "grid": search.grid,
+                "entries": better,
+                "proven": proven_count,
+            },
         )
     )
-    for warning in found.warnings:
+    for warning in proven_table.warnings:
         terms.say(warning)
     rivalry = None
     if terms.multi_object and operation in RIVAL_FORMS:
-        rivalry, left_s, more = _rivals(operation, target, terms, found.entries, left_s, limit_s)
+        rivalry, left_s, more = _rivals(
+            operation, target, terms, proven_table.entries, left_s, limit_s
+        )
         launches += more
     program = [*OWN_PYTHON, "-m", "runner.programs.micro", *micro_program(operation, sizes)]
-    rules = as_rules(words, space, operation, target.ranks, found.entries)
+    rules = as_rules(words, space, operation, target.ranks, proven_table.entries)
     part = TablePart(
-        operation, target.ranks, tuple(rules), found.evidence, search.points, search.grid, launches,
-        tuple(program), rivalry,
+        operation, target.ranks, tuple(rules), proven_table.evidence, search.points, search.grid,
+        launches, tuple(program), rivalry,
     )  # fmt: skip
     return part, left_s
 
@@ -247,12 +254,16 @@ def _rivals(
         )
         left_s, launches = budget.left_s, len(on.evaluator.history.entries)
     if rivalry is None:
-        spent = "  the budget was spent before several objects were compared"
-        terms.say(Note("budget.spent", spent))
+        message = "  the budget was spent before several objects were compared"
+        terms.say(Note("budget.spent", message))
     else:
-        won = sum(row.winner == "mcoll" for row in rivalry.rows)
-        gained = f"  several objects: faster than the library at {won} of {len(terms.sizes)} sizes"
-        terms.say(Note("collectives.objects", gained, {"won": won, "sizes": len(terms.sizes)}))
+        wins = sum(row.winner == "mcoll" for row in rivalry.rows)
+        result_text = (
+            f"  several objects: faster than the library at {wins} of {len(terms.sizes)} sizes"
+        )
+        terms.say(
+            Note("collectives.objects", result_text, {"won": wins, "sizes": len(terms.sizes)})
+        )
     return rivalry, left_s, launches
 
 

@@ -44,10 +44,10 @@ Wish = tuple[int, float, Setting, int]
 
 def first(wishes: Sequence[Wish], most: int) -> dict[Setting, list[int]]:
     """The first ``most`` measurements by rank, each once: all sizes' best before a second best."""
-    ordered = sorted(wishes, key=lambda wish: (*wish[:2], wish[2].key, wish[3]))
-    wanted = list(dict.fromkeys((candidate, size) for _, _, candidate, size in ordered))
+    ranking = sorted(wishes, key=lambda wish: (*wish[:2], wish[2].key, wish[3]))
+    measurements = list(dict.fromkeys((candidate, size) for _, _, candidate, size in ranking))
     jobs: dict[Setting, list[int]] = {}
-    for candidate, size in wanted[: max(most, 0)]:
+    for candidate, size in measurements[: max(most, 0)]:
         jobs.setdefault(candidate, []).append(size)
     return {candidate: sorted(sizes) for candidate, sizes in jobs.items()}
 
@@ -67,7 +67,7 @@ class Tournament:
     min_gain: float = 0.05
     leaves_sizes: bool = True
     points: int = 0
-    seen: dict[Setting, dict[int, list[float]]] = field(default_factory=dict)
+    ratios_by_setting: dict[Setting, dict[int, list[float]]] = field(default_factory=dict)
 
     @property
     def grid(self) -> int:
@@ -114,21 +114,21 @@ class Tournament:
         if not jobs:
             return
         self.points += sum(len(sizes) for sizes in jobs.values())
-        found = yield jobs
-        for setting, ratios in found.items():
+        results = yield jobs
+        for setting, ratios in results.items():
             for size in jobs[setting]:
                 value = ratios.get(size, math.inf)
-                self.seen.setdefault(setting, {}).setdefault(size, []).append(value)
+                self.ratios_by_setting.setdefault(setting, {}).setdefault(size, []).append(value)
 
     def ratio(self, setting: Setting, size: int) -> float:
         """The median ratio at a size; infinite if it was not measured, 1 for the default."""
         if setting == DEFAULT:
             return 1.0
-        values = self.seen.get(setting, {}).get(size)
+        values = self.ratios_by_setting.get(setting, {}).get(size)
         return statistics.median(values) if values else math.inf
 
     def _best(self, size: int, most: int) -> list[Setting]:
-        order = sorted(self.seen, key=lambda s: (self.ratio(s, size), s.key))
+        order = sorted(self.ratios_by_setting, key=lambda s: (self.ratio(s, size), s.key))
         if not order:
             return []
         bar = min(SURVIVES * min(self.ratio(order[0], size), 1.0), CLOSE)
@@ -142,15 +142,15 @@ class Tournament:
         If no size can be left to the library, a candidate stands at every size; if none beats the
         default anywhere, the only entry is the default.
         """
-        choices = [*([DEFAULT] if self.leaves_sizes else []), *self.seen]
+        choices = [*([DEFAULT] if self.leaves_sizes else []), *self.ratios_by_setting]
         cost = [[self._cost(choice, size) for choice in choices] for size in self.sizes]
-        entries = pruned(self.sizes, choices, cost) if choices else []
+        entries = cheapest_entries(self.sizes, choices, cost) if choices else []
         gains = not entries or self.leaves_sizes or any(map(self._gains, entries))
         return entries if entries and gains else [TableEntry(self.sizes[0], DEFAULT)]
 
     def _gains(self, entry: TableEntry) -> bool:
         """Whether the entry beats the default by ``min_gain`` at a size where it was measured."""
-        own = [size for size in self.seen[entry.setting] if size >= entry.size]
+        own = [size for size in self.ratios_by_setting[entry.setting] if size >= entry.size]
         best = min((self.ratio(entry.setting, size) for size in own), default=math.inf)
         return best * (1 + self.min_gain) <= 1
 
@@ -162,16 +162,16 @@ class Tournament:
         """
         if setting == DEFAULT:
             return -math.log1p(self.min_gain)
-        measured = self.seen.get(setting, {})
+        ratios_by_size = self.ratios_by_setting.get(setting, {})
         near, price = size, 0.0
-        if size not in measured and not self.leaves_sizes:
-            near = min(measured, key=lambda other: (abs(math.log(other / size)), other))
+        if size not in ratios_by_size and not self.leaves_sizes:
+            near = min(ratios_by_size, key=lambda other: (abs(math.log(other / size)), other))
             price = CHANGE
         ratio = self.ratio(setting, near)
         return math.log(ratio) + price if ratio > 0 else math.inf
 
 
-def pruned(
+def cheapest_entries(
     sizes: Sequence[int], choices: Sequence[Setting], cost: Sequence[Sequence[float]]
 ) -> list[TableEntry]:
     """The cheapest path through the sizes; ``cost[size][choice]`` may be infinite."""
@@ -225,12 +225,12 @@ def as_rules(
     The first rule begins at size 0, because every reader requires it.
     """
     whole = ranks if operation in words.sums else 1
-    found = []
+    rules = []
     for entry in entries:
         message = 0 if entry is entries[0] else entry.size * whole
         rule = Rule(operation, ranks, message, LIBRARY_DECIDES)
         if entry.setting != DEFAULT:
-            known = words.rule(space, operation, entry.setting)
-            rule = replace(known, comm_size=ranks, message=message)
-        found.append(rule)
-    return found
+            algorithm_rule = words.rule(space, operation, entry.setting)
+            rule = replace(algorithm_rule, comm_size=ranks, message=message)
+        rules.append(rule)
+    return rules

@@ -393,17 +393,17 @@ def _from_classwide(
 def _from_collectives(
     result: CollectiveResult, cluster: Cluster, library: Library
 ) -> PublicationSource:
-    if not result.found:
+    if not result.has_changes:
         raise UsageError(
             f"collectives:{result.id}: no entry of its tables was proven to be faster; there is "
             "nothing to publish",
             code="publish.nothing_proven",
         )
-    parts = [part for part in result.parts if part.proven]
+    parts = [part for part in result.parts if part.has_changes]
     # Gains of the entries that differ from the library's own choice.
     gains = [row.gain for part in parts for row in part.evidence if row.verdict == "better"]
-    rules, status = result.rules, "recommended" if result.proven else "unguarded"
-    proven, family = result.proven, result.mpi["name"]
+    rules, status = result.rules, "recommended" if result.is_proven else "unguarded"
+    proven, family = result.is_proven, result.mpi["name"]
     if family != library.family:
         rules, proven, status = _translated(result, library), False, "translated"
     evidence = Evidence(

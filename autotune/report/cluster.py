@@ -227,7 +227,7 @@ def published_section(files: Sequence[PublishedFile]) -> Section:
 def collectives_section(result: CollectiveResult) -> Section:
     """A heat map for each operation: the algorithm at each size, and its gain."""
     drawings = []
-    for operation in dict.fromkeys(part.operation for part in result.parts if part.proven):
+    for operation in dict.fromkeys(part.operation for part in result.parts if part.has_changes):
         parts = [p for p in result.parts if p.operation == operation and p.evidence]
         columns = sorted({row.size for p in parts for row in p.evidence if not row.between})
         kinds, words = [], []
@@ -255,7 +255,7 @@ def collectives_section(result: CollectiveResult) -> Section:
                 _OWN,
             )
         )
-    proven_count = sum(part.proven for part in result.parts)
+    proven_count = sum(part.has_changes for part in result.parts)
     sure = "are proven to be" if result.guarded else "look"
     sentence = (
         f"{proven_count} of {len(result.parts)} tables have entries that {sure} faster than "

@@ -225,7 +225,7 @@ def test_an_interrupted_search_goes_on_where_it_was() -> None:
     runs = len(cut.history.entries)
     again, _ = searched(cut)
     assert len(cut.history.entries) == runs
-    assert again.seen == search.seen
+    assert again.ratios_by_setting == search.ratios_by_setting
 
 
 @pytest.mark.parametrize("sizes", [1, 4, 35])

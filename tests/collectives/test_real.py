@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autotune.collective_rules import Rule
-from autotune.collectives.proof import SizeEvidence, _kept, at, between, fewest_pairs
+from autotune.collectives.proof import SizeEvidence, _proven_entry, at, between, fewest_pairs
 from autotune.collectives.result import TABLES, CollectiveResult, TablePart
 from autotune.collectives.tables import SIZES
 from autotune.collectives.tournament import TableEntry, Tournament
@@ -40,7 +40,7 @@ def row(size: int, verdict: str) -> SizeEvidence:
 def test_an_entry_stays_where_it_is_proven(verdicts: str, stays: bool) -> None:
     rows = [row(64 * 2**i, v) for i, v in enumerate(verdicts.split())]
     entries = [TableEntry(8, DEFAULT), TableEntry(64, CHAIN)]
-    kept = _kept(entries[1], entries, [row(8, "worse"), *rows])
+    kept = _proven_entry(entries[1], entries, [row(8, "worse"), *rows])
     assert kept.setting == (CHAIN if stays else DEFAULT)
 
 
@@ -94,7 +94,7 @@ def test_a_table_measured_without_the_guard_is_not_proven(
     told = dataclasses.replace(
         result, machine=describe_machine().fingerprint, mpi=here, guarded=False
     )
-    assert (told.found, told.proven, result.proven) == (True, False, True)
+    assert (told.has_changes, told.is_proven, result.is_proven) == (True, False, True)
     assert TABLES.read(TABLES.save(told)) == told
     words = ("publish", "--from", f"collectives:{told.id}", "--format", "rules-v1", "--dry-run")
     refused = cli(*words)

@@ -11,7 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.collectives.tables import SIZES
-from autotune.collectives.tournament import CHANGE, SHARE, Jobs, TableEntry, Tournament, pruned
+from autotune.collectives.tournament import (
+    CHANGE,
+    SHARE,
+    Jobs,
+    TableEntry,
+    Tournament,
+    cheapest_entries,
+)
 from autotune.space import DEFAULT, Setting
 
 
@@ -75,7 +82,7 @@ def test_nearly_the_best_table_in_less_than_a_third_of_the_grid(seed: int, count
     choices = [DEFAULT, *land.curves]
     price = [[search._cost(DEFAULT, z), *(math.log(land.truth(s, z)) for s in land.curves)]
              for z in SIZES]  # fmt: skip
-    assert len(table) <= len(pruned(SIZES, choices, price)) + 2
+    assert len(table) <= len(cheapest_entries(SIZES, choices, price)) + 2
     assert [e.size for e in table] == sorted({e.size for e in table})
 
 
@@ -153,7 +160,7 @@ def test_the_path_is_the_cheapest(cost: list[list[float]]) -> None:
         return sum(row[c] for row, c in zip(cost, path, strict=True)) + CHANGE * moves
 
     best = min(price(path) for path in itertools.product(range(3), repeat=len(cost)))
-    entries = pruned(sizes, choices, cost)
+    entries = cheapest_entries(sizes, choices, cost)
     path = tuple(
         choices.index([e.setting for e in entries if e.size <= size][-1]) for size in sizes
     )
