@@ -58,18 +58,18 @@ def content_of(fmt: Format, content: Content = FULL) -> Content:
 
 def evidence(**words: object) -> Evidence:
     """Evidence of a study, with the given fields replaced."""
-    given = {"source": "study:abc", "proven": True, "status": "recommended", "setting": "a=1"}
-    return Evidence(**given | words)  # type: ignore[arg-type]
+    defaults = {"source": "study:abc", "proven": True, "status": "recommended", "setting": "a=1"}
+    return Evidence(**defaults | words)  # type: ignore[arg-type]
 
 
-def planned(fmt: Format, path: Path, seen: Evidence | None = None) -> Planned:
+def plan_file(fmt: Format, path: Path, proof: Evidence | None = None) -> Planned:
     """A planned file of the format at ``path``."""
-    proposal = PublicationSource(content_of(fmt), seen or evidence(), (), True)
+    proposal = PublicationSource(content_of(fmt), proof or evidence(), (), True)
     return plan_files(proposal, [fmt], CLUSTER, library_of(fmt), path, unproven=True)[0]
 
 
-def rendered_text(fmt: Format, path: Path, seen: Evidence | None = None) -> Text:
-    one = planned(fmt, path, seen)
+def rendered_text(fmt: Format, path: Path, proof: Evidence | None = None) -> Text:
+    one = plan_file(fmt, path, proof)
     return one.text(one.content, library_of(fmt), "seen")
 
 
@@ -89,7 +89,7 @@ class FormatContract:
         assert fmt.summary
         assert fmt.suffix.startswith(".")
 
-    def test_says_a_part_of_what_it_is_given(self, fmt: Format) -> None:
+    def test_says_a_part_of_its_content(self, fmt: Format) -> None:
         part = content_of(fmt)
         assert part.names
         assert {n for n in part.names if n[0] != "rules"} <= FULL.names
@@ -98,14 +98,14 @@ class FormatContract:
         assert not fmt.part(Content(), library_of(fmt)).names
 
     @pytest.mark.parametrize("library", [OLD, NEW, MPICH, IMPI], ids=lambda lib: lib.version)
-    def test_tells_a_library_of_another_family_apart(self, fmt: Format, library: Library) -> None:
+    def test_does_not_obey_a_library_of_another_family(self, fmt: Format, library: Library) -> None:
         why = fmt.unobeyed(library)
         if fmt.family and fmt.family != library.family:
             assert why is not None
             assert library.family in why
 
     def test_the_header_comes_back_from_the_file(self, fmt: Format, tmp_path: Path) -> None:
-        one = planned(fmt, tmp_path / "f")
+        one = plan_file(fmt, tmp_path / "f")
         text = one.text(one.content, library_of(fmt), "seen")
         header = read_header(text.whole)
         assert header is not None
@@ -118,13 +118,13 @@ class FormatContract:
     def test_says_how_to_undo_it(self, fmt: Format, tmp_path: Path) -> None:
         assert "undo: autotune unpublish" in rendered_text(fmt, tmp_path / "f").whole
 
-    def test_is_labelled_where_it_was_not_proven(self, fmt: Format, tmp_path: Path) -> None:
-        one = planned(fmt, tmp_path / "f", evidence(proven=False))
+    def test_has_a_label_where_it_lacks_proof(self, fmt: Format, tmp_path: Path) -> None:
+        one = plan_file(fmt, tmp_path / "f", evidence(proven=False))
         whole = one.text(one.content, library_of(fmt), "x").whole
         assert "NOT PROVEN TO BE FASTER" in whole
         assert ("UNPROVEN:" in whole) == (one.unobeyed is not None)
 
-    def test_any_edit_is_noticed(self, fmt: Format, tmp_path: Path) -> None:
+    def test_notices_any_edit(self, fmt: Format, tmp_path: Path) -> None:
         text = rendered_text(fmt, tmp_path / "f")
         whole = text.whole
         for at in range(0, len(whole), max(1, len(whole) // 40)):
@@ -143,13 +143,13 @@ class FormatContract:
         self, fmt: Format, tmp_path: Path, words: str
     ) -> None:
         plain = rendered_text(fmt, tmp_path / "f")
-        seen = evidence(
+        hostile_evidence = evidence(
             setting=words,
             programs=(words,),
             machine=words,
             check=({"app": words, "program": [words]},),
         )
-        hostile = rendered_text(fmt, tmp_path / "f", seen)
+        hostile = rendered_text(fmt, tmp_path / "f", hostile_evidence)
         assert _directives(fmt, hostile) == _directives(fmt, plain)
         header = read_header(hostile.whole)
         assert header is not None
@@ -196,7 +196,7 @@ class FormatContract:
         prefix = "OMPI_MCA_" if library.family == "openmpi" else ""
         assert loading.env == {prefix + name: value}
 
-    def test_stages_in_the_private_place_alone(
+    def test_stages_only_in_the_private_place(
         self, fmt: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         if isinstance(fmt, Script) and fmt.interpreter() is None:

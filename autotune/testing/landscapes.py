@@ -48,7 +48,7 @@ def drive(
 
     From trial 7 on, the parameter ``idle`` is reported as inactive.
     """
-    told = []
+    observations = []
     for number in range(first, first + trials):
         proposal = strategy.ask()
         if proposal is None:
@@ -56,9 +56,9 @@ def drive(
         attrs = dict(proposal.attrs)
         if idle and number >= 7:
             attrs["inactive"] = [idle]
-        told.append(observe(number, proposal.setting, measure, attrs))
-        strategy.tell(told[-1])
-    return told
+        observations.append(observe(number, proposal.setting, measure, attrs))
+        strategy.tell(observations[-1])
+    return observations
 
 
 def keys(observations: Sequence[Observation]) -> list[str]:
@@ -75,7 +75,7 @@ SINGLE = Space("single", (Parameter("size", (1, 2, 3, 4)),))
 SMALL = Space("small", (_SIZE, _FLAG, _WORD))
 """24 settings."""
 
-RULED = Space(
+RULES = Space(
     "ruled",
     (
         Parameter("low", (1, 2, 4)),
@@ -87,13 +87,13 @@ RULED = Space(
 )
 """A space with a condition and a constraint."""
 
-MAPPED = Space(
+MAPPINGS = Space(
     "mapped",
     (_SIZE, _WORD, Parameter("map_by", ("node", "slot"), target="placement", default="slot")),
 )
 """A parameter that is inactive under one mapping may be active under another."""
 
-FORCED = Space(
+INVALID_DEFAULT = Space(
     "forced",
     (Parameter("ranks", (1, 2, 4), target="resource", unset=False), _FLAG, _WORD),
 )

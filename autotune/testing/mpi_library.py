@@ -101,8 +101,8 @@ class MpiLibraryContract:
     @pytest.fixture
     def runner(self, launcher: Adapter) -> Iterator[Runner]:
         """The runner; without the guard, because no run is timed."""
-        with Runner(launcher, guard=False) as started:
-            yield started
+        with Runner(launcher, guard=False) as open_runner:
+            yield open_runner
 
     def spec(self, launcher: Adapter, ranks: int = 2, *words: str, **more: Any) -> LaunchSpec:
         """A launch of a small program whose ranks print who they are."""
@@ -118,7 +118,7 @@ class MpiLibraryContract:
         )
 
     @staticmethod
-    def said(record: RunRecord) -> dict[int, tuple[int, str, str]]:
+    def rank_reports(record: RunRecord) -> dict[int, tuple[int, str, str]]:
         """For each rank the size of its world, its variable and its input; of a valid run."""
         assert record.state == "ok", f"{record.reason}\n{record.stderr_tail}"
         lines = _LINE.findall(record.stdout_tail)
@@ -135,31 +135,35 @@ class MpiLibraryContract:
         assert kind.rank_variables, "rank 0 is known by them where it has an input"
 
     def test_it_is_found_by_its_launcher(self, library: Library) -> None:
-        found = find_library(library.launcher)
-        assert (found.family, found.version) == (library.family, library.version)
+        identified_library = find_library(library.launcher)
+        assert (identified_library.family, identified_library.version) == (
+            library.family,
+            library.version,
+        )
         assert identify(Path(library.launcher)) == replace(library, params={})
 
-    def test_its_version_is_told_by_its_own_adapter_alone(self, library: Library) -> None:
+    def test_only_its_own_adapter_tells_its_version(self, library: Library) -> None:
         assert library.version_tuple, library.version
         env = identify_environment(Path(library.launcher))
-        done = subprocess.run(
+        process = subprocess.run(
             [library.launcher, "--version"],
             env=env,
             capture_output=True,
             encoding="utf-8",
             check=False,
         )
-        told = {
-            name: kind.version_in(done.stdout + done.stderr) for name, kind in families().items()
+        versions = {
+            name: kind.version_in(process.stdout + process.stderr)
+            for name, kind in families().items()
         }
-        assert {n for n, version in told.items() if version is not None} == {library.family}
-        assert told[library.family] == library.version
+        assert {n for n, version in versions.items() if version is not None} == {library.family}
+        assert versions[library.family] == library.version
         assert family(library.family).version_in("mpirun (Another MPI) 9.9") is None
 
     def test_its_parameters_are_listed_or_none(self, library: Library) -> None:
         name, value = self.parameter
-        for listed, info in library.params.items():
-            assert info.name == listed
+        for key, info in library.params.items():
+            assert info.name == key
             assert info.type
         assert not library.params or name in library.params
         if name in library.params:
@@ -170,8 +174,8 @@ class MpiLibraryContract:
     @pytest.mark.parametrize("ranks", [1, 3])
     def test_all_ranks_are_one_world(self, launcher: Adapter, runner: Runner, ranks: int) -> None:
         record = runner.run(self.spec(launcher, ranks))
-        said = self.said(record)
-        assert {rank: size for rank, (size, _, _) in said.items()} == dict.fromkeys(
+        reports = self.rank_reports(record)
+        assert {rank: size for rank, (size, _, _) in reports.items()} == dict.fromkeys(
             range(ranks), ranks
         )
         assert record.world_size in (None, ranks)
@@ -184,7 +188,7 @@ class MpiLibraryContract:
         values = {"AUTOTUNE_CONTRACT": "by-launch", "AUTOTUNE_LIST": "{0:2},{4}:;^a=1"}
         spec = self.spec(launcher, variables=values)
         record = runner.run(spec)
-        assert {value for _, value, _ in self.said(record).values()} == {"by-launch"}
+        assert {value for _, value, _ in self.rank_reports(record).values()} == {"by-launch"}
         for name, value in values.items():
             back = record.read_back[name]
             assert (back.state, back.effective) == ("in force", value)
@@ -193,16 +197,20 @@ class MpiLibraryContract:
         by_launch = self.spec(launcher, env={"AUTOTUNE_CONTRACT": "by-launch"})
         words = launcher.rank_environment({"AUTOTUNE_CONTRACT": "by-words"})
         by_words = self.spec(launcher, launch_options=tuple(words))
-        assert {value for _, value, _ in self.said(runner.run(by_launch)).values()} == {"by-launch"}
-        assert {value for _, value, _ in self.said(runner.run(by_words)).values()} == {"by-words"}
+        assert {value for _, value, _ in self.rank_reports(runner.run(by_launch)).values()} == {
+            "by-launch"
+        }
+        assert {value for _, value, _ in self.rank_reports(runner.run(by_words)).values()} == {
+            "by-words"
+        }
 
     def test_rank_0_alone_reads_the_input(
         self, launcher: Adapter, runner: Runner, tmp_path: Path
     ) -> None:
         (tmp_path / "in.txt").write_text("some words", encoding="utf-8")
         spec = self.spec(launcher, 2, "input", stdin=str(tmp_path / "in.txt"))
-        said = self.said(runner.run(spec))
-        assert [text for _, _, text in (said[0], said[1])] == ["'some words'", "''"]
+        reports = self.rank_reports(runner.run(spec))
+        assert [text for _, _, text in (reports[0], reports[1])] == ["'some words'", "''"]
 
     def test_a_parameter_is_in_force_or_said_not_to_be_observable(
         self, launcher: Adapter, runner: Runner
@@ -211,7 +219,7 @@ class MpiLibraryContract:
         spec = self.spec(launcher, parameters={LIBRARY: {name: value}})
         assert {name, value} <= set(launcher.command(spec, Path()))
         record = runner.run(spec)
-        self.said(record)
+        self.rank_reports(record)
         back = record.read_back[name]
         assert back.state == ("in force" if launcher.reads_back else "not observable")
         assert back.requested == value
@@ -226,7 +234,7 @@ class MpiLibraryContract:
         else:
             assert back.state == "not observable"
 
-    def test_a_wrong_value_is_seen_where_values_are_checked(
+    def test_a_wrong_value_fails_where_the_library_checks_values(
         self, launcher: Adapter, runner: Runner
     ) -> None:
         if not (launcher.checks_values or launcher.reads_back):
@@ -235,30 +243,28 @@ class MpiLibraryContract:
         record = runner.run(self.spec(launcher, parameters={LIBRARY: {name: self.wrong_value}}))
         assert record.state in ("failed", "launch_error", "no_mpi", "not_read_back")
 
-    def test_kinds_that_it_does_not_have_are_refused(
-        self, launcher: Adapter, runner: Runner
-    ) -> None:
+    def test_refuses_kinds_that_it_does_not_have(self, launcher: Adapter, runner: Runner) -> None:
         with pytest.raises(RunnerUsageError, match="of the kind 'nonsense'"):
             runner.run(self.spec(launcher, parameters={"nonsense": {"a": "1"}}))
 
-    def test_settings_of_the_environment_are_listed_and_can_be_removed(
+    def test_lists_and_removes_settings_of_the_environment(
         self, launcher: Adapter, runner: Runner
     ) -> None:
         name, value = self.parameter
         variables = launcher.variables({LIBRARY: {name: value}}, {})
         assert list(variables.values()) == [value]
-        listed = launcher.inherited_settings({"HOME": "/nonexistent", **variables})
-        assert variables.items() <= listed.items()
+        settings = launcher.inherited_settings({"HOME": "/nonexistent", **variables})
+        assert variables.items() <= settings.items()
         spec = self.spec(launcher)
         assert variables.items() <= launcher.environment(spec, variables).items()
         clean = launcher.environment(replace(spec, clean_env=True), variables)
         assert not set(variables) & set(clean)
         record = runner.run(self.spec(launcher, env=variables, expected={name: value}))
-        self.said(record)
+        self.rank_reports(record)
         if launcher.reads_back:
             assert record.read_back[name].state == "in force"
-        shown = launcher.values_in_force({**os.environ, **variables})
-        assert not shown or shown[name] in (value, "")
+        values_in_force = launcher.values_in_force({**os.environ, **variables})
+        assert not values_in_force or values_in_force[name] in (value, "")
 
     def test_placement_is_said_and_seen(self, launcher: Adapter, runner: Runner) -> None:
         assert launcher.placement_names <= {"map_by", "bind_to", "rank_by"}
@@ -269,36 +275,36 @@ class MpiLibraryContract:
             return
         free = runner.run(self.spec(launcher, placement={"bind_to": "none"}))
         bound = runner.run(self.spec(launcher, placement={"bind_to": "core"}))
-        self.said(free)
-        self.said(bound)
+        self.rank_reports(free)
+        self.rank_reports(bound)
         assert len(set(free.bindings)) == 1
         assert len(set(bound.bindings)) == 2
 
-    def test_cores_are_shared_out_among_workers_or_left_alone(self, launcher: Adapter) -> None:
+    def test_shares_cores_among_workers_or_leaves_them(self, launcher: Adapter) -> None:
         assert launcher.share_cores({}, 1) == {}
         assert launcher.share_cores({"bind_to": "none"}, 2) == {"bind_to": "none"}
         assert set(launcher.share_cores({}, 2)) <= launcher.placement_names
 
     # A file with parameters.
 
-    def test_a_parameter_file_is_seen_to_be_obeyed(
+    def test_a_parameter_file_is_in_force(
         self, launcher: Adapter, runner: Runner, tmp_path: Path
     ) -> None:
         """The value is read back, or a file with a wrong value stops the launch."""
-        given = self.parameter_file(tmp_path)
-        if given is None:
+        file = self.parameter_file(tmp_path)
+        if file is None:
             assert not launcher.tune_option
             return
         name, value = self.parameter
-        expected = {name: value} if launcher.reads_back else {}
+        expected_values = {name: value} if launcher.reads_back else {}
         record = runner.run(
-            self.spec(launcher, env=given.env, launch_options=given.options, expected=expected)
+            self.spec(launcher, env=file.env, launch_options=file.options, expected=expected_values)
         )
-        if given.dies:
+        if file.dies:
             assert record.state in ("failed", "launch_error", "no_mpi")
             assert runner.run(self.spec(launcher)).valid
         else:
-            self.said(record)
+            self.rank_reports(record)
             assert record.read_back[name].state == "in force"
             assert record.read_back[name].source not in (None, "default")
 
@@ -307,13 +313,13 @@ class MpiLibraryContract:
     def test_a_launcher_that_refuses_is_told_from_a_program_that_fails(
         self, launcher: Adapter, runner: Runner
     ) -> None:
-        refused = runner.run(self.spec(launcher, launch_options=self.wrong_options))
-        assert refused.state == "launch_error", refused.stderr_tail
+        refusal = runner.run(self.spec(launcher, launch_options=self.wrong_options))
+        assert refusal.state == "launch_error", refusal.stderr_tail
         spec = self.spec(launcher)
         missing = runner.run(replace(spec, program=("/nonexistent/program",)))
         assert missing.state == "launch_error", missing.stderr_tail
-        failed = runner.run(self.spec(launcher, program=PROGRAM + "\nsys.exit(3)\n"))
-        assert failed.state == "failed", failed.reason
+        failure = runner.run(self.spec(launcher, program=PROGRAM + "\nsys.exit(3)\n"))
+        assert failure.state == "failed", failure.reason
 
     def test_a_program_without_mpi_is_told_where_it_can_be(
         self, launcher: Adapter, runner: Runner
@@ -330,11 +336,11 @@ class MpiLibraryContract:
             spec = self.spec(launcher, 2, str(place), program=SLEEPER, timeout_s=limit_s)
             record = runner.run(spec)
             assert record.state == "timeout", f"{record.reason}\n{record.stderr_tail}"
-            started = [int(file.read_text(encoding="utf-8")) for file in place.iterdir()]
-            if len(started) == 2:
+            pids = [int(file.read_text(encoding="utf-8")) for file in place.iterdir()]
+            if len(pids) == 2:
                 break
-        assert len(started) == 2, f"no two ranks within {limit_s:g} s"
+        assert len(pids) == 2, f"no two ranks within {limit_s:g} s"
         deadline = time.monotonic() + 10
-        while any(Path(f"/proc/{pid}").exists() for pid in started):
+        while any(Path(f"/proc/{pid}").exists() for pid in pids):
             assert time.monotonic() < deadline, "ranks are left behind"
             time.sleep(0.1)

@@ -40,14 +40,14 @@ class SchedulerContract:
             log.read_text(encoding="utf-8").strip() == f"['a b', '$HOME', \"quote'd\"] {place} a $b"
         )
 
-    def test_a_job_is_cancelled(self, scheduler: Scheduler, place: Path) -> None:
+    def test_cancels_a_job(self, scheduler: Scheduler, place: Path) -> None:
         number = scheduler.submit(self.job(place, "import time; time.sleep(600)"))
         self.wait(scheduler, number, "running")
         scheduler.cancel([number])
         self.wait(scheduler, number, "ended")
         scheduler.cancel([number])  # Cancelling a job that has ended is no error.
 
-    def test_an_unknown_job_has_ended(self, scheduler: Scheduler) -> None:
+    def test_an_unknown_job_counts_as_over(self, scheduler: Scheduler) -> None:
         assert scheduler.states(["99999999"]) == {"99999999": "ended"}
 
     def test_nobody_asked_for_is_nobody(self, scheduler: Scheduler) -> None:
@@ -64,6 +64,6 @@ class SchedulerContract:
     def wait(scheduler: Scheduler, number: str, state: str) -> None:
         """Wait until a job is in that state; fails after :data:`PATIENCE_S`."""
         end = time.monotonic() + PATIENCE_S
-        while (seen := scheduler.states([number])[number]) != state:
-            assert time.monotonic() < end, f"job {number} is {seen}, not {state}"
+        while (current := scheduler.states([number])[number]) != state:
+            assert time.monotonic() < end, f"job {number} is {current}, not {state}"
             time.sleep(0.2)

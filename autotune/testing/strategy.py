@@ -16,10 +16,10 @@ from autotune.space.space import Constraint
 from autotune.strategies import Observation, Strategy
 from autotune.testing.landscapes import (
     CHOICE,
-    FORCED,
+    INVALID_DEFAULT,
     MANY,
-    MAPPED,
-    RULED,
+    MAPPINGS,
+    RULES,
     SINGLE,
     SMALL,
     WIDE,
@@ -49,33 +49,37 @@ class StrategyContract:
         return kind(space, seed=seed, options=options, **more)
 
     @pytest.mark.parametrize("measure", [fine, rough, hopeless])
-    @pytest.mark.parametrize("space", [SMALL, RULED, MANY, FORCED, CHOICE], ids=lambda s: s.name)
-    def test_proposes_valid_canonical_settings_each_once(
+    @pytest.mark.parametrize(
+        "space", [SMALL, RULES, MANY, INVALID_DEFAULT, CHOICE], ids=lambda s: s.name
+    )
+    def test_proposes_valid_canonical_settings_without_repetition(
         self, kind: type[Strategy], space: Space, measure: Measure
     ) -> None:
-        told = drive(self.make(kind, space), 40, measure)
-        assert len(told) >= 15
-        for observation in told:
+        observations = drive(self.make(kind, space), 40, measure)
+        assert len(observations) >= 15
+        for observation in observations:
             assert space.violations(observation.setting) == []
             assert space.canonical(observation.setting) == observation.setting
-        assert len(set(keys(told))) == len(told)
-        assert DEFAULT.key not in keys(told)
+        assert len(set(keys(observations))) == len(observations)
+        assert DEFAULT.key not in keys(observations)
 
-    @pytest.mark.parametrize("space", [SMALL, RULED, FORCED, SINGLE, CHOICE], ids=lambda s: s.name)
+    @pytest.mark.parametrize(
+        "space", [SMALL, RULES, INVALID_DEFAULT, SINGLE, CHOICE], ids=lambda s: s.name
+    )
     @pytest.mark.parametrize("measure", [fine, rough])
-    def test_ends_when_a_small_space_is_covered(
+    def test_ends_at_the_end_of_a_small_space(
         self, kind: type[Strategy], space: Space, measure: Measure
     ) -> None:
         everything = {s.key for s in space.enumerate()} - {DEFAULT.key}
         strategy = self.make(kind, space)
-        told = drive(strategy, len(everything) + 5, measure)
-        assert set(keys(told)) == everything
+        observations = drive(strategy, len(everything) + 5, measure)
+        assert set(keys(observations)) == everything
         assert strategy.ask() is None
 
     @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
     @given(
-        killed=st.integers(0, 45),
-        space=st.sampled_from([RULED, MANY, CHOICE]),
+        kill_trial=st.integers(0, 45),
+        space=st.sampled_from([RULES, MANY, CHOICE]),
         measure=st.sampled_from([fine, rough, hopeless]),
         seed=st.integers(0, 3),
         idle=st.sampled_from([None, "flag"]),
@@ -84,7 +88,7 @@ class StrategyContract:
     def test_a_rebuilt_strategy_goes_on_the_same_way(
         self,
         kind: type[Strategy],
-        killed: int,
+        kill_trial: int,
         space: Space,
         measure: Measure,
         seed: int,
@@ -92,69 +96,73 @@ class StrategyContract:
         shuffle: random.Random,
     ) -> None:
         prior = next(s for s in space.enumerate() if len(s) == 2)
-        whole = drive(self.make(kind, space, seed, priors=[prior]), killed + 6, measure, idle=idle)
-        stored = whole[:killed]
-        shuffle.shuffle(stored)
-        again = self.make(kind, space, seed, priors=[prior])
-        again.restore(stored)
-        rest = drive(again, 6, measure, first=killed, idle=idle)
-        assert keys(rest) == keys(whole[killed:])
+        whole = drive(
+            self.make(kind, space, seed, priors=[prior]), kill_trial + 6, measure, idle=idle
+        )
+        stored_trials = whole[:kill_trial]
+        shuffle.shuffle(stored_trials)
+        successor = self.make(kind, space, seed, priors=[prior])
+        successor.restore(stored_trials)
+        rest = drive(successor, 6, measure, first=kill_trial, idle=idle)
+        assert keys(rest) == keys(whole[kill_trial:])
 
     def test_a_trial_open_at_the_kill_is_finished_first(self, kind: type[Strategy]) -> None:
         whole = drive(self.make(kind, MANY), 20, rough)
-        again = self.make(kind, MANY)
-        again.restore(whole[:12])
-        again.tell(whole[12])
-        assert keys(drive(again, 7, rough, first=13)) == keys(whole[13:])
+        successor = self.make(kind, MANY)
+        successor.restore(whole[:12])
+        successor.tell(whole[12])
+        assert keys(drive(successor, 7, rough, first=13)) == keys(whole[13:])
 
-    @pytest.mark.parametrize("done", [0, 3, 25])
-    def test_running_trials_are_not_proposed_again(self, kind: type[Strategy], done: int) -> None:
+    @pytest.mark.parametrize("ended_trials", [0, 3, 25])
+    def test_does_not_repeat_running_trials(self, kind: type[Strategy], ended_trials: int) -> None:
         mine, other = self.make(kind, MANY), self.make(kind, MANY)
-        told = drive(mine, done, fine)
-        other.restore(told)
+        observations = drive(mine, ended_trials, fine)
+        other.restore(observations)
         running = []
-        for number in range(done, done + 8):
+        for number in range(ended_trials, ended_trials + 8):
             proposal = mine.ask()
             assert proposal is not None
             running.append(proposal.setting)
             other.add_running(Observation(number, proposal.setting, None, "running"))
-        proposed = drive(other, 20, fine, first=done + 8)
-        assert not {s.key for s in running} & set(keys(proposed))
+        proposals = drive(other, 20, fine, first=ended_trials + 8)
+        assert not {s.key for s in running} & set(keys(proposals))
         assert len({s.key for s in running}) == 8
-        for number, setting in enumerate(running, done):
+        for number, setting in enumerate(running, ended_trials):
             other.tell(observe(number, setting, fine))
-        more = drive(other, 5, fine, first=done + 28)
+        more = drive(other, 5, fine, first=ended_trials + 28)
         assert len(more) == 5
         assert not {s.key for s in running} & set(keys(more))
 
-    def test_priors_come_first_and_once(self, kind: type[Strategy]) -> None:
+    def test_priors_come_first_without_repetition(self, kind: type[Strategy]) -> None:
         priors = [
             Setting({"size": 1024, "flag": 1}),
             Setting({"word": "ring"}),
             Setting({"word": "ring"}),
             DEFAULT,
         ]
-        told = drive(self.make(kind, MANY, priors=priors), 10, fine)
-        assert keys(told)[:2] == ["flag=1,size=1024", "word=ring"]
-        assert len(set(keys(told))) == 10
+        observations = drive(self.make(kind, MANY, priors=priors), 10, fine)
+        assert keys(observations)[:2] == ["flag=1,size=1024", "word=ring"]
+        assert len(set(keys(observations))) == 10
 
-    def test_priors_that_are_not_valid_are_named_and_not_tried(self, kind: type[Strategy]) -> None:
+    def test_names_invalid_priors_and_does_not_try_them(self, kind: type[Strategy]) -> None:
         priors = [Setting({"nonsense": 1}), Setting({"size": 5}), Setting({"word": "ring"})]
         strategy = self.make(kind, MANY, priors=priors)
         assert [s.key for s, _ in strategy.rejected] == ["nonsense=1", "size=5"]
         assert "nonsense" in strategy.rejected[0][1]
         assert keys(drive(strategy, 1, fine)) == ["word=ring"]
 
-    def test_an_inactive_parameter_is_not_tried_again(self, kind: type[Strategy]) -> None:
+    def test_does_not_vary_an_inactive_parameter(self, kind: type[Strategy]) -> None:
         strategy = self.make(kind, SMALL)
-        told: list[Setting] = []
+        tried_settings: list[Setting] = []
         while (proposal := strategy.ask()) is not None:
-            told.append(proposal.setting)
+            tried_settings.append(proposal.setting)
             estimate, state = fine(proposal.setting)
-            seen: dict[str, object] = {"inactive": ["size"]}
-            strategy.tell(Observation(len(told), proposal.setting, estimate, state, seen))
-        assert not any("size" in setting for setting in told[1:])
-        effective = [SMALL.canonical(s.without("size")).key for s in told]
+            attrs: dict[str, object] = {"inactive": ["size"]}
+            strategy.tell(
+                Observation(len(tried_settings), proposal.setting, estimate, state, attrs)
+            )
+        assert not any("size" in setting for setting in tried_settings[1:])
+        effective = [SMALL.canonical(s.without("size")).key for s in tried_settings]
         assert len(set(effective)) == len(effective)
         assert set(effective) | {"default"} == {
             s.key for s in SMALL.enumerate() if "size" not in s
@@ -163,28 +171,32 @@ class StrategyContract:
     def test_what_is_inactive_under_one_mapping_is_tried_under_others(
         self, kind: type[Strategy]
     ) -> None:
-        strategy = self.make(kind, MAPPED)
-        told: list[Setting] = []
+        strategy = self.make(kind, MAPPINGS)
+        tried_settings: list[Setting] = []
         while (proposal := strategy.ask()) is not None:
-            told.append(proposal.setting)
+            tried_settings.append(proposal.setting)
             estimate, state = fine(proposal.setting)
             idle = proposal.setting.get("map_by") == "node" and "size" in proposal.setting
-            seen: dict[str, object] = {"inactive": ["size"]} if idle else {}
-            strategy.tell(Observation(len(told), proposal.setting, estimate, state, seen))
-        alone = [s for s in told if s.get("map_by") == "node"]
-        assert sum("size" in s for s in alone) <= 1
-        others = {s.key for s in MAPPED.enumerate() if s and s.get("map_by") != "node"}
-        assert {s.key for s in told if s not in alone} == others
+            attrs: dict[str, object] = {"inactive": ["size"]} if idle else {}
+            strategy.tell(
+                Observation(len(tried_settings), proposal.setting, estimate, state, attrs)
+            )
+        by_node = [s for s in tried_settings if s.get("map_by") == "node"]
+        assert sum("size" in s for s in by_node) <= 1
+        others = {s.key for s in MAPPINGS.enumerate() if s and s.get("map_by") != "node"}
+        assert {s.key for s in tried_settings if s not in by_node} == others
 
     def test_what_is_unused_is_tried_under_no_mapping(self, kind: type[Strategy]) -> None:
-        strategy = self.make(kind, MAPPED)
-        told: list[Setting] = []
+        strategy = self.make(kind, MAPPINGS)
+        tried_settings: list[Setting] = []
         while (proposal := strategy.ask()) is not None:
-            told.append(proposal.setting)
+            tried_settings.append(proposal.setting)
             estimate, state = fine(proposal.setting)
-            seen: dict[str, object] = {"unused": ["size"]}
-            strategy.tell(Observation(len(told), proposal.setting, estimate, state, seen))
-        assert not any("size" in setting for setting in told[1:])
+            attrs: dict[str, object] = {"unused": ["size"]}
+            strategy.tell(
+                Observation(len(tried_settings), proposal.setting, estimate, state, attrs)
+            )
+        assert not any("size" in setting for setting in tried_settings[1:])
 
     @pytest.mark.parametrize("attribute", ["unused", "inactive"])
     def test_ends_where_most_parameters_do_nothing(
@@ -201,19 +213,21 @@ class StrategyContract:
                 raise TimeoutError
 
         strategy.pulse = pulse
-        told: list[Setting] = []
+        tried_settings: list[Setting] = []
         while (proposal := strategy.ask()) is not None:
-            told.append(proposal.setting)
+            tried_settings.append(proposal.setting)
             estimate, state = fine(proposal.setting)
             idle = [name for name in WIDE.names if name not in acting]
             strategy.tell(
-                Observation(len(told), proposal.setting, estimate, state, {attribute: idle})
+                Observation(
+                    len(tried_settings), proposal.setting, estimate, state, {attribute: idle}
+                )
             )
             pulses = 0
-        assert all(set(setting) <= set(acting) for setting in told[1:])
+        assert all(set(setting) <= set(acting) for setting in tried_settings[1:])
         if attribute == "unused":
             every = math.prod(len(WIDE[name].choices) for name in acting) - 1
-            assert every <= len(told) <= every + 1
+            assert every <= len(tried_settings) <= every + 1
 
     def test_the_seed_alone_decides(self, kind: type[Strategy]) -> None:
         runs = [keys(drive(self.make(kind, MANY, seed), 15, rough)) for seed in (1, 1, 2, -1)]
@@ -228,13 +242,13 @@ class StrategyContract:
         foreign = [s for s, _ in zip(MANY.enumerate(), range(30), strict=False)]
         strategy.restore([observe(i, s, fine) for i, s in enumerate(foreign)])
         strategy.tell(Observation(30, Setting({"size": 333}), 0.5))
-        told = drive(strategy, 10, fine, first=31)
-        assert len(told) == 10
-        assert not {s.key for s in foreign} & set(keys(told))
+        observations = drive(strategy, 10, fine, first=31)
+        assert len(observations) == 10
+        assert not {s.key for s in foreign} & set(keys(observations))
 
     def test_finds_the_best_of_a_plain_landscape(self, kind: type[Strategy]) -> None:
-        told = drive(self.make(kind, SMALL), 60, fine)
-        best = min(told, key=lambda o: o.fitness)
+        observations = drive(self.make(kind, SMALL), 60, fine)
+        best = min(observations, key=lambda o: o.fitness)
         assert best.setting == Setting({"flag": 1, "size": 256, "word": "ring"})
 
     def test_observations_without_a_usable_estimate_are_the_worst(
@@ -257,7 +271,7 @@ class StrategyContract:
         with pytest.raises(UsageError, match="has no option 'strangest'"):
             kind(SMALL, seed=0, options={"strangest": 1})
 
-    def test_a_space_with_nothing_but_the_default_ends_at_once(self, kind: type[Strategy]) -> None:
+    def test_ends_at_the_default_in_a_space_of_one_setting(self, kind: type[Strategy]) -> None:
         rule = Constraint(parse_expression("lone == 0"))
         space = Space("nothing", (Parameter("lone", (7,)),), (rule,))
         assert self.make(kind, space).ask() is None

@@ -190,7 +190,7 @@ class Lying(Hopeful, Dropping):
     [
         (Forgetful, "test_variables_reach_the_ranks"),
         (Hopeful, "test_an_unknown_parameter_is_never_in_force"),
-        (Lying, "test_a_wrong_value_is_seen_where_values_are_checked"),
+        (Lying, "test_a_wrong_value_fails_where_the_library_checks_values"),
         (Mute, "test_a_parameter_is_in_force_or_said_not_to_be_observable"),
         (Mute, "test_a_program_without_mpi_is_told_where_it_can_be"),
         (Dropping, "test_a_parameter_is_in_force_or_said_not_to_be_observable"),

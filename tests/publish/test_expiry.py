@@ -24,7 +24,7 @@ from autotune.publish.trust import difference
 from autotune.publish.verify import FileState, look, unchecked_evidence
 from autotune.report.cluster import published_section
 from autotune.report.page import Page, render
-from autotune.testing.format import NEW, OLD, evidence, planned, rendered_text
+from autotune.testing.format import NEW, OLD, evidence, plan_file, rendered_text
 from runner.mpi.library import Library
 from tests.publish.apps import define_flip
 from tests.publish.test_again import GAIN
@@ -35,7 +35,7 @@ CHECK = {"app": "flip", "input": None, "ranks": 1}
 
 
 def header(path: Path, seen: Evidence, name: str = "tune") -> Header:
-    return planned(find(name), path, seen).header
+    return plan_file(find(name), path, seen).header
 
 
 def proven(version: str, **more: object) -> Evidence:

@@ -35,7 +35,7 @@ from autotune.publish.publication import publish_files
 from autotune.publish.tune_file import NotObeyed
 from autotune.publish.verify import look
 from autotune.store import MpiInfo
-from autotune.testing.format import planned
+from autotune.testing.format import plan_file
 from runner.launch import Runner
 from runner.machine import describe_machine
 from runner.mpi.discover import adapter
@@ -195,7 +195,7 @@ def test_without_the_library_no_tree_is_claimed(tmp_path: Path) -> None:
 def test_an_incomplete_tree_is_not_written_even_unproven(tmp_path: Path) -> None:
     absent = Library("mpich", "5.0.2", str(tmp_path), str(tmp_path / "mpirun"))
     made = tmp_path / "tree.json"
-    one = planned(find("mpich-json"), made)
+    one = plan_file(find("mpich-json"), made)
     assert one.unobeyed
     with refused(UsageError, "publish.harmful"):
         publish_files([one], Prober(absent, load_cluster("local")), lambda _: None)

@@ -17,7 +17,7 @@ from autotune.publish.install import put
 from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
-from autotune.testing.format import evidence, planned, rendered_text
+from autotune.testing.format import evidence, plan_file, rendered_text
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
 
@@ -30,7 +30,7 @@ def prober() -> Prober:
 
 def state(path: Path, content: Content, source: str) -> FileState:
     fmt = find("rules-v1" if content.rules else "tune")
-    header = planned(fmt, path, evidence(source=source)).header
+    header = plan_file(fmt, path, evidence(source=source)).header
     return FileState(path, True, "", type(header)(**{**vars(header), "content": content}))
 
 

@@ -16,7 +16,7 @@ from autotune.strategies.models.additive import Prior
 from autotune.strategies.models.estimates import Estimates
 from autotune.strategies.models.joint_model import JointModel
 from autotune.strategies.options import OptionValue
-from autotune.testing.landscapes import FORCED, MANY, SMALL, drive, fine, keys
+from autotune.testing.landscapes import INVALID_DEFAULT, MANY, SMALL, drive, fine, keys
 
 WIDE = Space("wide", tuple(Parameter(f"p{i:02d}", ("a", "b", "c")) for i in range(20)))
 SIX = Space("six", WIDE.parameters[:6])
@@ -154,7 +154,7 @@ def test_the_scatter_of_the_default_changes_what_is_proposed() -> None:
 
 
 def test_a_space_without_the_default_has_no_anchor() -> None:
-    told = drive(create("ga", FORCED, seed=0, options={"patience": 0}), 6, fine)
+    told = drive(create("ga", INVALID_DEFAULT, seed=0, options={"patience": 0}), 6, fine)
     assert len({o.setting.key for o in told}) == 6
     assert all(o.setting != DEFAULT for o in told)
 

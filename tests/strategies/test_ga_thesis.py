@@ -21,7 +21,7 @@ from autotune.study.budget import SearchPlan
 from autotune.study.run_history import SEARCH
 from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.testing.landscapes import MANY, RULED, SMALL, drive, fine
+from autotune.testing.landscapes import MANY, RULES, SMALL, drive, fine
 from benchmarks.search.functions import mpi
 from tests.refusals import refused
 from tests.strategies.test_ga import grow, noise
@@ -56,7 +56,7 @@ def test_fifty_different_individuals_none_of_them_the_default(space: object, see
 
 
 def test_a_small_space_gives_what_it_has() -> None:
-    for space, count in ((SMALL, 23), (RULED, 35)):
+    for space, count in ((SMALL, 23), (RULES, 35)):
         assert len(set(population(1, space).members)) == count
 
 

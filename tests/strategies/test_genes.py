@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from autotune.space import Parameter, Space
 from autotune.strategies.codec import Codec, Codes
 from autotune.strategies.ga.genes import Genes, Rates
-from autotune.testing.landscapes import FORCED, MANY
+from autotune.testing.landscapes import INVALID_DEFAULT, MANY
 
 CODEC = Codec(MANY)
 GENES = Genes(CODEC)
@@ -67,7 +67,7 @@ def test_all_lengths_occur_where_any_is_allowed() -> None:
 
 
 def test_forced_parameters_are_always_there_and_vary() -> None:
-    codec = Codec(FORCED)
+    codec = Codec(INVALID_DEFAULT)
     genes = Genes(codec)
     dealt = genes.deal(50, (1, 1), np.random.default_rng(0))
     assert {codes[0] for codes in dealt} == {0, 1, 2}
@@ -126,7 +126,7 @@ def test_each_level_occurs_once_in_a_balanced_generation(length: int) -> None:
 
 
 def test_a_forced_parameter_is_in_all_of_a_balanced_generation() -> None:
-    codec = Codec(FORCED)
+    codec = Codec(INVALID_DEFAULT)
     dealt = Genes(codec).balance(1, np.random.default_rng(0))
     assert len(dealt) == sum(int(n) - 1 for n in codec.sizes[codec.optional])
     assert all("ranks" in codec.decode(codes) for codes in dealt)

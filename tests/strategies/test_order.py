@@ -13,7 +13,7 @@ from autotune.space.space import Constraint
 from autotune.strategies import Strategy, create
 from autotune.strategies import candidates as order
 from autotune.strategies.codec import Codec
-from autotune.testing.landscapes import MANY, RULED, drive, fine, keys
+from autotune.testing.landscapes import MANY, RULES, drive, fine, keys
 
 HUGE = Space("huge", tuple(Parameter(f"p{i}", tuple(range(9))) for i in range(30)))
 
@@ -36,9 +36,9 @@ def test_every_setting_comes_once_listed_or_walked(
     listed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(order, "_LISTED", listed)
-    found = [s.key for s in order.seeded_order(RULED, Codec(RULED), 3)]
-    assert sorted(found) == sorted(s.key for s in RULED.enumerate())
-    assert found != [s.key for s in RULED.enumerate()]
+    found = [s.key for s in order.seeded_order(RULES, Codec(RULES), 3)]
+    assert sorted(found) == sorted(s.key for s in RULES.enumerate())
+    assert found != [s.key for s in RULES.enumerate()]
 
 
 def test_where_valid_settings_are_rare_the_walk_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -55,9 +55,9 @@ def exhaustive(space: Space, how: str) -> Strategy:
 
 
 def test_grid_order_is_that_of_the_space() -> None:
-    expected = [s.key for s in RULED.enumerate() if s != Setting()]
-    assert keys(drive(exhaustive(RULED, "grid"), 100, fine)) == expected
-    shuffled = keys(drive(exhaustive(RULED, "random"), 100, fine))
+    expected = [s.key for s in RULES.enumerate() if s != Setting()]
+    assert keys(drive(exhaustive(RULES, "grid"), 100, fine)) == expected
+    shuffled = keys(drive(exhaustive(RULES, "random"), 100, fine))
     assert shuffled != expected
     assert sorted(shuffled) == sorted(expected)
 

@@ -22,7 +22,7 @@ from autotune.strategies import (
     Strategy,
     create,
 )
-from autotune.testing.landscapes import FORCED, MAPPED, keys
+from autotune.testing.landscapes import INVALID_DEFAULT, MAPPINGS, keys
 
 DYNAMIC = parse_expression("dynamic == 1")
 LARGE = Space(
@@ -68,7 +68,7 @@ def search(strategy: Strategy, unused: str, first: int = 0) -> list[Observation]
 @pytest.mark.parametrize("name", ["auto", "ga", "random"])
 @pytest.mark.parametrize(
     ("space", "unused"),
-    [(LARGE, "algorithm_5"), (LISTED, "p2"), (MAPPED, ""), (FORCED, "")],
+    [(LARGE, "algorithm_5"), (LISTED, "p2"), (MAPPINGS, ""), (INVALID_DEFAULT, "")],
     ids=lambda value: getattr(value, "name", ""),
 )
 def test_a_search_goes_on_as_one_that_was_never_interrupted(

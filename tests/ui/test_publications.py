@@ -19,7 +19,7 @@ from autotune.publish.verification import last_verifications, record_path, remem
 from autotune.publish.verify import FileState
 from autotune.store import Store
 from autotune.study.budget import SearchPlan
-from autotune.testing.format import NEW, evidence, planned
+from autotune.testing.format import NEW, evidence, plan_file
 from tests.contract.store_samples import key, ok
 from tests.ui.conftest import Clients
 from tests.ui.stores import TOKEN, searched
@@ -137,7 +137,7 @@ def test_a_published_file_with_what_it_changed(client: TestClient, tmp_path: Pat
     before = Path(f"{place}.before-autotune")
     before.write_text("# <b>of the administrator</b>\n")
     fmt = find("openmpi-user")
-    one = planned(fmt, place, evidence(mpi_family="openmpi", mpi_version="5.0.11"))
+    one = plan_file(fmt, place, evidence(mpi_family="openmpi", mpi_version="5.0.11"))
     made = dataclasses.replace(
         one, kept=before.read_text(), header=dataclasses.replace(one.header, backup=before.name)
     )
