@@ -71,33 +71,35 @@ class Auto(Strategy):
         super().__init__(space, seed=seed, priors=priors, options=options)
         every = listing(space, self.codec)
         clip = float(self.values["loss_clip"])
-        anchored = space.is_valid(DEFAULT)
+        has_default = space.is_valid(DEFAULT)
         # Effects of pairs decide in the recorded small spaces, and only the listed model has them.
         self._model: ListedModel | JointModel
         if every is None:
-            self._model = JointModel(self.codec, clip, self._draws, anchored=anchored)
+            self._model = JointModel(self.codec, clip, self._draws, has_default=has_default)
         else:
-            self._model = ListedModel(self.codec, every, clip, anchored=anchored)
+            self._model = ListedModel(self.codec, every, clip, has_default=has_default)
         self._stale = False
-        self._seen: dict[int, Observation] = {}
+        self._observations: dict[int, Observation] = {}
         self._keys: dict[Codes, str] = {}
         self._codes: dict[Setting, Codes | None] = {}
 
     def learn(self, observation: Observation) -> None:
-        self._seen[observation.number] = observation
+        self._observations[observation.number] = observation
         self._stale = True
 
     def propose(self) -> Proposal | None:
-        fresh, values = self._fitted().candidates(self._is_fresh)
+        fresh, values = self._current_model().candidates(self._is_fresh)
         if not fresh:
             return self.anything_new()
         # Ties (many before anything is known) are broken at random, so that seeds differ.
         jitter = self.rng(self.ordinal).random(len(fresh))
         top = int(np.lexsort((jitter, -values))[0])
-        ordered = self._ordered()
-        dull = self._dull(ordered) + 1 if values[top] < float(self.values["ei_threshold"]) else 0
+        observations = self._observations_in_order()
+        dull = (
+            self._dull(observations) + 1 if values[top] < float(self.values["ei_threshold"]) else 0
+        )
         patience = int(self.values["patience"])
-        if patience and dull > patience and len(ordered) >= int(self.values["min_trials"]):
+        if patience and dull > patience and len(observations) >= int(self.values["min_trials"]):
             return None
         return Proposal(self.codec.decode(fresh[top]), {"dull": dull})
 
@@ -106,18 +108,18 @@ class Auto(Strategy):
 
         So every run of a level counts. None if nothing is estimated to be faster than the default.
         """
-        codes = self._fitted().favourite()
+        codes = self._current_model().favourite()
         return None if codes is None else self.codec.decode(codes)
 
-    def _fitted(self) -> ListedModel | JointModel:
+    def _current_model(self) -> ListedModel | JointModel:
         """The model of all observations, in the order of their numbers."""
         if self._stale:
-            ordered = self._ordered()
-            told = ordered[-1].attrs.get(SCATTER)
+            observations = self._observations_in_order()
+            value = observations[-1].attrs.get(SCATTER)
             scatter = None
-            if isinstance(told, list | tuple) and len(told) == 2:
-                scatter = (float(told[0]), float(told[1]))
-            self._model.fit(self._ratios(ordered), scatter)
+            if isinstance(value, list | tuple) and len(value) == 2:
+                scatter = (float(value[0]), float(value[1]))
+            self._model.fit(self._ratios(observations), scatter)
             self._stale = False
         return self._model
 
@@ -126,7 +128,7 @@ class Auto(Strategy):
         return self.rng(count, 1)
 
     def _is_fresh(self, codes: Codes) -> bool:
-        return self._key(codes) not in self._taken
+        return self._key(codes) not in self._taken_keys
 
     def _key(self, codes: Codes) -> str:
         """The key of canonical codes; cached, since a small space asks for all of its keys."""
@@ -134,26 +136,26 @@ class Auto(Strategy):
             self._keys[codes] = self.codec.decode(codes).key
         return self._keys[codes]
 
-    def _encoded(self, setting: Setting) -> Codes | None:
+    def _codes_of(self, setting: Setting) -> Codes | None:
         """The codes of a canonical setting, cached."""
         if setting not in self._codes:
             self._codes[setting] = self.codec.encode(setting)
         return self._codes[setting]
 
-    def _dull(self, ordered: Sequence[Observation]) -> int:
+    def _dull(self, observations: Sequence[Observation]) -> int:
         """Number of proposals in a row below ``ei_threshold``, up to the last ended one."""
-        kept = ordered[-1].attrs.get("dull", 0) if ordered else 0
-        return kept if isinstance(kept, int) else 0
+        count = observations[-1].attrs.get("dull", 0) if observations else 0
+        return count if isinstance(count, int) else 0
 
-    def _ratios(self, ordered: Sequence[Observation]) -> dict[Codes, float]:
+    def _ratios(self, observations: Sequence[Observation]) -> dict[Codes, float]:
         """The ratio to the default of each setting that was measured; infinite if it failed."""
         ratios: dict[Codes, float] = {}
-        for observation in ordered:
-            settled = self.codec.settle(observation.setting)
-            codes = None if settled is None else self._encoded(settled)
+        for observation in observations:
+            canonical = self.codec.settle(observation.setting)
+            codes = None if canonical is None else self._codes_of(canonical)
             if codes is not None:
                 ratios[codes] = observation.fitness
         return ratios
 
-    def _ordered(self) -> list[Observation]:
-        return [self._seen[number] for number in sorted(self._seen)]
+    def _observations_in_order(self) -> list[Observation]:
+        return [self._observations[number] for number in sorted(self._observations)]

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from autotune.space import DEFAULT, Setting, Space
-from autotune.strategies.candidates import Unvisited
+from autotune.strategies.candidates import UnvisitedSettings
 from autotune.strategies.codec import DEFAULTS as DEFAULTS
 from autotune.strategies.codec import INACTIVE as INACTIVE
 from autotune.strategies.codec import UNUSED as UNUSED
@@ -51,8 +51,8 @@ class Observation:
     @property
     def fitness(self) -> float:
         """The ratio to minimise; infinite, which is the worst, for a failed trial."""
-        known = self.estimate is not None and math.isfinite(self.estimate) and self.estimate > 0
-        if self.estimate is None or not known or self.state in ("failed", "running"):
+        has_ratio = self.estimate is not None and math.isfinite(self.estimate) and self.estimate > 0
+        if self.estimate is None or not has_ratio or self.state in ("failed", "running"):
             return math.inf
         return self.estimate
 
@@ -109,9 +109,9 @@ class Strategy(ABC):
         self.check_options(self.values)
         self.codec = Codec(space)
         self.priors, self.rejected = self._usable(priors)
-        self._known: dict[str, Setting] = {}
-        self._taken = {DEFAULT.key}
-        self._unvisited = Unvisited(space, self.codec, self.seed)
+        self._settings_by_key: dict[str, Setting] = {}
+        self._taken_keys = {DEFAULT.key}
+        self._unvisited_settings = UnvisitedSettings(space, self.codec, self.seed)
         self.pulse: Callable[[], None] = _no_pulse
         """Called again and again in loops of :meth:`ask` that may be long.
 
@@ -161,13 +161,13 @@ class Strategy(ABC):
 
     def is_new(self, setting: Setting) -> bool:
         """Whether no setting with the same canonical form was proposed or told before."""
-        settled = self.codec.settle(setting)
-        return settled is not None and settled.key not in self._taken
+        canonical = self.codec.settle(setting)
+        return canonical is not None and canonical.key not in self._taken_keys
 
     @property
     def ordinal(self) -> int:
         """Number of distinct settings proposed or told: the position in the random stream."""
-        return len(self._known)
+        return len(self._settings_by_key)
 
     def rng(self, *place: int) -> np.random.Generator:
         """A random generator that depends only on the seed and on ``place``."""
@@ -189,23 +189,23 @@ class Strategy(ABC):
 
     def anything_new(self) -> Proposal | None:
         """The first new setting of a seeded order; None if the space is exhausted."""
-        setting = self._unvisited.first(self.is_new, self.pulse)
+        setting = self._unvisited_settings.first(self.is_new, self.pulse)
         return None if setting is None else Proposal(setting)
 
     def _note(self, setting: Setting) -> None:
         canonical = self.space.canonical(setting)
-        self._known[canonical.key] = canonical
+        self._settings_by_key[canonical.key] = canonical
         self._take(canonical)
 
     def _take(self, setting: Setting) -> None:
-        self._taken.add(setting.key)
-        settled = self.codec.settle(setting)
-        if settled is not None:
-            self._taken.add(settled.key)
+        self._taken_keys.add(setting.key)
+        canonical = self.codec.settle(setting)
+        if canonical is not None:
+            self._taken_keys.add(canonical.key)
 
     def _learn_inactive(self, observation: Observation) -> None:
         if self.codec.leave_out(observation.attrs, observation.setting):
-            for setting in self._known.values():
+            for setting in self._settings_by_key.values():
                 self._take(setting)
 
     def _usable(self, priors: Sequence[Setting]) -> tuple[list[Setting], list[tuple[Setting, str]]]:

@@ -30,23 +30,23 @@ class Acquisition(Protocol):
         """
 
 
-LISTED = 1500
+LISTING_LIMIT = 1500
 """Largest number of settings for which all are listed and scored."""
 _STEPS = 20
 """Largest number of changes of one climb."""
 _BRANCHES = 6
 """Number of neighbours of each step of a climb that become candidates."""
-_SETTLED = 32
+_CANONICAL_LIMIT = 32
 """Number of the best raw candidates that are brought into canonical form."""
 
 
 class Listing:
-    """All settings of a small space (``found``: their codes), in canonical form."""
+    """All settings of a small space (``raw_codes``: their codes), in canonical form."""
 
-    def __init__(self, codec: Codec, found: Sequence[Codes]) -> None:
+    def __init__(self, codec: Codec, raw_codes: Sequence[Codes]) -> None:
         self._codec = codec
-        self._found = found
-        self._known: list[Codes] = []
+        self._raw_codes = raw_codes
+        self._canonical_codes: list[Codes] = []
         self._settled_for = -1
 
     def settings(self) -> list[Codes]:
@@ -55,16 +55,16 @@ class Listing:
         # when it does.
         if self._settled_for != len(self._codec.idle):
             self._settled_for = len(self._codec.idle)
-            self._known = _settled(self._codec, self._found)
-        return self._known
+            self._canonical_codes = _settle(self._codec, self._raw_codes)
+        return self._canonical_codes
 
 
 def listing(space: Space, codec: Codec) -> Listing | None:
     """Every setting, or None if there are many (or if they are rare among the raw combinations)."""
-    found = space.listed(LISTED)
-    if found is None:
+    settings = space.listed(LISTING_LIMIT)
+    if settings is None:
         return None
-    return Listing(codec, [c for setting in found if (c := codec.encode(setting)) is not None])
+    return Listing(codec, [c for setting in settings if (c := codec.encode(setting)) is not None])
 
 
 class Climb:
@@ -86,26 +86,29 @@ class Climb:
         many unknown levels it combines follows from what they are expected to cost. It does not go
         to settings that are not new.
         """
-        met: dict[Codes, float] = {}
+        values_by_codes: dict[Codes, float] = {}
         for start in dict.fromkeys(starts):
-            self._climb(start, acquisition, is_new, met)
-        return _settled(self._codec, sorted(met, key=lambda c: -met[c])[:_SETTLED])
+            self._climb(start, acquisition, is_new, values_by_codes)
+        return _settle(
+            self._codec,
+            sorted(values_by_codes, key=lambda c: -values_by_codes[c])[:_CANONICAL_LIMIT],
+        )
 
     def _climb(
         self,
         top: Codes,
         acquisition: Acquisition,
         is_new: Callable[[Codes], bool],
-        met: dict[Codes, float],
+        values_by_codes: dict[Codes, float],
     ) -> None:
-        """Add to ``met`` the best neighbours (one change away) of each step."""
+        """Add to ``values_by_codes`` the best neighbours (one change away) of each step."""
         start = np.array([top], dtype=np.intp)
         height = float(acquisition.values(start)[0]) if is_new(top) else 0.0
         for _ in range(_STEPS):
             best = None
             for value, codes in self._neighbours(top, acquisition):
                 if is_new(codes):
-                    met[codes] = value
+                    values_by_codes[codes] = value
                     best = best or (value, codes)
             if best is None or best[0] <= height:
                 return
@@ -119,8 +122,8 @@ class Climb:
         foreign = self._codec.space.foreign(setting)
         if self._codec.idle or foreign:
             idle = self._codec.idle.doing_nothing(setting) | foreign
-            still = np.array([name in idle for name in self._codec.names])
-            values[np.repeat(still, self._codec.sizes)] = -np.inf
+            is_idle = np.array([name in idle for name in self._codec.names])
+            values[np.repeat(is_idle, self._codec.sizes)] = -np.inf
         best = np.argsort(-values, kind="stable")[:_BRANCHES]
         places = np.searchsorted(starts, best, side="right") - 1
         levels = best - starts[places]
@@ -133,12 +136,12 @@ class Climb:
         ]
 
 
-def _settled(codec: Codec, codes: Sequence[Codes]) -> list[Codes]:
+def _settle(codec: Codec, codes: Sequence[Codes]) -> list[Codes]:
     canonical = (codec.settle_codes(c) for c in codes)
     return list(dict.fromkeys(c for c in canonical if c is not None))
 
 
-_LISTED = 20_000
+_SHUFFLE_LIMIT = 20_000
 """Largest number of raw combinations for which the settings are listed and shuffled."""
 _MISSES = 20_000
 """Number of raw combinations in a row without a valid setting after which random order ends."""
@@ -169,10 +172,10 @@ class Permutation:
     def _mix(self, index: int) -> int:
         mask = (1 << self._half) - 1
         left, right = index >> self._half, index & mask
-        for begun in self._turns:
-            mixed = begun.copy()
-            mixed.update(b"%d" % right)
-            left, right = right, left ^ (int.from_bytes(mixed.digest(), "big") & mask)
+        for hasher in self._turns:
+            round_hash = hasher.copy()
+            round_hash.update(b"%d" % right)
+            left, right = right, left ^ (int.from_bytes(round_hash.digest(), "big") & mask)
         return left << self._half | right
 
 
@@ -182,7 +185,7 @@ def seeded_order(space: Space, codec: Codec, seed: int) -> Iterator[Setting]:
     If valid settings are so rare that a random order of the combinations finds none for long, the
     rest follows in grid order; some settings then come twice.
     """
-    if space.combinations() <= _LISTED:
+    if space.combinations() <= _SHUFFLE_LIMIT:
         settings = list(space.enumerate())
         yield from (settings[i] for i in np.random.default_rng([seed]).permutation(len(settings)))
         return
@@ -209,7 +212,7 @@ Most parameters of a space may be inactive: then all its combinations are the sa
 _PULSE = 200
 
 
-class Unvisited:
+class UnvisitedSettings:
     """Finds the first setting of an order that is still new.
 
     The order leaves out the parameters that do nothing in any setting; it begins anew when more is
@@ -226,7 +229,7 @@ class Unvisited:
 
     def _begin(self) -> None:
         self._facts, self._defaults = len(self._codec.idle), self._codec.idle.space
-        self._met: set[str] = set()
+        self._met_keys: set[str] = set()
         """Keys of the settings that the order has come to, in canonical form."""
         idle = self._codec.idle.everywhere
         space = self._space.without(dict.fromkeys(idle, "it does nothing here"))
@@ -248,9 +251,9 @@ class Unvisited:
             if is_new(setting):
                 return self._codec.settle(setting)
             old += 1
-            settled = self._codec.settle(setting)
-            if settled is not None and settled.key not in self._met:
-                self._met.add(settled.key)
+            canonical = self._codec.settle(setting)
+            if canonical is not None and canonical.key not in self._met_keys:
+                self._met_keys.add(canonical.key)
                 old = 0
             if old >= _OLD[self._grid]:
                 return None

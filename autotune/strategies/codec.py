@@ -17,7 +17,7 @@ UNUSED = "unused"
 """Key in a trial's attributes: parameters that are inactive in every setting of the study."""
 DEFAULTS = "defaults"
 """Key in a trial's attributes: values that parameters have if they are unset, as a run showed."""
-_REMEMBERED = 1000
+_CACHE_SIZE = 1000
 
 Codes = tuple[int, ...]
 """One index per parameter into :attr:`Codec.choices`; 0 is unset if unset is allowed."""
@@ -43,7 +43,7 @@ class Codec:
             for choices in self.choices
         )
         self.idle = InactiveParameters(space)
-        self._settled: dict[Setting, Setting | None] = {}
+        self._canonical_settings: dict[Setting, Setting | None] = {}
         self._settled_codes: dict[Codes, Codes | None] = {}
         self._in_order = self._values_in_order()
         self._plain = all(p.normalise(c) == c for p in space for c in p.choices if c is not None)
@@ -55,17 +55,23 @@ class Codec:
 
         Returns whether any of them is new.
         """
-        unused, idle, defaults = attrs.get(UNUSED), attrs.get(INACTIVE), attrs.get(DEFAULTS)
-        fresh = self.idle.learn_everywhere(unused) if isinstance(unused, list | tuple) else set()
+        unused_names, idle, defaults = attrs.get(UNUSED), attrs.get(INACTIVE), attrs.get(DEFAULTS)
+        fresh = (
+            self.idle.learn_everywhere(unused_names)
+            if isinstance(unused_names, list | tuple)
+            else set()
+        )
         if isinstance(idle, list | tuple):
             fresh = fresh | self.idle.learn(idle, setting)
-        known = False
+        has_new_default = False
         if isinstance(defaults, dict):
-            known = bool([n for n, v in defaults.items() if self.idle.learn_default(n, v)])
-        if fresh or known:
-            self._settled.clear()
+            has_new_default = bool(
+                [n for n, v in defaults.items() if self.idle.learn_default(n, v)]
+            )
+        if fresh or has_new_default:
+            self._canonical_settings.clear()
             self._settled_codes.clear()
-        return bool(fresh) or known
+        return bool(fresh) or has_new_default
 
     def encode(self, setting: Setting) -> Codes | None:
         """The codes of a canonical setting; None if a value is not on the grid."""
@@ -87,34 +93,34 @@ class Codec:
         A broken rule is repaired by leaving out the last optional parameter in it, because a rule
         does not apply if none of its parameters is set. Returns None if this does not repair it.
         """
-        if setting not in self._settled:
-            if len(self._settled) >= _REMEMBERED:
-                self._settled.clear()
-            self._settled[setting] = self._settle(setting)
-        return self._settled[setting]
+        if setting not in self._canonical_settings:
+            if len(self._canonical_settings) >= _CACHE_SIZE:
+                self._canonical_settings.clear()
+            self._canonical_settings[setting] = self._settle(setting)
+        return self._canonical_settings[setting]
 
     def _settle(self, setting: Setting) -> Setting | None:
-        settled = self.idle.strip(setting)
-        while broken := self.space.broken(settled):
-            named = [
+        canonical = self.idle.strip(setting)
+        while violations := self.space.broken(canonical):
+            names = [
                 n
                 for n in self.names
-                if n in broken[0].expr.names and n in settled and self.space[n].unset
+                if n in violations[0].expr.names and n in canonical and self.space[n].unset
             ]
-            if not named:
+            if not names:
                 return None
-            settled = self.space.canonical(settled.without(named[-1]))
-        return settled
+            canonical = self.space.canonical(canonical.without(names[-1]))
+        return canonical
 
     def settle_codes(self, codes: Codes) -> Codes | None:
         """Apply :meth:`settle` to codes."""
         if self._free and not self.idle:
             return codes
         if codes not in self._settled_codes:
-            if len(self._settled_codes) >= _REMEMBERED:
+            if len(self._settled_codes) >= _CACHE_SIZE:
                 self._settled_codes.clear()
-            settled = self.settle(self.decode(codes))
-            self._settled_codes[codes] = None if settled is None else self.encode(settled)
+            canonical = self.settle(self.decode(codes))
+            self._settled_codes[codes] = None if canonical is None else self.encode(canonical)
         return self._settled_codes[codes]
 
     def is_canonical(self, codes: Codes) -> bool:
@@ -138,11 +144,11 @@ class Codec:
     def _values_in_order(self) -> list[tuple[str, int, tuple[Value | None, ...]]]:
         """Each parameter's name, place and normalised choices, sorted by name."""
         Setting(dict.fromkeys(self.names, 0))  # Raises for a name that no parameter can have.
-        found = [
+        entries = [
             (name, place, tuple(None if c is None else normalise_value(c) for c in choices))
             for place, (name, choices) in enumerate(zip(self.names, self.choices, strict=True))
         ]
-        return sorted(found, key=lambda entry: entry[0])
+        return sorted(entries, key=lambda entry: entry[0])
 
 
 def _axis(parameter: Parameter) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from autotune.space import Setting, Space
 from autotune.strategies.base import Proposal, Strategy
-from autotune.strategies.candidates import Unvisited
+from autotune.strategies.candidates import UnvisitedSettings
 from autotune.strategies.options import Option, OptionValue, table
 
 
@@ -39,7 +39,7 @@ class Exhaustive(Strategy):
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
         grid = self.values["order"] == "grid"
-        self._unvisited = Unvisited(space, self.codec, self.seed, grid=grid)
+        self._unvisited_settings = UnvisitedSettings(space, self.codec, self.seed, grid=grid)
 
     def propose(self) -> Proposal | None:
         return self.anything_new()

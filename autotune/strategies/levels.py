@@ -35,8 +35,8 @@ class Levels:
 
         They are written to ``out`` if it is given.
         """
-        chosen = np.zeros((len(codes), self.total)) if out is None else out
+        vectors = np.zeros((len(codes), self.total)) if out is None else out
         if out is not None:
-            chosen.fill(0.0)
-        chosen[np.arange(len(codes))[:, None], self.places(codes)] = 1.0
-        return chosen
+            vectors.fill(0.0)
+        vectors[np.arange(len(codes))[:, None], self.places(codes)] = 1.0
+        return vectors

@@ -34,29 +34,29 @@ class Option:
             return " | ".join(str(word) for word in self.bounds)
         return f"{self.bounds[0]} to {self.bounds[1]}"
 
-    def read(self, given: OptionValue) -> OptionValue:
+    def read(self, raw_value: OptionValue) -> OptionValue:
         """The value for a user's or a caller's input; raises :class:`UsageError` if not valid."""
         if self.type == "choice":
-            if given in self.bounds:
-                return given
-            raise self._wrong(given, f"one of {self.range}")
+            if raw_value in self.bounds:
+                return raw_value
+            raise self._wrong(raw_value, f"one of {self.range}")
         kind = int if self.type == "int" else float
         try:
-            value = kind(given)
+            value = kind(raw_value)
         except ValueError:
             value = None
         if value is None or not self._within(value):
             noun = "a whole number" if self.type == "int" else "a number"
-            raise self._wrong(given, f"{noun} from {self.range}")
+            raise self._wrong(raw_value, f"{noun} from {self.range}")
         return value
 
     def _within(self, value: float) -> bool:
         low, high = self.bounds
         return float(low) <= value <= float(high)
 
-    def _wrong(self, given: OptionValue, expected: str) -> UsageError:
+    def _wrong(self, raw_value: OptionValue, expectation: str) -> UsageError:
         return UsageError(
-            f"option {self.name}={given}: expected {expected}", code="strategy.option_range"
+            f"option {self.name}={raw_value}: expected {expectation}", code="strategy.option_range"
         )
 
 
@@ -74,18 +74,18 @@ def complete(
     """
     values = {name: option.default for name, option in options.items()}
     for layer in layers:
-        for name, given in layer.items():
+        for name, raw_value in layer.items():
             if name not in options:
                 raise UsageError(
                     _unknown_option(owner, name, options), code="strategy.option_unknown"
                 )
-            values[name] = options[name].read(given)
+            values[name] = options[name].read(raw_value)
     return values
 
 
-def hint(word: str, known: Iterable[str]) -> str:
+def hint(word: str, known_names: Iterable[str]) -> str:
     """The text ``; did you mean x?`` if there is a similar name, then all known names."""
-    names = list(known)
+    names = list(known_names)
     near = difflib.get_close_matches(word, names, n=2, cutoff=0.5)
     guess = f"; did you mean {' or '.join(near)}?" if near else ""
     return f"{guess} (known: {', '.join(names)})" if names else " (it has none)"

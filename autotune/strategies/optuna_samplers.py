@@ -42,14 +42,14 @@ _YES = {"yes": True, "no": False}
 optuna.logging.set_verbosity(optuna.logging.ERROR)
 
 
-class _Shared(CategoricalDistribution):
+class _SharedDistribution(CategoricalDistribution):
     """A categorical distribution that is not copied.
 
     Optuna makes a deep copy of a trial, with its distributions, whenever one is added. These
     distributions never change, and copying 25 of them takes longer than everything else.
     """
 
-    def __deepcopy__(self, memo: dict[int, object]) -> _Shared:
+    def __deepcopy__(self, memo: dict[int, object]) -> _SharedDistribution:
         return self
 
 
@@ -57,8 +57,8 @@ def distributions(
     codec: Codec, kind: type[CategoricalDistribution] = CategoricalDistribution
 ) -> dict[str, BaseDistribution]:
     """One categorical distribution per parameter, over the texts of its choices."""
-    named = zip(codec.names, codec.texts, strict=True)
-    return {name: kind(list(texts)) for name, texts in named}
+    parameters = zip(codec.names, codec.texts, strict=True)
+    return {name: kind(list(texts)) for name, texts in parameters}
 
 
 def _positions(codec: Codec) -> list[tuple[int, ...]]:
@@ -66,17 +66,17 @@ def _positions(codec: Codec) -> list[tuple[int, ...]]:
 
     Unset is below all levels if its place among them is not known.
     """
-    found = []
+    positions = []
     for axis, size in zip(codec.axis, codec.sizes.tolist(), strict=True):
         order = [*(code for code in range(size) if code not in axis), *axis]
-        found.append(tuple(order.index(code) for code in range(size)))
-    return found
+        positions.append(tuple(order.index(code) for code in range(size)))
+    return positions
 
 
 class OptunaStrategy(Strategy):
     """A strategy that wraps an Optuna sampler.
 
-    ``sampler`` is its class; the options are arguments of its constructor. With ``ordered`` a
+    ``sampler`` is its class; the options are arguments of its constructor. With ``uses_order`` a
     parameter is the position of its level, a whole number; else it is the text of its level.
 
     The sampler gets a new seed before each draw, from the seed and the position in the stream. So a
@@ -86,7 +86,7 @@ class OptunaStrategy(Strategy):
     """
 
     sampler: ClassVar[type[Any]]
-    ordered: ClassVar[bool] = False
+    uses_order: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -98,8 +98,8 @@ class OptunaStrategy(Strategy):
     ) -> None:
         super().__init__(space, seed=seed, priors=priors, options=options)
         self._levels: Sequence[Sequence[str | int]] = self.codec.texts
-        self._distributions = distributions(self.codec, _Shared)
-        if self.ordered:
+        self._distributions = distributions(self.codec, _SharedDistribution)
+        if self.uses_order:
             self._levels = _positions(self.codec)
             self._distributions = {
                 name: IntDistribution(0, len(levels) - 1)
@@ -118,18 +118,18 @@ class OptunaStrategy(Strategy):
 
     def _sampler(self, seed: int) -> BaseSampler:
         """The sampler, ready for one draw from this seed."""
-        given = {name: _YES.get(str(value), value) for name, value in self.values.items()}
+        arguments = {name: _YES.get(str(value), value) for name, value in self.values.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # That a sampler may change in a later Optuna.
-            sampler: BaseSampler = self.sampler(seed=seed, **given)
+            sampler: BaseSampler = self.sampler(seed=seed, **arguments)
         return sampler
 
     def propose(self) -> Proposal | None:
         self._show_pending()
         attrs: dict[str, object] = {}
         for attempt in range(_TRIES):
-            drawn, attrs = self._draw(attempt)
-            setting = self.codec.settle(drawn)
+            raw_setting, attrs = self._draw(attempt)
+            setting = self.codec.settle(raw_setting)
             if setting is not None and self.is_new(setting):
                 return self._remember(Proposal(setting, attrs))
         fallback = self.anything_new()
@@ -171,22 +171,22 @@ class OptunaStrategy(Strategy):
         study.sampler = sampler = self._sampler(seed)
         scratch = study.ask()
         params = dict(scratch.relative_params)
-        frozen = study.get_trials(deepcopy=False)[scratch.number]
+        frozen_trial = study.get_trials(deepcopy=False)[scratch.number]
         for name, distribution in self._distributions.items():
             if name not in params:
-                params[name] = sampler.sample_independent(study, frozen, name, distribution)
+                params[name] = sampler.sample_independent(study, frozen_trial, name, distribution)
         study.tell(scratch, state=TrialState.FAIL)
-        kept = dict(frozen.system_attrs)
-        return self._decode(params), {_SYSTEM: kept} if kept else {}
+        system_attrs = dict(frozen_trial.system_attrs)
+        return self._decode(params), {_SYSTEM: system_attrs} if system_attrs else {}
 
     def _decode(self, params: Mapping[str, Any]) -> Setting:
-        named = zip(self.codec.names, self._levels, strict=True)
-        return self.codec.decode([levels.index(params[name]) for name, levels in named])
+        parameters = zip(self.codec.names, self._levels, strict=True)
+        return self.codec.decode([levels.index(params[name]) for name, levels in parameters])
 
     def _finish_trial(self, observation: Observation) -> None:
         notes: dict[str, object] = {NUMBER: observation.number}
-        told = (INACTIVE, UNUSED, DEFAULTS, SCATTER)
-        notes |= {n: observation.attrs[n] for n in told if n in observation.attrs}
+        note_names = (INACTIVE, UNUSED, DEFAULTS, SCATTER)
+        notes |= {n: observation.attrs[n] for n in note_names if n in observation.attrs}
         trial = self._trial(
             self.space.canonical(observation.setting),
             TrialState.COMPLETE,
@@ -208,12 +208,12 @@ class OptunaStrategy(Strategy):
         codes = self.codec.encode(setting)
         if codes is None:
             return None  # Off the grid: no sampler could have drawn it or can learn from it.
-        named = zip(self.codec.names, self._levels, codes, strict=True)
+        parameters = zip(self.codec.names, self._levels, codes, strict=True)
         system = attrs.get(_SYSTEM, {})
         return create_trial(
             state=state,
             value=value,
-            params={name: levels[code] for name, levels, code in named},
+            params={name: levels[code] for name, levels, code in parameters},
             distributions=self._distributions,
             user_attrs=notes,
             system_attrs=dict(system) if isinstance(system, Mapping) else {},
@@ -259,7 +259,7 @@ class NSGA2(OptunaStrategy):
     )
 
 
-class _Replayed(CmaEsSampler):
+class _ReplayedCmaEs(CmaEsSampler):
     """CMA-ES whose state is computed from the trials before each draw; Optuna's is a pickle."""
 
     _trials: Sequence[FrozenTrial] = ()
@@ -268,9 +268,9 @@ class _Replayed(CmaEsSampler):
         self, study: Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
     ) -> dict[str, Any]:
         # Optuna adds the number of the trial to the seed; a rebuilt study has other numbers.
-        numbered = copy.copy(trial)
-        numbered.number = 0
-        return super().sample_relative(study, numbered, search_space)
+        trial_copy = copy.copy(trial)
+        trial_copy.number = 0
+        return super().sample_relative(study, trial_copy, search_space)
 
     def _restore_optimizer(self, completed_trials: list[FrozenTrial]) -> None:
         self._trials = sorted(completed_trials, key=lambda t: int(t.user_attrs[NUMBER]))
@@ -279,13 +279,13 @@ class _Replayed(CmaEsSampler):
         optimizer = super()._init_optimizer(trans, direction)
         size = optimizer.population_size
         while True:
-            told = self._get_solution_trials(list(self._trials), optimizer.generation)[:size]
-            if len(told) < size:
+            trials = self._get_solution_trials(list(self._trials), optimizer.generation)[:size]
+            if len(trials) < size:
                 return optimizer
-            optimizer.tell([(trans.transform(t.params), _bounded(t.value)) for t in told])
+            optimizer.tell([(trans.transform(t.params), _finite_value(t.value)) for t in trials])
 
 
-def _bounded(value: float | None) -> float:
+def _finite_value(value: float | None) -> float:
     return _WORST if value is None or not math.isfinite(value) else min(value, _WORST)
 
 
@@ -295,8 +295,8 @@ class CMAES(OptunaStrategy):
     name = "optuna:CmaEsSampler"
     summary = "Optuna's CMA-ES on the order of the levels; needs the package cmaes"
     needs = ("cmaes",)
-    sampler = _Replayed
-    ordered = True
+    sampler = _ReplayedCmaEs
+    uses_order = True
     options = table(Option("popsize", "int", 8, "settings per generation", (4, 10_000)))
 
 

@@ -33,20 +33,22 @@ GROUP = "autotune.strategies"
 
 
 @functools.cache
-def _installed() -> tuple[str, ...]:
+def _installed_names() -> tuple[str, ...]:
     """Names of the strategies of installed packages; autotune's own are never replaced."""
     return added(GROUP, _PLACES)
 
 
 def names() -> tuple[str, ...]:
     """Names of all strategies."""
-    return (*_PLACES, *_installed())
+    return (*_PLACES, *_installed_names())
 
 
 def _own(name: str) -> type[Strategy]:
     module, _, attribute = _PLACES[name].partition(":")
-    found: type[Strategy] = getattr(import_module(f"autotune.strategies.{module}"), attribute)
-    return found
+    strategy_class: type[Strategy] = getattr(
+        import_module(f"autotune.strategies.{module}"), attribute
+    )
+    return strategy_class
 
 
 def find(name: str) -> type[Strategy]:
@@ -57,18 +59,18 @@ def find(name: str) -> type[Strategy]:
     """
     if name in _PLACES:
         return _own(name)
-    if name not in _installed():
+    if name not in _installed_names():
         raise UsageError(
             f"strategy {name!r} is not known{hint(name, names())}", code="strategy.unknown"
         )
-    found = extension(GROUP, name, Strategy)  # type: ignore[type-abstract]
-    if found.name != name:
+    strategy_class = extension(GROUP, name, Strategy)  # type: ignore[type-abstract]
+    if strategy_class.name != name:
         raise UsageError(
             f"the entry point {name} of the group {GROUP} has a strategy called "
-            f"{found.name!r}; expected the same name",
+            f"{strategy_class.name!r}; expected the same name",
             code="extension.invalid",
         )
-    return found
+    return strategy_class
 
 
 def code_of(strategy: type[Strategy]) -> str:
@@ -100,23 +102,23 @@ def create(
 
 def resolve_options(
     strategy: str | type[Strategy],
-    given: Mapping[str, OptionValue],
+    user_options: Mapping[str, OptionValue],
     preset: str | None = None,
 ) -> dict[str, OptionValue]:
-    """All options with their values: the defaults, then the preset's, then the given ones.
+    """All options with their values: the defaults, then the preset's, then the user's.
 
-    ``given`` may have texts as a user writes them. The result belongs to the identity of a study.
-    Raises :class:`UsageError` for a wrong name, value or preset.
+    ``user_options`` may have texts as a user writes them. The result belongs to the identity of a
+    study. Raises :class:`UsageError` for a wrong name, value or preset.
     """
-    found = find(strategy) if isinstance(strategy, str) else strategy
-    if preset is not None and preset not in found.presets:
+    kind = find(strategy) if isinstance(strategy, str) else strategy
+    if preset is not None and preset not in kind.presets:
         raise UsageError(
-            f"strategy {found.name} has no preset {preset!r}{hint(preset, found.presets)}",
+            f"strategy {kind.name} has no preset {preset!r}{hint(preset, kind.presets)}",
             code="strategy.preset_unknown",
         )
-    base = found.presets[preset] if preset is not None else {}
-    values = complete(found.name, found.options, base, given)
-    found.check_options(values)
+    base = kind.presets[preset] if preset is not None else {}
+    values = complete(kind.name, kind.options, base, user_options)
+    kind.check_options(values)
     return values
 
 

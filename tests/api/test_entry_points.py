@@ -40,10 +40,10 @@ Install = Callable[[str, str, str], None]
 def install(package: Install) -> Iterator[Install]:
     def put(group: str, entry: str, text: str) -> None:
         package(group, entry, text)
-        registry._installed.cache_clear()
+        registry._installed_names.cache_clear()
 
     yield put
-    registry._installed.cache_clear()
+    registry._installed_names.cache_clear()
 
 
 def test_a_strategy_has_a_name_and_no_code_in_its_studies(install: Install, cli: Cli) -> None:

@@ -22,7 +22,7 @@ def _codes(space: Space, *settings: dict[str, str]) -> np.ndarray:
 
 def test_the_model_knows_the_default_and_adds_effects() -> None:
     codec = Codec(SPACE)
-    kernel = Kernel(codec, Prior().shared)
+    kernel = Kernel(codec, Prior().correlation)
     seen = _codes(SPACE, {"p0": "w2"}, {"p1": "w1"}, {"p2": "w1"}, {"p3": "w3"})
     model = Additive(kernel, Prior(), seen, np.array([-0.2, -0.1, 0.0, 0.0]))
     asked = _codes(SPACE, {}, {"p0": "w2"}, {"p0": "w2", "p1": "w1"}, {"p2": "w1"})

@@ -161,7 +161,7 @@ def test_a_space_without_the_default_has_no_anchor() -> None:
 
 def estimates(ratios: dict[Codes, float], clip: float = 0.3) -> Estimates:
     """The surrogate of small spaces after these ratios, with little noise of the default."""
-    known = Estimates(CODEC, Prior(), clip, anchored=True)
+    known = Estimates(CODEC, Prior(), clip, has_default=True)
     known.fit(ratios, (0.01, 20.0))
     return known
 
@@ -171,7 +171,7 @@ def test_estimates_count_every_run_of_a_level() -> None:
     ratios = {one_hot((0, 1), (place, 1)): 0.85 for place in (1, 2, 3)}
     ratios |= {one_hot((9, 1), (place, 1)): 1.0 for place in (4, 5, 6)}
     known = estimates({**ratios, one_hot((9, 1), (8, 1)): 0.84})
-    assert known.ranked()[0][0][0] == 1
+    assert known.ranking()[0][0][0] == 1
     favourite = known.favourite()
     assert favourite is not None
     assert favourite[0] == 1

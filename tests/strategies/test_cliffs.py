@@ -32,7 +32,7 @@ def _exact(codes: list[list[int]], fell: list[bool], prior: CliffPrior) -> np.nd
         weight = float(np.prod([prior.rate if f else 1 - prior.rate for f in flags]))
         for row, bad in zip(codes, fell, strict=True):
             hit = any(f and c for f, c in zip(flags, row, strict=True))
-            chance = 1 - prior.missed if hit else prior.sure
+            chance = 1 - prior.miss_rate if hit else prior.sure
             weight *= chance if bad else 1 - chance
         total += weight
         each += weight * np.array(flags)

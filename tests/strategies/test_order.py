@@ -35,7 +35,7 @@ def test_the_permutation_is_not_the_identity_and_depends_on_the_seed() -> None:
 def test_every_setting_comes_once_listed_or_walked(
     listed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(order, "_LISTED", listed)
+    monkeypatch.setattr(order, "_SHUFFLE_LIMIT", listed)
     found = [s.key for s in order.seeded_order(RULES, Codec(RULES), 3)]
     assert sorted(found) == sorted(s.key for s in RULES.enumerate())
     assert found != [s.key for s in RULES.enumerate()]

@@ -16,7 +16,7 @@ from autotune.strategies.models.sparse import Beliefs, Columns, SparseEffects
 
 KNOWN = Beliefs(
     acting=1e-9,
-    beside=1e-9,
+    sibling_chance=1e-9,
     cost_sd=1e-6,
     spread=0.05,
     spread_weight=1e8,
@@ -52,7 +52,7 @@ def test_small_costs_are_those_of_a_linear_regression() -> None:
 
 def test_the_probability_that_a_level_acts_is_exact() -> None:
     space = Space("one", (Parameter("p", ("on",)),))
-    beliefs = dataclasses.replace(KNOWN, acting=0.3, beside=0.3, spread=0.001)
+    beliefs = dataclasses.replace(KNOWN, acting=0.3, sibling_chance=0.3, spread=0.001)
     for log in (-0.05, -0.1):
         samples = _fitted(space, beliefs, np.array([[1]]), np.array([log])).samples[:, 1]
         acts = 0.3 * norm.pdf(log, 0, math.hypot(beliefs.slab, beliefs.noise))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from autotune.space import DEFAULT
-from autotune.strategies.candidates import LISTED
+from autotune.strategies.candidates import LISTING_LIMIT
 from autotune.strategies.codec import Codec, Codes
 from autotune.strategies.ga.genes import Genes, Matrix
 from autotune.strategies.ga.options import GeneticOptions
@@ -125,7 +125,7 @@ class AssistedPopulation:
 
     def members(self) -> list[Codes]:
         """The population: the best individuals so far, the best first."""
-        ranked, means = self._fitted().ranked()
+        ranked, means = self._fitted().ranking()
         if self._default is not None and self._plan.start_default and self._default not in ranked:
             ranked.insert(int((means < 0).sum()), self._default)
         return ranked[: self._plan.population]
@@ -133,13 +133,13 @@ class AssistedPopulation:
     def _surrogate(self) -> Estimates | JointModel:
         """Effects of levels and of pairs in a small space, sparse ones and cliffs elsewhere."""
         codec, clip, anchored = self._codec, _CLIP, self._default is not None
-        if codec.space.listed(LISTED) is not None:
-            return Estimates(codec, _BELIEF, clip, anchored=anchored)
+        if codec.space.listed(LISTING_LIMIT) is not None:
+            return Estimates(codec, _BELIEF, clip, has_default=anchored)
         return JointModel(
             codec,
             clip,
             lambda count: np.random.default_rng([self._seed, _SAMPLES, count]),
-            anchored=anchored,
+            has_default=anchored,
         )
 
     def _fitted(self) -> Estimates | JointModel:

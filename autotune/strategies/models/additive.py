@@ -54,7 +54,7 @@ class Prior:
     One launch in five may be three times as slow and must not count against all levels of its
     setting.
     """
-    shared: float = 0.2
+    correlation: float = 0.2
     """Correlation of the effects of any two levels of a parameter."""
     rounds: int = 4
 
@@ -67,20 +67,20 @@ def one_thread() -> Any:
 class Kernel(Levels):
     """The similarity of settings, parameter by parameter, for one codec."""
 
-    def __init__(self, codec: Codec, shared: float) -> None:
+    def __init__(self, codec: Codec, correlation: float) -> None:
         super().__init__(codec)
         self.blocks = np.zeros((self.total, self.total))
         for start, size, axis, optional in zip(
             self.starts.tolist(), codec.sizes.tolist(), codec.axis, codec.optional, strict=True
         ):
             stop = start + size
-            self.blocks[start:stop, start:stop] = _alike(size, axis, bool(optional), shared)
+            self.blocks[start:stop, start:stop] = _alike(size, axis, bool(optional), correlation)
         self.optional = codec.optional
         self.ranks = np.maximum(codec.sizes - codec.optional, 1).astype(np.float64)
         self._columns = np.arange(self.total)
         self._rooms: dict[str, NDArray[Any]] = {}
 
-    def changed(self, codes: Matrix) -> Floats:
+    def count_changes(self, codes: Matrix) -> Floats:
         """Number of optional parameters that each setting names, shape (settings,)."""
         return np.asarray(((codes > 0) & self.optional).sum(axis=1), dtype=np.float64)
 
@@ -145,23 +145,23 @@ class Additive:
         self._kernel = kernel
         self._belief = belief
         self._hot = kernel.one_hot(codes)
-        self._changed = kernel.changed(codes)
+        self._changes = kernel.count_changes(codes)
         self._size = belief.total**2 / len(kernel.starts)
         self.sizes = np.full(len(kernel.starts), self._size)
         """Variance of the effects of each parameter's levels."""
         self.noise = belief.noise**2
         if not len(codes):
             return
-        self._logs = logs - belief.drift * self._changed
+        self._logs = logs - belief.drift * self._changes
         self._each = kernel.each(self._hot)
         self._rest = self._each - belief.pairs**2 / 2 * self._each**2
         # Levels that were never tried say nothing about the size of the effects.
-        tried = np.bincount(kernel.owner, self._hot.any(axis=0), len(kernel.starts))
-        ranks = np.clip(tried - kernel.optional, 0, kernel.ranks)
+        tried_levels = np.bincount(kernel.owner, self._hot.any(axis=0), len(kernel.starts))
+        ranks = np.clip(tried_levels - kernel.optional, 0, kernel.ranks)
         with one_thread():
             # With few runs, the fit can confuse noise with effects of pairs. From one start it
             # stays near that start, so several levels of noise are compared.
-            fits = [self._fitted(ranks, noise, scatter) for noise in belief.noises]
+            fits = [self._fit_effects(ranks, noise, scatter) for noise in belief.noises]
             best = max(fits, key=lambda fit: fit.evidence)
             self.noise, self.sizes = best.noise, best.sizes
             self._factor, self._weights = best.factor, best.weights
@@ -169,51 +169,51 @@ class Additive:
     def predict(self, codes: Matrix) -> tuple[Floats, Floats]:
         """Mean and standard deviation of each true log ratio, both of shape (settings,)."""
         room = self._kernel.room("one-hot", len(codes), np.float64)
-        hot, changed = self._kernel.one_hot(codes, room), self._kernel.changed(codes)
-        mean = self._belief.drift * changed
-        variance = self._own_variance(hot, changed)
+        hot, changes = self._kernel.one_hot(codes, room), self._kernel.count_changes(codes)
+        mean = self._belief.drift * changes
+        variance = self._own_variance(hot, changes)
         if len(self._hot):
             with one_thread():
-                cross = self._covariance(codes, changed)
+                cross = self._covariance(codes, changes)
                 mean = mean + cross @ self._weights
                 variance = variance - np.einsum("ij,ji->i", cross, cho_solve(self._factor, cross.T))
         return mean, np.sqrt(np.maximum(variance, 1e-12))
 
     def mean(self, codes: Matrix) -> Floats:
         """Mean of the true log ratio of each setting, shape (settings,)."""
-        changed = self._kernel.changed(codes)
-        mean = self._belief.drift * changed
+        changes = self._kernel.count_changes(codes)
+        mean = self._belief.drift * changes
         if not len(self._hot):
             return mean
         with one_thread():
-            return np.asarray(mean + self._covariance(codes, changed) @ self._weights)
+            return np.asarray(mean + self._covariance(codes, changes) @ self._weights)
 
-    def _fitted(self, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]) -> _Fit:
+    def _fit_effects(self, ranks: NDArray[Any], noise: float, scatter: tuple[float, float]) -> _Fit:
         """The size of each parameter's effects at one noise, by expectation maximisation.
 
         ``ranks``: how many levels of each parameter, other than the default's, were tried.
         """
         belief = self._belief
         sizes, own, trust = self.sizes, noise**2, np.ones(len(self._logs))
-        factor, weights, inverse = self._solved(sizes, own / trust)
+        factor, weights, inverse = self._solve(sizes, own / trust)
         for _ in range(belief.rounds):
-            moved = self._each @ (np.outer(weights, weights) - inverse).ravel()
-            seen = np.maximum(ranks * sizes + sizes**2 * moved, 0.0)
-            sizes = (belief.stiffness * self._size + seen) / (belief.stiffness + ranks)
+            gradient = self._each @ (np.outer(weights, weights) - inverse).ravel()
+            effect_squares = np.maximum(ranks * sizes + sizes**2 * gradient, 0.0)
+            sizes = (belief.stiffness * self._size + effect_squares) / (belief.stiffness + ranks)
             if belief.tail:
                 each_own = own / trust
                 off = each_own * weights
                 squares = off**2 + each_own - each_own**2 * inverse.diagonal()
                 slow = (belief.tail + 1) / (belief.tail + squares / own)
                 trust = np.where(off > 0, np.minimum(slow, 1.0), 1.0)
-            factor, weights, inverse = self._solved(sizes, own / trust)
+            factor, weights, inverse = self._solve(sizes, own / trust)
         evidence = -float(self._logs @ weights) / 2 - float(np.log(factor[0].diagonal()).sum())
         for weight, variance in ((belief.noise_weight, belief.noise**2), scatter[::-1]):
             evidence -= weight / 2 * (math.log(own) + variance / own)
         shrink = belief.stiffness / 2 * (np.log(sizes) + self._size / sizes)
         return _Fit(evidence - float(shrink.sum()), own, sizes, factor, weights)
 
-    def _solved(self, sizes: Floats, own: Floats) -> tuple[tuple[Floats, bool], Floats, Floats]:
+    def _solve(self, sizes: Floats, own: Floats) -> tuple[tuple[Floats, bool], Floats, Floats]:
         """The Cholesky factor, the weights of the runs and the inverse.
 
         ``own``: variance of each run.
@@ -221,14 +221,14 @@ class Additive:
         # The square has each pair of parameters twice and each parameter with itself.
         pair = (np.sqrt(sizes) @ self._each) ** 2
         matrix = (sizes @ self._rest + self._belief.pairs**2 / 2 * pair).reshape(len(own), -1)
-        matrix += self._belief.drift_sd**2 * np.outer(self._changed, self._changed)
+        matrix += self._belief.drift_sd**2 * np.outer(self._changes, self._changes)
         matrix[np.diag_indices_from(matrix)] += own
         factor = cho_factor(matrix, lower=True, check_finite=False)
         half, _ = dpotri(factor[0], lower=1)
         inverse = np.tril(half) + np.tril(half, -1).T
         return factor, np.asarray(inverse @ self._logs), inverse
 
-    def _covariance(self, codes: Matrix, changed: Floats) -> Floats:
+    def _covariance(self, codes: Matrix, changes: Floats) -> Floats:
         """Covariance between new settings (rows) and measured ones (columns)."""
         scale = self.sizes[self._kernel.owner]
         blocks = self._kernel.blocks
@@ -240,21 +240,21 @@ class Additive:
         pair = np.square(root, out=root)
         pair -= square
         pair *= self._belief.pairs**2 / 2
-        drift = np.outer(changed, self._changed)
+        drift = np.outer(changes, self._changes)
         drift *= self._belief.drift_sd**2
         single += pair
         single += drift
         return np.asarray(single, dtype=np.float64)
 
-    def _own_variance(self, hot: Floats, changed: Floats) -> Floats:
+    def _own_variance(self, hot: Floats, changes: Floats) -> Floats:
         own = np.diag(self._kernel.blocks)
         scale = self.sizes[self._kernel.owner]
         pair = (hot @ (np.sqrt(scale) * own)) ** 2 - hot @ (scale * own**2)
         total = hot @ (scale * own) + self._belief.pairs**2 / 2 * pair
-        return np.asarray(total + self._belief.drift_sd**2 * changed**2, dtype=np.float64)
+        return np.asarray(total + self._belief.drift_sd**2 * changes**2, dtype=np.float64)
 
 
-def _alike(size: int, axis: tuple[int, ...], optional: bool, shared: float) -> Floats:
+def _alike(size: int, axis: tuple[int, ...], optional: bool, correlation: float) -> Floats:
     """Prior covariance of the effects of one parameter's choices; the largest variance is 1.
 
     Levels of an ordered parameter are more similar the closer they are. If unset (code 0) is
@@ -273,9 +273,9 @@ def _alike(size: int, axis: tuple[int, ...], optional: bool, shared: float) -> F
         likeness = likeness - from_default
         mark = np.ones(size)
         mark[0] = 0.0
-        likeness = (1 - shared) * likeness + shared * np.outer(mark, mark)
+        likeness = (1 - correlation) * likeness + correlation * np.outer(mark, mark)
     else:
-        likeness = (1 - shared) * likeness + shared
+        likeness = (1 - correlation) * likeness + correlation
     return np.asarray(likeness / max(likeness.diagonal().max(), 1e-9), dtype=np.float64)
 
 

@@ -22,7 +22,7 @@ class CliffPrior:
     rate: float = 0.15
     weight: float = 8.0
     """Probability that a level is a cliff, and the weight of this in levels."""
-    missed: float = 0.02
+    miss_rate: float = 0.02
     """Probability that a run of a cliff looks like a usual one."""
     chance: float = 0.03
     """Probability that a run which looks like a cliff was slow by chance."""
@@ -51,22 +51,24 @@ class Cliffs:
 
         self._levels = levels
         inside = levels.one_hot(codes).astype(np.bool_) & levels.free
-        tried = inside.any(axis=0)
-        cleared = inside[~fell].sum(axis=0) * math.log(prior.missed)
-        accused = inside[fell]
-        alone = np.where(sure[fell], prior.sure, prior.chance)[:, None]
-        told = np.zeros(accused.shape)
+        is_tried = inside.any(axis=0)
+        clear_odds = inside[~fell].sum(axis=0) * math.log(prior.miss_rate)
+        suspects = inside[fell]
+        own_chance = np.where(sure[fell], prior.sure, prior.chance)[:, None]
+        messages = np.zeros(suspects.shape)
         self.rate, odds = prior.rate, np.zeros(levels.total)
         for turn in range(prior.rounds):
-            odds = math.log(self.rate / (1 - self.rate)) + cleared + told.sum(axis=0)
+            odds = math.log(self.rate / (1 - self.rate)) + clear_odds + messages.sum(axis=0)
             # What the other runs say about each level, then whether the others explain the run.
-            logs = np.where(accused, _log_clear(odds - told), 0.0)
-            spared = np.exp(logs.sum(axis=1, keepdims=True) - logs)
-            fresh = np.where(accused, -np.log1p(-(1 - alone) * spared), 0.0)
-            told = fresh if turn == 0 else (told + fresh) / 2
-            odds = math.log(self.rate / (1 - self.rate)) + cleared + told.sum(axis=0)
-            found = float(expit(odds[tried]).sum())
-            self.rate = (prior.rate * prior.weight + found) / (prior.weight + float(tried.sum()))
+            logs = np.where(suspects, _log_clear(odds - messages), 0.0)
+            others_clear = np.exp(logs.sum(axis=1, keepdims=True) - logs)
+            fresh = np.where(suspects, -np.log1p(-(1 - own_chance) * others_clear), 0.0)
+            messages = fresh if turn == 0 else (messages + fresh) / 2
+            odds = math.log(self.rate / (1 - self.rate)) + clear_odds + messages.sum(axis=0)
+            cliff_count = float(expit(odds[is_tried]).sum())
+            self.rate = (prior.rate * prior.weight + cliff_count) / (
+                prior.weight + float(is_tried.sum())
+            )
         self.log_clear: Floats = np.where(levels.free, _log_clear(odds), 0.0)
 
     def clear(self, codes: Matrix) -> Floats:

@@ -22,19 +22,19 @@ _LARGEST_GAIN = 20.0
 class Estimates:
     """The surrogate of a search: it is told ratios one by one and is fitted when it is asked.
 
-    ``clip`` is the log ratio that stands for everything slower, failures included. ``anchored``:
+    ``clip`` is the log ratio that stands for everything slower, failures included. ``has_default``:
     the default is a setting of the space, so that no best estimate is above its 0.
     """
 
-    def __init__(self, codec: Codec, belief: Prior, clip: float, *, anchored: bool) -> None:
+    def __init__(self, codec: Codec, belief: Prior, clip: float, *, has_default: bool) -> None:
         self._codec = codec
         self._belief = belief
-        self._kernel = Kernel(codec, belief.shared)
+        self._kernel = Kernel(codec, belief.correlation)
         self._clip = clip
-        self._anchored = anchored
+        self._has_default = has_default
         self._ratios: dict[Codes, float] = {}
         self._scatter = (0.0, 0.0)
-        self._fitted: Additive | None = None
+        self._additive: Additive | None = None
         self._codes: Matrix = np.zeros((0, len(codec.sizes)), dtype=np.intp)
         self._bad = np.zeros(0, dtype=bool)
         """Which of these failed or were slower than a loss is counted."""
@@ -50,12 +50,12 @@ class Estimates:
         self._scatter = (0.0, 0.0)
         if scatter is not None:
             self._scatter = (min(scatter[0], self._clip**2), scatter[1])
-        self._fitted = None
+        self._additive = None
 
     def improvement(self, rows: Matrix) -> Floats:
         """Expected improvement of the log ratio over the best estimate, shape (rows,)."""
         model = self._model()
-        lowest = float(self._means.min(initial=0.0 if self._anchored else math.inf))
+        lowest = float(self._means.min(initial=0.0 if self._has_default else math.inf))
         best = lowest if math.isfinite(lowest) else 0.0
         return expected_improvement(*model.predict(rows), best)
 
@@ -63,7 +63,7 @@ class Estimates:
         """The estimated log ratio of each row of codes, shape (rows,)."""
         return self._model().mean(rows)
 
-    def ranked(self) -> tuple[list[Codes], Floats]:
+    def ranking(self) -> tuple[list[Codes], Floats]:
         """The measured settings by their estimates, the best first, and these estimates."""
         self._model()
         order = np.argsort(self._means, kind="stable")
@@ -76,24 +76,24 @@ class Estimates:
         if not good.size:
             return None
         place = int(good[np.argmin(self._means[good])])
-        if self._anchored and self._means[place] >= 0:
+        if self._has_default and self._means[place] >= 0:
             return None
         return tuple(self._codes[place].tolist())
 
     def _model(self) -> Additive:
-        if self._fitted is None:
-            known = most_telling(self._ratios)
-            shape = (len(known), len(self._codec.sizes))
-            self._codes = np.array(list(known), dtype=np.intp).reshape(shape)
-            logs = np.log(np.array(list(known.values())))
+        if self._additive is None:
+            telling_ratios = most_telling(self._ratios)
+            shape = (len(telling_ratios), len(self._codec.sizes))
+            self._codes = np.array(list(telling_ratios), dtype=np.intp).reshape(shape)
+            logs = np.log(np.array(list(telling_ratios.values())))
             self._bad = logs >= self._clip
-            self._fitted = Additive(
+            self._additive = Additive(
                 *(self._kernel, self._belief, self._codes),
                 telling_logs(logs, self._clip),
                 self._scatter,
             )
-            self._means = self._fitted.mean(self._codes)
-        return self._fitted
+            self._means = self._additive.mean(self._codes)
+        return self._additive
 
 
 def telling_logs(logs: Floats, clip: float) -> Floats:
@@ -112,5 +112,5 @@ def most_telling(ratios: Mapping[Codes, float]) -> Mapping[Codes, float]:
         return ratios
     latest = list(ratios)[-_MOST // 3 :]
     best = sorted(ratios, key=ratios.__getitem__)[: _MOST - len(latest)]
-    kept = {*latest, *best}
-    return {codes: ratio for codes, ratio in ratios.items() if codes in kept}
+    selection = {*latest, *best}
+    return {codes: ratio for codes, ratio in ratios.items() if codes in selection}

@@ -27,7 +27,7 @@ _SURE = 2.0
 class JointModel:
     """Sparse effects of levels, and levels that are cliffs; the candidates are climbed to.
 
-    ``clip`` is the log ratio above which a run shows a cliff. ``anchored``: the default is a
+    ``clip`` is the log ratio above which a run shows a cliff. ``has_default``: the default is a
     setting of the space. ``rng`` gives the generator for a number of measured settings, so that the
     same settings give the same samples.
     """
@@ -38,12 +38,12 @@ class JointModel:
         clip: float,
         rng: Callable[[int], np.random.Generator],
         *,
-        anchored: bool,
+        has_default: bool,
     ) -> None:
         self._codec = codec
         self._clip = clip
         self._rng = rng
-        self._anchored = anchored
+        self._has_default = has_default
         self._levels = Levels(codec)
         self._beliefs = Beliefs()
         self._columns = Columns(codec, self._levels, self._beliefs)
@@ -63,8 +63,8 @@ class JointModel:
         """New settings with large values of the acquisition function, and these values."""
         with one_thread():
             acquisition = self._acquisition()
-            met = self._climb.candidates(self._starts(), acquisition, is_new)
-            new = [codes for codes in met if is_new(codes)]
+            proposals = self._climb.candidates(self._starts(), acquisition, is_new)
+            new = [codes for codes in proposals if is_new(codes)]
             if not new:
                 return [], np.zeros(0)
             return new, acquisition.values(np.array(new, dtype=np.intp))
@@ -74,7 +74,7 @@ class JointModel:
         with one_thread():
             return self._acquisition().values(rows)
 
-    def ranked(self) -> tuple[list[Codes], Floats]:
+    def ranking(self) -> tuple[list[Codes], Floats]:
         """The measured settings but cliffs by their estimates, the best first, and these."""
         order = np.argsort(self._estimates, kind="stable")
         return [tuple(self._codes[i].tolist()) for i in order], self._estimates[order]
@@ -84,19 +84,21 @@ class JointModel:
         if not self._estimates.size:
             return None
         best = int(np.argmin(self._estimates))
-        if self._anchored and self._estimates[best] >= 0:
+        if self._has_default and self._estimates[best] >= 0:
             return None
         return tuple(self._codes[best].tolist())
 
     def _acquisition(self) -> SafeImprovement:
-        best = float(self._estimates.min(initial=0.0 if self._anchored else np.inf))
+        best = float(self._estimates.min(initial=0.0 if self._has_default else np.inf))
         best = best if np.isfinite(best) else 0.0
         return SafeImprovement(self._levels, self._effects.samples, self._cliffs, best)
 
     def _fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float]) -> None:
-        known = most_telling(ratios)
-        codes = np.array(list(known), dtype=np.intp).reshape(len(known), len(self._codec.sizes))
-        logs = np.log(np.array(list(known.values()), dtype=np.float64))
+        telling_ratios = most_telling(ratios)
+        codes = np.array(list(telling_ratios), dtype=np.intp).reshape(
+            len(telling_ratios), len(self._codec.sizes)
+        )
+        logs = np.log(np.array(list(telling_ratios.values()), dtype=np.float64))
         fell = logs > self._clip
         self._cliffs = Cliffs(self._levels, CliffPrior(), codes, fell, logs > _SURE * self._clip)
         # The size of a slowdown is of no interest, so runs of cliffs are not in the effects.

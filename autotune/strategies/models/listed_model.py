@@ -19,9 +19,9 @@ class ListedModel:
     It has the methods of :class:`~autotune.strategies.models.joint_model.JointModel`.
     """
 
-    def __init__(self, codec: Codec, listing: Listing, clip: float, *, anchored: bool) -> None:
+    def __init__(self, codec: Codec, listing: Listing, clip: float, *, has_default: bool) -> None:
         self._listing = listing
-        self._estimates = Estimates(codec, Prior(), clip, anchored=anchored)
+        self._estimates = Estimates(codec, Prior(), clip, has_default=has_default)
 
     def fit(self, ratios: Mapping[Codes, float], scatter: tuple[float, float] | None) -> None:
         """Replace what is known by these ratios to the default (infinite: it failed)."""

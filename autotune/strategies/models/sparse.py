@@ -25,7 +25,7 @@ class Beliefs:
 
     acting: float = 2.0
     """Levels expected to act in the whole space."""
-    beside: float = 0.4
+    sibling_chance: float = 0.4
     """Probability that a level acts if another one of its parameter does."""
     most: float = 0.5
     """Largest probability that a level acts."""
@@ -68,14 +68,14 @@ class Columns:
         self.owners = np.array(owners, dtype=np.uint64)
         own = np.arange(len(owners)) < len(free)
         # A choice that cannot be unset has no known place without it, so it has no mean cost.
-        priced = own & codec.optional[np.array(owners, dtype=np.intp)]
-        alone = min(beliefs.most, beliefs.acting / max(len(codec.sizes), 1))
-        self.beside = float(_logit(max(beliefs.beside, alone)))
+        has_cost = own & codec.optional[np.array(owners, dtype=np.intp)]
+        single_chance = min(beliefs.most, beliefs.acting / max(len(codec.sizes), 1))
+        self.sibling_odds = float(_logit(max(beliefs.sibling_chance, single_chance)))
         rivals = np.bincount(owners, minlength=len(codec.sizes))[owners] - 1
         # That no column of a parameter acts is more probable than their single odds say.
-        quiet = np.log1p(-max(beliefs.beside, alone)) - np.log1p(-alone)
-        odds = _logit(alone) + rivals * quiet
-        self.facts = np.stack([odds, own, priced], axis=1).astype(np.float64)
+        quiet = np.log1p(-max(beliefs.sibling_chance, single_chance)) - np.log1p(-single_chance)
+        odds = _logit(single_chance) + rivals * quiet
+        self.facts = np.stack([odds, own, has_cost], axis=1).astype(np.float64)
 
 
 class SparseEffects:
@@ -98,10 +98,10 @@ class SparseEffects:
         scatter: tuple[float, float] = (0.0, 0.0),
     ) -> None:
         self._levels = levels
-        drawn = _draw(
+        column_samples = _draw(
             columns, beliefs, levels.one_hot(codes) @ columns.members.T, logs, rng, scatter
         )
-        self.samples: Floats = drawn @ columns.members
+        self.samples: Floats = column_samples @ columns.members
 
     def mean(self, codes: Matrix) -> Floats:
         """Mean of the true log ratio of each setting, shape (settings,)."""
@@ -122,13 +122,19 @@ def _draw(
     belongs, runs = np.nonzero(inside.T)
     starts = np.searchsorted(belongs, np.arange(width + 1))
     sweeps = beliefs.burn + beliefs.thin * beliefs.samples
-    priced = (columns.facts[:, 2] > 0) & (inside > 0).any(axis=0)
+    has_cost = (columns.facts[:, 2] > 0) & (inside > 0).any(axis=0)
     variance, freedom = scatter
     weight = beliefs.noise_weight + freedom
-    told = (beliefs.noise_weight * beliefs.noise**2 + freedom * variance) / weight
-    prior = [beliefs.slab**2, columns.beside, beliefs.cost, beliefs.cost_sd**2, beliefs.spread**2]
-    prior += [beliefs.spread_weight, told, weight, beliefs.tail]
-    shapes = [(beliefs.spread_weight + priced.sum()) / 2, (weight + count) / 2]
+    noise_variance = (beliefs.noise_weight * beliefs.noise**2 + freedom * variance) / weight
+    prior = [
+        beliefs.slab**2,
+        columns.sibling_odds,
+        beliefs.cost,
+        beliefs.cost_sd**2,
+        beliefs.spread**2,
+    ]
+    prior += [beliefs.spread_weight, noise_variance, weight, beliefs.tail]
+    shapes = [(beliefs.spread_weight + has_cost.sum()) / 2, (weight + count) / 2]
     samples = np.empty((beliefs.samples, width))
     many = int(columns.owners.max()) + 1
     load("autotune.strategies.models.sweeps").bind(

@@ -71,7 +71,7 @@ def sweep(
     effect = carray(effects, (width, 2))
     space = carray(work, count + count + many)
     rest, trust, acting = space[:count], space[count : count + count], space[count + count :]
-    slab, beside, cost, cost_variance = p[0], p[1], p[2], p[3]
+    slab, sibling_odds, cost, cost_variance = p[0], p[1], p[2], p[3]
     spread, noise = p[4], p[6]
     for c in range(ZERO, width):
         effect[c, 0] = 0.0
@@ -81,7 +81,7 @@ def sweep(
     for i in range(ZERO, count):
         rest[i] = y[i]
         trust[i] = 1.0
-    kept = ZERO
+    sample_index = ZERO
     due = burn
     for turn in range(ZERO, sweeps):
         keep = turn == due
@@ -105,7 +105,7 @@ def sweep(
             idle = spread if own > 0.0 else _NOTHING
             mean = cost * column[c, 2]
             j = owner[c]
-            odds = beside if acting[j] - effect[c, 1] > 0.5 else column[c, 0]
+            odds = sibling_odds if acting[j] - effect[c, 1] > 0.5 else column[c, 0]
             wide, narrow = 1.0 + slab * a, 1.0 + idle * a
             t = b * idle + mean
             odds += 0.5 * math.log(np.divide(narrow, wide))
@@ -125,8 +125,8 @@ def sweep(
             effect[c, 0] = fresh
             if begin != end and own > 0.0 and column[c, 2] > 0.0:
                 # An acting level says nothing about the costs: it counts as one at the prior's.
-                away = fresh - mean
-                squares += p[4] if active > 0.5 else away * away
+                distance = fresh - mean
+                squares += p[4] if active > 0.5 else distance * distance
                 if active < 0.5:
                     weight += np.reciprocal(spread)
                     moment += np.divide(fresh, spread)
@@ -144,6 +144,6 @@ def sweep(
                 trust[i] = min(1.0, np.divide(2.0 * gamma[turn, i], far))
         if keep:
             for c in range(ZERO, width):
-                sample[kept, c] = effect[c, 0]
-            kept += ONE
+                sample[sample_index, c] = effect[c, 0]
+            sample_index += ONE
             due += thin

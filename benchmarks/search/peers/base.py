@@ -106,7 +106,7 @@ class Peer(Strategy):
 
         Without a rule of the tool's own it is the one with the smallest loss.
         """
-        return self._known.get(min(self._losses, key=self._losses.__getitem__))
+        return self._settings_by_key.get(min(self._losses, key=self._losses.__getitem__))
 
     @abstractmethod
     def draw(self) -> Codes | None:
