@@ -13,9 +13,9 @@ from pathlib import Path
 
 from autotune.errors import UsageError
 from autotune.publish.formats import find
-from autotune.publish.header import without_block
+from autotune.publish.header import series, without_block
 from autotune.publish.install import read_installed
-from autotune.publish.plan import Planned, series
+from autotune.publish.plan import Planned
 from autotune.publish.recheck import Recheck
 from autotune.publish.verify import FileState
 from runner.mpi.library import Library

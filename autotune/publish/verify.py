@@ -15,9 +15,8 @@ from autotune.publish.content import Content, Evidence, commutative_part
 from autotune.publish.expiry import Expiry, expiry, still_installed
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
-from autotune.publish.header import Header
+from autotune.publish.header import Header, series
 from autotune.publish.install import Text, check_config, read_installed
-from autotune.publish.plan import series
 from autotune.publish.probe import Prober
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
@@ -150,9 +149,6 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     if header is None:
         why = "the file no longer contains what autotune published"
         return FileState(path, False, why, code="published.gone")
-    if text.edited:
-        why = "the file was edited since it was published"
-        return FileState(path, False, why, header, code="published.edited")
     here = series(prober.library)
     gone = expiry(path, header, prober.library)
     if here.split(" (")[0] != header.mpi.split(" (")[0]:

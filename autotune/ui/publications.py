@@ -14,6 +14,7 @@ from starlette.requests import Request
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.expiry import PublishedFile, proven_with, published_files
 from autotune.publish.install import read_beside, read_installed, text_of
+from autotune.publish.trust import edit
 from autotune.publish.undo import previous_content
 from autotune.publish.verification import Verification, last_verifications
 from autotune.ui.site import Site, View
@@ -132,7 +133,7 @@ def change(file: PublishedFile) -> tuple[str, list[tuple[str, str]]]:
     said = "There was no such file before."
     if backup is not None:
         said = f"The previous content is in {Path(backup).name}."
-    if text.edited:
+    if edit(path, text, file.header) is not None:
         said += " The file was edited since, which is shown too."
     lines = difflib.unified_diff(before.splitlines(), text.main.splitlines(), n=2, lineterm="")
     # The first two lines name files; here both are this one.

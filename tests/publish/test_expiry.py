@@ -20,7 +20,7 @@ from autotune.publish.probe import Prober
 from autotune.publish.published_files import remember_file
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.renewal import not_renewable, renewal
-from autotune.publish.trust import difference
+from autotune.publish.trust import difference, edit
 from autotune.publish.verify import FileState, look, unchecked_evidence
 from autotune.report.cluster import published_section
 from autotune.report.page import Page, render
@@ -120,7 +120,7 @@ def test_a_renewed_file_is_what_autotune_would_write(tmp_path: Path, name: str) 
     assert found is not None
     assert found.header is not None
     assert difference(path, found, found.header, NEW) is None
-    assert not found.edited
+    assert edit(path, found, found.header) is None
     assert ("# own\n" in found.main) == find(name).merges
     (line,) = [line for line in found.whole.splitlines() if line.endswith(check.words)]
     assert f" {NEW.version}, " in line
