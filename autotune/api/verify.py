@@ -12,8 +12,7 @@ from autotune.errors import AutotuneError, UsageError
 from autotune.notes import Say, lock_notes
 from autotune.publish.probe import Prober
 from autotune.publish.publication import publish_files
-from autotune.publish.recheck import Recheck, recheck
-from autotune.publish.renewal import not_renewable, renewal
+from autotune.publish.recheck import Recheck, not_renewable, recheck, renewal
 from autotune.publish.verify import FileState, cluster_of, look, publications, published_header
 from autotune.store import Store
 from autotune.study.events import Watcher, silent
