@@ -202,6 +202,11 @@ class Content:
         values.setdefault(group, {})[name] = value
         return Content(values, self.rules)
 
+    def joined(self, other: Content) -> Content:
+        """The values of both; those of ``other`` count where a name is in both."""
+        groups = {*self.groups, *other.groups}
+        return Content({g: {**self.groups.get(g, {}), **other.groups.get(g, {})} for g in groups})
+
     def without(self, names: set[tuple[str, str]]) -> Content:
         """The content without these (group, name) pairs."""
         groups = {

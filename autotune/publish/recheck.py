@@ -22,15 +22,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from autotune.config.cluster import Cluster
-from autotune.errors import UsageError, WorkError
+from autotune.errors import AutotuneError, UsageError, WorkError
+from autotune.notes import Say, lock_notes
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
 from autotune.publish.header import series, without_block
 from autotune.publish.install import read_installed
 from autotune.publish.plan import Planned
+from autotune.publish.probe import Prober
 from autotune.publish.programs import NotRun, program_of
-from autotune.publish.verify import FileState
+from autotune.publish.publication import publish_files
+from autotune.publish.verify import FileState, cluster_of, publications
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import ParameterKind as Group
 from autotune.space.setting import read_value
@@ -40,7 +42,9 @@ from autotune.study.budget import BudgetTooSmall
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.evaluator import MachineBusy
 from autotune.study.events import Watcher, silent
+from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED, count, interval, percent
+from runner.lock import MachineLock
 from runner.mpi.library import Library
 
 Status = Literal[
@@ -178,9 +182,7 @@ class Recheck:
 
 
 def recheck(
-    evidence: Evidence,
-    content: Content,
-    cluster: Cluster,
+    states: Sequence[FileState],
     library: Library,
     store: Store,
     *,
@@ -190,7 +192,7 @@ def recheck(
     recorded: bool = False,
     watch: Watcher = silent,
 ) -> list[Recheck]:
-    """Compare the published values with the default by interleaved pairs, on each program of the
+    """Compare each whole publication with the default by interleaved pairs, on each program of its
     evidence.
 
     Each comparison ends when the published gain is shown to be there or gone, at most after
@@ -200,6 +202,36 @@ def recheck(
 
     Raises MachineBusy, and UsageError for a damaged entry or a program that root must not run.
     """
+    found = []
+    for one in publications(states):
+        evidence, cluster = one.evidence, cluster_of(one.header, one.path)
+        space, setting = _as_setting(one.content)
+        for check in evidence.check:
+            again = program_of(check, cluster, library, evidence.source, recorded)
+            if isinstance(again, NotRun):
+                status: Status = "cannot be run" if again.broken else "not compared"
+                data = {"would_run": list(again.command)}
+                found.append(Recheck(evidence.source, again.name, status, again.words, data))
+                continue
+            claim = claim_of(evidence, check)
+            request = ComparisonRequest(
+                target=replace(again.target, commutative_only=evidence.commutative_only),
+                space=space,
+                first=Setting(),
+                second=setting,
+                plan=claim.plan(pairs),
+                named_gain=claim.least,
+                budget_s=budget_s,
+                guard=guard,
+                remeasure=True,
+                watch=watch,
+            )
+            found.append(_compared(evidence.source, claim, request, again.origin, store))
+    return found
+
+
+def _as_setting(content: Content) -> tuple[Space, Setting]:
+    """The published values as a setting, with the space that it is in."""
     space = Space(
         "published",
         tuple(
@@ -208,43 +240,26 @@ def recheck(
             for name, value in sorted(values.items())
         ),
     )
-    setting = Setting({p.name: p.levels[0] for p in space})
-    found = []
-    for check in evidence.check:
-        again = program_of(check, cluster, library, evidence.source, recorded)
-        if isinstance(again, NotRun):
-            data = {"would_run": list(again.command)}
-            status: Status = "cannot be run" if again.broken else "not compared"
-            found.append(Recheck(evidence.source, again.name, status, again.words, data))
-            continue
-        target = replace(again.target, commutative_only=evidence.commutative_only)
-        program = f"{target.app.name} on {count(target.ranks, 'rank')}"
-        claim = claim_of(evidence, check)
-        request = ComparisonRequest(
-            target=target,
-            space=space,
-            first=Setting(),
-            second=setting,
-            plan=claim.plan(pairs),
-            named_gain=claim.least,
-            budget_s=budget_s,
-            guard=guard,
-            remeasure=True,
-            watch=watch,
-        )
-        try:
-            with again.origin.environment() if again.origin else nullcontext():
-                outcome = compare_settings(request, store)
-        except BudgetTooSmall as problem:
-            found.append(Recheck(evidence.source, program, "cannot be told", str(problem)))
-            continue
-        except MachineBusy:
-            raise
-        except WorkError as problem:  # The other programs can still be compared.
-            found.append(Recheck(evidence.source, program, "cannot be run", str(problem)))
-            continue
-        found.append(_judged(evidence.source, program, claim, outcome))
-    return found
+    return space, Setting({p.name: p.levels[0] for p in space})
+
+
+def _compared(
+    source: str, claim: Claim, request: ComparisonRequest, origin: Provenance | None, store: Store
+) -> Recheck:
+    """One comparison, in the directory and environment of ``origin``.  An error is an answer: the
+    other programs can still be compared."""
+    target = request.target
+    program = f"{target.app.name} on {count(target.ranks, 'rank')}"
+    try:
+        with origin.environment() if origin else nullcontext():
+            outcome = compare_settings(request, store)
+    except BudgetTooSmall as problem:
+        return Recheck(source, program, "cannot be told", str(problem))
+    except MachineBusy:
+        raise
+    except WorkError as problem:
+        return Recheck(source, program, "cannot be run", str(problem))
+    return _judged(source, program, claim, outcome)
 
 
 def claim_of(evidence: Evidence, check: Mapping[str, Any]) -> Claim:
@@ -275,6 +290,56 @@ def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome)
     if outcome.cut_short and answer.status == "cannot be told":
         words += "; the budget was spent first"
     return Recheck(source, program, answer.status, words, data | answer.to_json())
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What became of an expired file: renewed, or why not."""
+
+    path: Path
+    renewed: bool
+    words: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": str(self.path), "renewed": self.renewed, "words": self.words}
+
+
+def renew(
+    states: Sequence[FileState], checks: Sequence[Recheck], library: Library, say: Say
+) -> list[Renewal]:
+    """Renew the expired files of publications whose gain was seen again with ``library``.
+
+    All files of a publication are renewed, or none.  ``say`` gets notes on the machine lock.
+    """
+    found: list[Renewal] = []
+    expired: dict[str, list[FileState]] = {}
+    for state in states:
+        if state.expiry is not None and state.header is not None:
+            expired.setdefault(state.header.evidence.source, []).append(state)
+    for source, files in expired.items():
+        again = [check for check in checks if check.source == source]
+        why = next((why for one in files if (why := not_renewable(one, again))), "")
+        if not why:
+            why = _published_again(files, again, library, say)
+        words = why or f"proven with {library.family} {library.version}"
+        found += [Renewal(one.path, not why, words) for one in files]
+    return found
+
+
+def _published_again(
+    states: Sequence[FileState], checks: Sequence[Recheck], library: Library, say: Say
+) -> str:
+    """Write the files with their new evidence; why that failed, "" if it did not."""
+    first = states[0]
+    assert first.header is not None
+    lock = MachineLock("shared", tell=lock_notes(say))
+    try:
+        with lock, Prober(library, cluster_of(first.header, first.path)) as prober:
+            planned = [renewal(state.path, library, checks) for state in states]
+            publish_files(planned, prober, lambda words: None)
+    except AutotuneError as problem:
+        return str(problem)
+    return ""
 
 
 def not_renewable(state: FileState, checks: Sequence[Recheck]) -> str:

@@ -20,11 +20,12 @@ from autotune.publish.install import (
     side_of,
     text_of,
 )
+from autotune.publish.published_files import forget
 from autotune.publish.trust import edit
 
 
 def remove(path: Path, force: bool = False) -> str:
-    """Undo a publication; returns a sentence about what was done.
+    """Undo a publication, and take the file off the list; returns a sentence about what was done.
 
     If lines of others stay in the file, only the published block is removed, whatever was written
     around it since.  Any other file gets its previous content.
@@ -65,6 +66,7 @@ def remove(path: Path, force: bool = False) -> str:
         raise WorkError(
             f"cannot undo {path}: {problem.strerror}", code="published.undo_failed"
         ) from None
+    forget(path)
     return done + words
 
 

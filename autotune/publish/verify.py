@@ -378,23 +378,33 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
     return fmt.live(path, prober.library)
 
 
-def publications(states: Iterable[FileState]) -> dict[str, tuple[Evidence, Content]]:
-    """source -> evidence and all values of its files together; refused files are left out."""
-    found: dict[str, tuple[Evidence, Content]] = {}
-    for state in states:
-        if state.header is None or state.refused:
+@dataclass(frozen=True)
+class Publication:
+    """All files of one source: ``header`` and ``path`` of the last one, and the values of all."""
+
+    path: Path
+    header: Header
+    content: Content
+
+    @property
+    def evidence(self) -> Evidence:
+        return self.header.evidence
+
+
+def publications(states: Iterable[FileState]) -> list[Publication]:
+    """The publications that can be compared: those of which no file is out of force or refused."""
+    known = [(state, state.header) for state in states if state.header is not None]
+    broken = {header.evidence.source for state, header in known if state.in_force is False}
+    whole: dict[str, Publication] = {}
+    for state, header in known:
+        source = header.evidence.source
+        if source in broken:
             continue
-        evidence = state.header.evidence
-        content = _as_parameters(state.header, state.path)
-        if evidence.source in found:
-            before = found[evidence.source][1]
-            groups = {
-                g: {**before.groups.get(g, {}), **content.groups.get(g, {})}
-                for g in {*before.groups, *content.groups}
-            }
-            content = Content(groups)
-        found[evidence.source] = (evidence, content)
-    return found
+        content = _as_parameters(header, state.path)
+        if source in whole:
+            content = whole[source].content.joined(content)
+        whole[source] = Publication(state.path, header, content)
+    return list(whole.values())
 
 
 def _as_parameters(header: Header, path: Path) -> Content:

@@ -42,16 +42,16 @@ def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
         state(tmp_path / "c", Content({"mca": {"btl_x": "1"}}), "study:b"),
         FileState(tmp_path / "d", False, "gone"),
     ]
-    found = publications(states)
-    assert found["study:a"][1].groups == {
+    first, second = publications(states)
+    assert first.content.groups == {
         "mca": {
             "coll_tuned_use_dynamic_rules": "1",
             "coll_tuned_dynamic_rules_filename": str(rules),
         },
         "placement": {"bind_to": "none"},
     }
-    assert found["study:b"][1].groups == {"mca": {"btl_x": "1"}}
-    assert len(found) == 2
+    assert second.content.groups == {"mca": {"btl_x": "1"}}
+    assert (first.evidence.source, second.evidence.source) == ("study:a", "study:b")
 
 
 def test_rules_in_variables_are_compared_as_variables(tmp_path: Path) -> None:
@@ -60,9 +60,8 @@ def test_rules_in_variables_are_compared_as_variables(tmp_path: Path) -> None:
     content = Content({}, (Rule("bcast", 2, 0, "3"),))
     told = {"content": content, "format": "impi-env", "mpi": "impi 2021.18.x (seen with 2021.18.1)"}
     one = FileState(tmp_path / "s", True, "", type(header)(**{**vars(header), **told}))
-    assert publications([one])["study:a"][1].groups == {
-        "mca": {"I_MPI_ADJUST_BCAST": "3:0-2147483647"}
-    }
+    (found,) = publications([one])
+    assert found.content.groups == {"mca": {"I_MPI_ADJUST_BCAST": "3:0-2147483647"}}
 
 
 @pytest.mark.parametrize(
