@@ -228,8 +228,7 @@ def _planned(
             backup, make = path.name + BACKUP, True
         else:
             backup = before.backup
-        kept = without_block(old.main) if fmt.merges else ""
-        kept += "" if not kept or kept.endswith("\n") else "\n"
+        kept = lines_of_others(fmt, old)
     header = Header(
         format=fmt.name,
         cluster=cluster.name,
@@ -245,6 +244,12 @@ def _planned(
         guards=fmt.guards,
     )
     return Planned(fmt, path, content, header, kept, old, edited, make, why)
+
+
+def lines_of_others(fmt: Format, text: Text) -> str:
+    """The lines of others that stay in a file, whole lines each."""
+    kept = without_block(text.main) if fmt.merges else ""
+    return kept if not kept or kept.endswith("\n") else f"{kept}\n"
 
 
 def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool) -> None:

@@ -1,16 +1,13 @@
 """The recheck of a publication: is its gain still there, gone, or not decided by so many pairs?
 
-The first part compares a published gain with new pairs.  The comparison is the study's own
-(:class:`autotune.stats.LookPlan`): looks at numbers of pairs fixed in advance, and intervals that
-cover the true gain at all looks together.  The answer depends on the interval alone, so its
-probability of being wrong is known.
+The published values are measured against the default again, on the programs of the evidence.  The
+comparison is the study's own (:class:`autotune.stats.LookPlan`): looks at numbers of pairs fixed in
+advance, and intervals that cover the true gain at all looks together.  The answer about the claim
+depends on the interval alone, so its probability of being wrong is known.
 
-The second part measures the published values against the default again, on the programs of the
-evidence.
-
-The third part is the renewal of expired files: a setting that was measured again is proven with
-that version.  The file gets a new header and is rendered for the installed version.  It is
-published like a new one: real launches must show that it is obeyed, else the former file stays.
+An expired file whose gain is still there can be renewed.  It gets a new header, is rendered for the
+installed version, and is published like a new one: real launches must show that it is obeyed, else
+the former file stays.
 """
 
 from __future__ import annotations
@@ -26,9 +23,9 @@ from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.notes import Say, lock_notes
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import find
-from autotune.publish.header import series, without_block
+from autotune.publish.header import series
 from autotune.publish.install import read_installed
-from autotune.publish.plan import Planned
+from autotune.publish.plan import Planned, lines_of_others
 from autotune.publish.probe import Prober
 from autotune.publish.programs import NotRun, program_of
 from autotune.publish.publication import publish_files
@@ -377,7 +374,6 @@ def renewal(path: Path, library: Library, checks: Sequence[Recheck]) -> Planned:
         "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
         "words": [f"{check.program}: {check.words}" for check in checks],
     }
-    kept = without_block(text.main) if fmt.merges else ""
     return Planned(
         fmt=fmt,
         path=path,
@@ -388,7 +384,7 @@ def renewal(path: Path, library: Library, checks: Sequence[Recheck]) -> Planned:
             evidence=replace(header.evidence, renewed=renewed),
             guards=fmt.guards,
         ),
-        kept=kept if not kept or kept.endswith("\n") else f"{kept}\n",
+        kept=lines_of_others(fmt, text),
         old=text,
         edited=False,
         backup=False,

@@ -1,9 +1,9 @@
 """The text of published files, and trust: only what autotune would write, word for word, is loaded.
 
-The header is read as data, and the file is rendered again from it.  If it differs from this text,
-it was edited.  That is the only test, because anybody can compute a checksum.  A shell, an
-interpreter or a library loads a file that is this text, and whose names and values may come from
-outside.
+The header is read as data, and the file is rendered again from it.  A file that differs from this
+text was edited; no other test is needed, and a checksum alone proves nothing, because anybody can
+compute it.  A shell, an interpreter or a library loads a file only if it is this text and its names
+and values may come from outside.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def difference(
     pairs = [(path, present, own.main, first), (side_of(path), text.side or "", own.side or "", 1)]
     for file, theirs, ours, number in pairs:
         if unsealed(theirs) != unsealed(ours):
-            return Difference(f"{file}: {_line(unsealed(theirs), unsealed(ours), number)}")
+            return Difference(f"{file}: {_line(theirs, ours, number)}")
     if any(theirs != ours for _, theirs, ours, _ in pairs):
         return Difference(
             f"{path}: its data were edited since it was published", "published.edited"

@@ -3,9 +3,7 @@
 A setting is proven for one version of its MPI library.  Parameters change their meaning in any
 release, so another version is another library, patch releases too: the file has expired.  A setting
 that was measured again with the installed version (``verify-published --renew``) counts as proven
-with it.
-
-The first part says what is known without a launch, the second part looks at a file by launches.
+with it.  That is known without a launch; whether a library obeys the file is seen by launches.
 """
 
 from __future__ import annotations

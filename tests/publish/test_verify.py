@@ -18,6 +18,7 @@ from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
 from autotune.testing.format import evidence, planned, rendered_text
+from tests.publish.conftest import put_in_place
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
 
@@ -85,6 +86,28 @@ def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prob
     assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.missing")
     path.write_text("--mca other 1\n")
     assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.gone")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        # A line that autotune would not write, and a file that it would, from other data.
+        ("limit 8192", "limit 4096", "published.untrusted"),
+        ("8192", "4096", "published.edited"),
+        ('"machine":""', '"machine":"x"', "published.edited"),
+    ],
+)
+def test_an_edited_file_is_not_loaded(
+    tmp_path: Path, prober: Prober, old: str, new: str, code: str
+) -> None:
+    path = tmp_path / "f.tune"
+    put_in_place("tune", path, NEW)
+    text = path.read_text()
+    assert text.count(old) > 0
+    path.write_text(text.replace(old, new))
+    seen = look(path, prober)
+    assert (seen.in_force, seen.refused, seen.code) == (False, True, code)
+    assert ("line " in seen.why) == (code == "published.untrusted")
 
 
 def test_another_series_of_the_mpi_is_told(tmp_path: Path) -> None:

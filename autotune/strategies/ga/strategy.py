@@ -1,4 +1,8 @@
-"""The genetic search as an Optuna sampler and as a strategy."""
+"""The genetic search as a strategy for studies, and as an Optuna sampler.
+
+The sampler asks and tells the search itself (:mod:`autotune.strategies.ga.population`), which says
+step by step what becomes of a generation.
+"""
 
 from __future__ import annotations
 
