@@ -2,10 +2,8 @@
 
 MPI libraries, shells, Tcl, Lua, YAML readers and browsers read a published file, often with the
 rights of a whole cluster.  One narrow alphabet for all of them is safer than an escape for each: it
-has no character that ends a line, a word, a string or a comment.  The first part checks against
-this alphabet.
-
-The second part is the content: values by group, rules of collectives, and the evidence.
+has no character that ends a line, a word, a string or a comment.  Every name and value of a content
+is checked against it before it is rendered.
 """
 
 from __future__ import annotations
