@@ -199,20 +199,20 @@ def recheck(
 
     Raises MachineBusy, and UsageError for a damaged entry or a program that root must not run.
     """
-    found = []
+    rechecks = []
     for one in publications(states):
         evidence, cluster = one.evidence, cluster_of(one.header, one.path)
         space, setting = _as_setting(one.content)
         for check in evidence.check:
-            again = program_of(check, cluster, library, evidence.source, recorded)
-            if isinstance(again, NotRun):
-                status: Status = "cannot be run" if again.broken else "not compared"
-                data = {"would_run": list(again.command)}
-                found.append(Recheck(evidence.source, again.name, status, again.words, data))
+            program = program_of(check, cluster, library, evidence.source, recorded)
+            if isinstance(program, NotRun):
+                status: Status = "cannot be run" if program.broken else "not compared"
+                data = {"would_run": list(program.command)}
+                rechecks.append(Recheck(evidence.source, program.name, status, program.words, data))
                 continue
             claim = claim_of(evidence, check)
             request = ComparisonRequest(
-                target=replace(again.target, commutative_only=evidence.commutative_only),
+                target=replace(program.target, commutative_only=evidence.commutative_only),
                 space=space,
                 first=Setting(),
                 second=setting,
@@ -223,8 +223,8 @@ def recheck(
                 remeasure=True,
                 watch=watch,
             )
-            found.append(_compared(evidence.source, claim, request, again.origin, store))
-    return found
+            rechecks.append(_comparison(evidence.source, claim, request, program.origin, store))
+    return rechecks
 
 
 def _as_setting(content: Content) -> tuple[Space, Setting]:
@@ -240,7 +240,7 @@ def _as_setting(content: Content) -> tuple[Space, Setting]:
     return space, Setting({p.name: p.levels[0] for p in space})
 
 
-def _compared(
+def _comparison(
     source: str, claim: Claim, request: ComparisonRequest, origin: Provenance | None, store: Store
 ) -> Recheck:
     """One comparison, in the directory and environment of ``origin``.  An error is an answer: the
@@ -256,7 +256,7 @@ def _compared(
         raise
     except WorkError as problem:
         return Recheck(source, program, "cannot be run", str(problem))
-    return _judged(source, program, claim, outcome)
+    return _judgement(source, program, claim, outcome)
 
 
 def claim_of(evidence: Evidence, check: Mapping[str, Any]) -> Claim:
@@ -271,7 +271,7 @@ def claim_of(evidence: Evidence, check: Mapping[str, Any]) -> Claim:
     return Claim(evidence.gain)
 
 
-def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome) -> Recheck:
+def _judgement(source: str, program: str, claim: Claim, outcome: ComparisonOutcome) -> Recheck:
     data = outcome.to_json()
     if outcome.failed:
         return Recheck(source, program, "gone", outcome.failed, data)
@@ -281,9 +281,9 @@ def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome)
         why = "; ".join(note.words for note in outcome.contradictions)
         return Recheck(source, program, "contradicted", why, data | {"status": "contradicted"})
     if not outcome.guarded:
-        said = data | answer.to_json() | {"status": "cannot be told"}
+        unsure = data | answer.to_json() | {"status": "cannot be told"}
         words = f"{UNGUARDED}, which shows nothing: {words}"
-        return Recheck(source, program, "cannot be told", words, said)
+        return Recheck(source, program, "cannot be told", words, unsure)
     if outcome.cut_short and answer.status == "cannot be told":
         words += "; the budget was spent first"
     return Recheck(source, program, answer.status, words, data | answer.to_json())
@@ -308,22 +308,22 @@ def renew(
 
     All files of a publication are renewed, or none.  ``say`` gets notes on the machine lock.
     """
-    found: list[Renewal] = []
-    expired: dict[str, list[FileState]] = {}
+    renewals: list[Renewal] = []
+    by_source: dict[str, list[FileState]] = {}
     for state in states:
         if state.expiry is not None and state.header is not None:
-            expired.setdefault(state.header.evidence.source, []).append(state)
-    for source, files in expired.items():
-        again = [check for check in checks if check.source == source]
-        why = next((why for one in files if (why := not_renewable(one, again))), "")
+            by_source.setdefault(state.header.evidence.source, []).append(state)
+    for source, files in by_source.items():
+        own = [check for check in checks if check.source == source]
+        why = next((why for one in files if (why := not_renewable(one, own))), "")
         if not why:
-            why = _published_again(files, again, library, say)
+            why = _republish(files, own, library, say)
         words = why or f"proven with {library.family} {library.version}"
-        found += [Renewal(one.path, not why, words) for one in files]
-    return found
+        renewals += [Renewal(one.path, not why, words) for one in files]
+    return renewals
 
 
-def _published_again(
+def _republish(
     states: Sequence[FileState], checks: Sequence[Recheck], library: Library, say: Say
 ) -> str:
     """Write the files with their new evidence; why that failed, "" if it did not."""
@@ -332,8 +332,8 @@ def _published_again(
     lock = MachineLock("shared", tell=lock_notes(say))
     try:
         with lock, Prober(library, cluster_of(first.header, first.path)) as prober:
-            planned = [renewal(state.path, library, checks) for state in states]
-            publish_files(planned, prober, lambda words: None)
+            plans = [renewal(state.path, library, checks) for state in states]
+            publish_files(plans, prober, lambda words: None)
     except AutotuneError as problem:
         return str(problem)
     return ""

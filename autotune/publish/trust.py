@@ -35,8 +35,8 @@ from autotune.space.trust import Names, check_groups
 from runner.errors import RunnerError
 from runner.mpi.library import Library
 
-_SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
-_SHOWN, _BEFORE = 100, 20
+_VERSION = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
+_WIDTH, _BEFORE = 100, 20
 """Characters of a line that are shown, and those of them before the first difference."""
 _END = "nothing of it is executed.\nIf it is yours, publish it again."
 
@@ -47,10 +47,10 @@ def compose(fmt: Format, header: Header, content: Content, kept: str, library: L
     Raises UsageError for content that the format cannot express.
     """
     body = fmt.render(content, library)
-    return _framed(fmt, header, kept, fmt.guarded(body, library) if header.guards else body)
+    return _with_header(fmt, header, kept, fmt.guarded(body, library) if header.guards else body)
 
 
-def _framed(fmt: Format, header: Header, kept: str, body: str) -> Text:
+def _with_header(fmt: Format, header: Header, kept: str, body: str) -> Text:
     """The lines of others, the header, and the text of the content."""
     lines = header.lines(fmt.merges)
     if fmt.comment is None:
@@ -93,10 +93,10 @@ def difference(
                 "are missing, or there are several"
             )
         present, first = parts.block, 1 + parts.before.count("\n")
-    then = _as_published(path, header, library)
+    then = _library_then(path, header, library)
     try:
         if library is None and isinstance(fmt, MpichTree):
-            own = _framed(fmt, header, "", text.main)
+            own = _with_header(fmt, header, "", text.main)
         else:
             own = compose(fmt, header, header.content, "", then)
     except (UsageError, RunnerError) as problem:
@@ -121,18 +121,18 @@ def edit(path: Path, text: Text, header: Header) -> str | None:
     A file that this autotune cannot render, as one of an unknown format, counts as edited.
     """
     try:
-        found = difference(path, text, header)
+        first = difference(path, text, header)
     except UsageError as problem:
         return str(problem)
-    return None if found is None else found.words
+    return None if first is None else first.words
 
 
-def _as_published(path: Path, header: Header, library: Library | None) -> Library:
+def _library_then(path: Path, header: Header, library: Library | None) -> Library:
     """The library with the version of the publication, for the text; raises UsageError."""
     then = library or Library(known_family(header.family), "0", "", "")
-    found = _SEEN.search(header.mpi)
-    if found is not None:
-        then = replace(then, version=found[1])
+    match = _VERSION.search(header.mpi)
+    if match is not None:
+        then = replace(then, version=match[1])
         if series(then) == header.mpi:
             return then
     raise UsageError(
@@ -150,15 +150,15 @@ def _line(given: str, ours: str, first: int) -> str:
             same = itertools.takewhile(
                 lambda pair: pair[0] == pair[1], zip(line, own, strict=False)
             )
-            long = max(len(line), len(own)) > _SHOWN
+            long = max(len(line), len(own)) > _WIDTH
             begin = max(0, sum(1 for _ in same) - _BEFORE) if long else 0
-            words = f"{own[begin : begin + _SHOWN]!a}" if own else "nothing"
+            words = f"{own[begin : begin + _WIDTH]!a}" if own else "nothing"
             column = f", from column {begin + 1} on," if begin else ""
             return (
-                f"line {first + number}{column} is {line[begin : begin + _SHOWN]!a}, where "
+                f"line {first + number}{column} is {line[begin : begin + _WIDTH]!a}, where "
                 f"autotune would write {words}"
             )
-    return f"ends where autotune would write {expected[len(theirs)][:_SHOWN]!a}"
+    return f"ends where autotune would write {expected[len(theirs)][:_WIDTH]!a}"
 
 
 @dataclass(frozen=True)
@@ -211,6 +211,6 @@ class Trust:
         self.check(path, text, header)
 
     def _check_text(self, path: Path, text: Text, header: Header) -> None:
-        found = difference(path, text, header, self.library)
-        if found is not None:
-            raise UsageError(f"{found.words}: {_END}", code=found.code)
+        first = difference(path, text, header, self.library)
+        if first is not None:
+            raise UsageError(f"{first.words}: {_END}", code=first.code)

@@ -83,8 +83,8 @@ class Expiry:
 def proven_with(header: Header) -> tuple[str, str]:
     """Family and version of the library with which the setting was measured last."""
     family, _, rest = header.mpi.partition(" ")
-    seen = header.evidence
-    version = seen.renewed.get("mpi_version") or seen.mpi_version
+    evidence = header.evidence
+    version = evidence.renewed.get("mpi_version") or evidence.mpi_version
     # Evidence of early versions does not name it; the file was then seen to be obeyed by this one.
     return family, str(version or rest.partition("seen with ")[2].rstrip(")"))
 
@@ -125,20 +125,20 @@ class PublishedFile:
     expiry: Expiry | None
 
 
-def published_files(chosen: Library | None = None) -> tuple[list[PublishedFile], list[str]]:
+def published_files(preferred: Library | None = None) -> tuple[list[PublishedFile], list[str]]:
     """The user's published files, and what is wrong with unreadable ones as sentences.
 
-    ``chosen`` is the library that counts for its family.  Of any other family it is the first
+    ``preferred`` is the library that counts for its family.  Of any other family it is the first
     installation found; for a file of another series it is one of that series, if there is one.  A
     file whose library is not found at all is not judged.
     """
-    found: list[PublishedFile] = []
+    files: list[PublishedFile] = []
     problems: list[str] = []
     try:
         paths = published()
     except AutotuneError as problem:
         return [], [str(problem)]
-    libraries_here = _libraries(chosen) if paths else []
+    installations = _libraries(preferred) if paths else []
     for path in paths:
         try:
             text = read_installed(path)
@@ -148,31 +148,31 @@ def published_files(chosen: Library | None = None) -> tuple[list[PublishedFile],
             continue
         if header is None:
             continue
-        library = _installed(header, libraries_here)
-        gone = None if library is None else expiry(path, header, library)
-        found.append(PublishedFile(path, header, gone))
-    return found, problems
+        library = _loading_library(header, installations)
+        lapse = None if library is None else expiry(path, header, library)
+        files.append(PublishedFile(path, header, lapse))
+    return files, problems
 
 
-def expired_files(chosen: Library | None = None) -> list[Expiry]:
+def expired_files(preferred: Library | None = None) -> list[Expiry]:
     """The expired ones of :func:`published_files`."""
-    return [one.expiry for one in published_files(chosen)[0] if one.expiry is not None]
+    return [one.expiry for one in published_files(preferred)[0] if one.expiry is not None]
 
 
-def _libraries(chosen: Library | None) -> list[Library]:
+def _libraries(preferred: Library | None) -> list[Library]:
     """The libraries that are found here, the one that a command uses first."""
-    if chosen is None:
+    if preferred is None:
         try:
-            chosen = find_library()
+            preferred = find_library()
         except RunnerError:
             return []
-    return [chosen, *libraries()]
+    return [preferred, *libraries()]
 
 
-def _installed(header: Header, found: Sequence[Library]) -> Library | None:
+def _loading_library(header: Header, candidates: Sequence[Library]) -> Library | None:
     """The library that loads the file here."""
     family, version = proven_with(header)
-    own = [one for one in found if one.family == family]
+    own = [one for one in candidates if one.family == family]
     same = (one for one in own if _series(one.version) == _series(version))
     return next(same, own[0] if own else None)
 
@@ -216,14 +216,14 @@ class FileState:
         header = self.header
         if header is None or self.refused or header.evidence.commutative_only:
             return None
-        found = commutative_part(header.content, header.family)
-        if not found:
+        values = commutative_part(header.content, header.family)
+        if not values:
             return None
         words = (
             "programs whose operations do not commute (MPI_Op_create) get wrong results by "
-            f"{', '.join(found)}: remove it with autotune unpublish, and measure again"
+            f"{', '.join(values)}: remove it with autotune unpublish, and measure again"
         )
-        return Note("published.unsafe", words, {"values": found})
+        return Note("published.unsafe", words, {"values": values})
 
     @property
     def lost(self) -> bool:
@@ -248,16 +248,16 @@ class FileState:
 
 def unchecked_evidence(header: Header) -> list[Note]:
     """Why the results behind a file were not checked; empty if they were, or if it is not known."""
-    seen = header.evidence
+    proof = header.evidence
     setting = {name: v for values in header.content.groups.values() for name, v in values.items()}
-    found: dict[str, Note] = {}
-    for check in seen.check:
+    reasons: dict[str, Note] = {}
+    for check in proof.check:
         if "verify" not in check:  # An application that is known by its name.
             continue
         metric, verify = (None if check.get(k) is None else str(check[k]) for k in _PATTERNS)
-        answer = StoredAnswer(metric, verify, seen.mpi_family, seen.mpi_version, setting)
-        found |= {note.code: note for note in unchecked(answer)}
-    return list(found.values())
+        answer = StoredAnswer(metric, verify, proof.mpi_family, proof.mpi_version, setting)
+        reasons |= {note.code: note for note in unchecked(answer)}
+    return list(reasons.values())
 
 
 def published_header(path: Path) -> Header:
@@ -301,22 +301,22 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     if header is None:
         why = "the file no longer contains what autotune published"
         return FileState(path, False, why, code="published.gone")
-    here = series(prober.library)
-    gone = expiry(path, header, prober.library)
-    if here.split(" (")[0] != header.mpi.split(" (")[0]:
-        if gone is None or still_installed(header, prober.library):
-            why = _other_mpi(header, here)
+    own = series(prober.library)
+    lapse = expiry(path, header, prober.library)
+    if own.split(" (")[0] != header.mpi.split(" (")[0]:
+        if lapse is None or still_installed(header, prober.library):
+            why = _other_mpi(header, own)
             return FileState(path, False, why, header, code="published.other_library")
-        why = f"{gone.words}; {_other_series(header, here)}"
-        return FileState(path, False, why, header, expiry=gone, code="published.other_library")
-    state = _looked(path, text, header, prober, spaces)
-    if gone is None or state.refused:
+        why = f"{lapse.words}; {_other_series(header, own)}"
+        return FileState(path, False, why, header, expiry=lapse, code="published.other_library")
+    state = _state_by_launch(path, text, header, prober, spaces)
+    if lapse is None or state.refused:
         return state
-    why = f"{gone.words}; the file: {state.why}"
-    return FileState(path, state.in_force, why, header, expiry=gone, code=state.code)
+    why = f"{lapse.words}; the file: {state.why}"
+    return FileState(path, state.in_force, why, header, expiry=lapse, code=state.code)
 
 
-def _looked(
+def _state_by_launch(
     path: Path, text: Text, header: Header, prober: Prober, spaces: Sequence[str]
 ) -> FileState:
     """Whether the library obeys an unedited file of its series."""
@@ -377,8 +377,9 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
 
 
 @dataclass(frozen=True)
-class Publication:
-    """All files of one source: ``header`` and ``path`` of the last one, and the values of all."""
+class PublishedSetting:
+    """The setting of a publication: the values of all files of one source, and the last one's path
+    and header."""
 
     path: Path
     header: Header
@@ -389,19 +390,19 @@ class Publication:
         return self.header.evidence
 
 
-def publications(states: Iterable[FileState]) -> list[Publication]:
+def publications(states: Iterable[FileState]) -> list[PublishedSetting]:
     """The publications that can be compared: those of which no file is out of force or refused."""
-    known = [(state, state.header) for state in states if state.header is not None]
-    broken = {header.evidence.source for state, header in known if state.in_force is False}
-    whole: dict[str, Publication] = {}
-    for state, header in known:
+    rows = [(state, state.header) for state in states if state.header is not None]
+    incomplete = {header.evidence.source for state, header in rows if state.in_force is False}
+    whole: dict[str, PublishedSetting] = {}
+    for state, header in rows:
         source = header.evidence.source
-        if source in broken:
+        if source in incomplete:
             continue
         content = _as_parameters(header, state.path)
         if source in whole:
             content = whole[source].content.joined(content)
-        whole[source] = Publication(state.path, header, content)
+        whole[source] = PublishedSetting(state.path, header, content)
     return list(whole.values())
 
 
@@ -410,8 +411,8 @@ def _as_parameters(header: Header, path: Path) -> Content:
     content = header.content
     if not content.rules:
         return content
-    said = dialect(header.mpi.partition(" ")[0]).variables(content.rules)
-    found = Content(content.groups)
-    for name, value in {**find(header.format).naming(str(path)), **dict(said.values())}.items():
-        found = found.with_value(LIBRARY, name, value)
-    return found
+    words = dialect(header.mpi.partition(" ")[0]).variables(content.rules)
+    parameters = Content(content.groups)
+    for name, value in {**find(header.format).naming(str(path)), **dict(words.values())}.items():
+        parameters = parameters.with_value(LIBRARY, name, value)
+    return parameters
