@@ -35,7 +35,7 @@ from autotune.space.trust import Names, check_groups
 from runner.errors import RunnerError
 from runner.mpi.library import Library
 
-_VERSION = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
+_VERSION = re.compile(r"\(seen with ([0-9][0-9A-Za-z._+~-]{0,40})\)$")
 _WIDTH, _BEFORE = 100, 20
 """Characters of a line that are shown, and those of them before the first difference."""
 _END = "nothing of it is executed.\nIf it is yours, publish it again."

@@ -13,11 +13,11 @@ from autotune.config.cluster import load_cluster
 from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.header import read_header
-from autotune.publish.install import put
+from autotune.publish.install import put, read_installed
 from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
-from autotune.testing.format import evidence, planned, rendered_text
+from autotune.testing.format import edited, evidence, planned, rendered_text
 from tests.publish.conftest import put_in_place
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
@@ -86,6 +86,15 @@ def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prob
     assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.missing")
     path.write_text("--mca other 1\n")
     assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.gone")
+
+
+@pytest.mark.parametrize("version", ["5.0.11", "5.0.11rc1", "5.0.11-rc_1", "5.0.11+git~2"])
+def test_a_version_of_any_form_is_no_edit(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "f.sh"
+    put_in_place("sh", path, dataclasses.replace(NEW, version=version))
+    text = read_installed(path)
+    assert text is not None
+    assert not edited(path, text)
 
 
 @pytest.mark.parametrize(
