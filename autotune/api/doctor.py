@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.config.cluster import load_cluster
 from autotune.errors import AutotuneError, UsageError
-from autotune.publish.expiry import published_files
+from autotune.publish.verify import published_files
 from autotune.store.location import Location, locate
 from autotune.targets.jobs import job_words
 from autotune.targets.startup import Startup, startup

@@ -65,7 +65,7 @@ def expired_publications() -> list[dict[str, Any]]:
     except AutotuneError:
         return []  # verify-published says what is wrong with the list.
     # The import of the formats takes a while, and most users have published nothing.
-    from autotune.publish.expiry import expired_files
+    from autotune.publish.verify import expired_files
 
     return [{"words": one.words, **one.to_json()} for one in expired_files()]
 

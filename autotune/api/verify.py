@@ -1,22 +1,20 @@
-"""Verification of published files, and new measurements of their gains."""
+"""Verification of published files: their states, new measurements of their gains, and renewals."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from autotune.config.cluster import Cluster, load_cluster
-from autotune.errors import AutotuneError, UsageError
+from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
 from autotune.notes import Say, lock_notes
 from autotune.publish.probe import Prober
-from autotune.publish.publication import publish_files
-from autotune.publish.recheck import Recheck, recheck
-from autotune.publish.renewal import not_renewable, renewal
-from autotune.publish.verify import FileState, cluster_of, look, publications, published_header
-from autotune.store import Store
-from autotune.study.events import Watcher, silent
+from autotune.publish.published_files import Verification
+from autotune.publish.recheck import Recheck, Renewal
+from autotune.publish.verify import FileState, cluster_of, look, published_header
 from runner.lock import MachineLock
 from runner.mpi.library import Library
 
@@ -32,7 +30,6 @@ def look_at(path: Path, library: Library, spaces: Sequence[str], say: Say) -> Fi
         header = published_header(path)
     except UsageError:
         header = None  # A missing file needs no cluster.
-    cluster: Cluster
     try:
         cluster = load_cluster("local") if header is None else cluster_of(header, path)
     except UsageError as problem:
@@ -42,97 +39,48 @@ def look_at(path: Path, library: Library, spaces: Sequence[str], say: Say) -> Fi
         return look(path, prober, spaces)
 
 
-def existing_publications(states: Sequence[FileState]) -> list[FileState]:
-    """Files of publications that can be compared: no file of the same source is out of force."""
-    broken = {s.header.evidence.source for s in states if s.header and s.in_force is False}
-    return [s for s in states if s.header and s.header.evidence.source not in broken]
-
-
-def compare_again(
-    states: Sequence[FileState],
-    library: Library,
-    store: Store,
-    *,
-    pairs: int,
-    budget_s: float | None,
-    guard: bool,
-    recorded: bool,
-    watch: Watcher = silent,
-) -> list[Recheck]:
-    """Compare every whole publication with the default, on the programs of its evidence.
-
-    ``recorded``: command lines that only the file contains are run, too.  ``budget_s`` is for each
-    program.
-    """
-    found: list[Recheck] = []
-    looked = existing_publications(states)
-    clusters = {s.header.evidence.source: (s.header, s.path) for s in looked if s.header}
-    for source, (evidence, content) in publications(looked).items():
-        found += recheck(
-            evidence,
-            content,
-            cluster_of(*clusters[source]),
-            library,
-            store,
-            pairs=pairs,
-            budget_s=budget_s,
-            guard=guard,
-            recorded=recorded,
-            watch=watch,
-        )
-    return found
-
-
 @dataclass(frozen=True)
-class Renewal:
-    """What became of an expired file: renewed, or why not."""
+class VerifyResult:
+    """The outcome for all files."""
 
-    path: Path
-    renewed: bool
-    words: str
+    states: Sequence[FileState]
+    checks: Sequence[Recheck]
+    renewals: Sequence[Renewal] = ()
+
+    @property
+    def lost(self) -> list[FileState]:
+        """Files that are not what was proven, and were not renewed."""
+        renewed = {one.path for one in self.renewals if one.renewed}
+        return [one for one in self.states if one.lost and one.path not in renewed]
+
+    @property
+    def ok(self) -> bool:
+        """Whether no file is lost and no gain is shown to be gone."""
+        return not self.lost and not any(check.failed for check in self.checks)
 
     def to_json(self) -> dict[str, Any]:
-        return {"path": str(self.path), "renewed": self.renewed, "words": self.words}
+        return {
+            "schema": "autotune-verified-1",
+            "ok": self.ok,
+            "files": [state.to_json() for state in self.states],
+            "comparisons": [check.to_json() for check in self.checks],
+            "renewals": [one.to_json() for one in self.renewals],
+        }
 
-
-def renew(
-    states: Sequence[FileState],
-    checks: Sequence[Recheck],
-    library: Library,
-    say: Say,
-) -> list[Renewal]:
-    """Renew the expired files of publications whose gain was seen again with ``library``.
-
-    All files of a publication are renewed, or none.
-    """
-    found: list[Renewal] = []
-    expired = [s for s in states if s.expiry is not None and s.header is not None]
-    sources = dict.fromkeys(s.header.evidence.source for s in expired if s.header)
-    for source in sources:
-        own = [s for s in expired if s.header and s.header.evidence.source == source]
-        again = [check for check in checks if check.source == source]
-        why = next((why for s in own if (why := not_renewable(s, again))), "")
-        if not why:
-            why = _published_again(own, again, library, say)
-        words = why or f"proven with {library.family} {library.version}"
-        found += [Renewal(state.path, not why, words) for state in own]
-    return found
-
-
-def _published_again(
-    states: Sequence[FileState],
-    checks: Sequence[Recheck],
-    library: Library,
-    say: Say,
-) -> str:
-    """Write the files with their new evidence; why that failed, "" if it did not."""
-    first = states[0]
-    assert first.header is not None
-    lock = MachineLock("shared", tell=lock_notes(say))
-    try:
-        with lock, Prober(library, cluster_of(first.header, first.path)) as prober:
-            planned = [renewal(state.path, library, checks) for state in states]
-            publish_files(planned, prober, lambda words: None)
-    except AutotuneError as problem:
-        return str(problem)
-    return ""
+    def verifications(self) -> dict[Path, Verification]:
+        """What the list of last verifications keeps of each file."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        gains: dict[str, list[str]] = {}
+        for check in self.checks:
+            words = f"{check.status}, {check.program}: {check.words}"
+            gains.setdefault(check.source, []).append(words)
+        return {
+            state.path: Verification(
+                now,
+                state.in_force,
+                state.why,
+                state.expiry is not None,
+                tuple(gains.get(state.header.evidence.source, ())) if state.header else (),
+            )
+            for state in self.states
+        }

@@ -53,7 +53,6 @@ def unpublish(
         except AutotuneError as problem:
             problems.append(problem)  # The other files are still removed.
             continue
-        forget(path)
         if json_out != "-":
             console().print(done[-1]["done"], markup=False, soft_wrap=True)
     if json_out:

@@ -16,8 +16,7 @@ from autotune.terminal.render import console, error_console, hanging, write_json
 from autotune.wording import count, parse_duration
 
 if TYPE_CHECKING:
-    from autotune.api.verify import Renewal
-    from autotune.publish.recheck import Recheck
+    from autotune.publish.recheck import Recheck, Renewal
     from autotune.publish.verify import FileState
 
 
@@ -77,10 +76,10 @@ def verify_published(
     gain is gone.  A comparison that was not made, or is not decided by the pairs that were
     measured, is no failure.
     """
-    from autotune.api.verify import compare_again, existing_publications, look_at, renew
-    from autotune.publish.published_files import published
-    from autotune.publish.verification import remember_verifications
-    from autotune.publish.verify import published_header
+    from autotune.api.verify import VerifyResult, look_at
+    from autotune.publish.published_files import published, remember_verifications
+    from autotune.publish.recheck import recheck, renew
+    from autotune.publish.verify import publications, published_header
     from autotune.store import Store
     from autotune.terminal.progress import Progress
     from runner.mpi.discover import find_library
@@ -111,9 +110,9 @@ def verify_published(
     if not quiet:
         _print_states(states)
     checks: list[Recheck] = []
-    if compare and existing_publications(states):
+    if compare and publications(states):
         with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
-            checks = compare_again(
+            checks = recheck(
                 states,
                 library,
                 opened,
@@ -123,29 +122,20 @@ def verify_published(
                 recorded=run_recorded,
                 watch=progress,
             )
-    remember_verifications(states, checks)
+    remember_verifications(VerifyResult(states, checks).verifications())
     renewals = renew(states, checks, library, say) if renewing else []
-    kept = {one.path for one in renewals if one.renewed}
-    bad = [s for s in states if s.lost and s.path not in kept]
-    failed = bool(bad) or any(c.failed for c in checks)
+    result = VerifyResult(states, checks, renewals)
     if json_out:
-        data = {
-            "schema": "autotune-verified-1",
-            "ok": not failed,
-            "files": [s.to_json() for s in states],
-            "comparisons": [c.to_json() for c in checks],
-            "renewals": [one.to_json() for one in renewals],
-        }
-        write_json(data, json_out)
+        write_json(result.to_json(), json_out)
     if not quiet:
         _print_checks(checks, pairs)
         _print_renewals(renewals)
-        _print_expired(bad)
-        out = any(not (s.refused or s.expiry) for s in bad)
+        _print_expired(result.lost)
+        out = any(not (s.refused or s.expiry) for s in result.lost)
         if out or any(c.status in ("gone", "contradicted") for c in checks):
             advice = "remove the file with autotune unpublish FILE, or search and publish again"
             console().print(advice, markup=False)
-    if failed:
+    if not result.ok:
         raise typer.Exit(1)
 
 

@@ -2,10 +2,8 @@
 
 MPI libraries, shells, Tcl, Lua, YAML readers and browsers read a published file, often with the
 rights of a whole cluster.  One narrow alphabet for all of them is safer than an escape for each: it
-has no character that ends a line, a word, a string or a comment.  The first part checks against
-this alphabet.
-
-The second part is the content: values by group, rules of collectives, and the evidence.
+has no character that ends a line, a word, a string or a comment.  Every name and value of a content
+is checked against it before it is rendered.
 """
 
 from __future__ import annotations
@@ -201,6 +199,11 @@ class Content:
         values = {g: dict(v) for g, v in self.groups.items()}
         values.setdefault(group, {})[name] = value
         return Content(values, self.rules)
+
+    def joined(self, other: Content) -> Content:
+        """The values of both; those of ``other`` count where a name is in both."""
+        groups = {*self.groups, *other.groups}
+        return Content({g: {**self.groups.get(g, {}), **other.groups.get(g, {})} for g in groups})
 
     def without(self, names: set[tuple[str, str]]) -> Content:
         """The content without these (group, name) pairs."""

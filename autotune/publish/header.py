@@ -1,8 +1,7 @@
 """The header of a published file: its origin, how to undo it, and a checksum.
 
-People read the comment lines. autotune reads ``data:`` (JSON) and ``checksum:`` (SHA-256 over all
-that autotune wrote, without the digits of that line).  So an edited file is recognised, wherever it
-was copied to.
+People read the comment lines; autotune reads ``data:`` (JSON). The whole file can be rendered again
+from the data, so every other line shows whether it was edited. ``checksum:`` shows it of the data.
 
 The second part finds the published block in a file, between two marks, and the lines of others
 around it.
@@ -23,6 +22,7 @@ from autotune.publish.content import Content, Evidence, comment_text, commutativ
 from autotune.publish.tune_file import gain_words
 from autotune.wording import UNGUARDED, key_parts
 from runner.files.json_text import parse_json
+from runner.mpi.library import Library
 
 SCHEMA = 1
 _DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)
@@ -123,6 +123,12 @@ class Header:
             f"data: {packed}",
             BLANK,
         ]
+
+
+def series(library: Library) -> str:
+    """The versions that a file is for, because versions of one series behave alike."""
+    numbers = ".".join(map(str, library.version_tuple[:2]))
+    return f"{library.family} {numbers}.x (seen with {library.version})"
 
 
 def _check(header: Header) -> None:
@@ -251,32 +257,19 @@ def without_block(text: str) -> str:
 
 
 def seal(text: str) -> str:
-    """``text`` with its checksum filled in; it must contain one blank checksum line.
+    """``text``, a header with what follows it, with its blank checksum filled in.
 
-    The checksum is that of the block if there is one, else of the whole text.
+    The checksum (SHA-256) covers what a rendering takes from the file as it is: the data, and, in a
+    file of JSON, whose header lies beside it, all of that file: MPICH's trees are made from the
+    library's own, which need not be here.
     """
-    return text.replace(BLANK, f"checksum: sha256:{_sum(_sealed_part(text))}", 1)
-
-
-def untouched(text: str) -> bool:
-    """Whether the published part of ``text`` has the checksum that it states.
-
-    Lines around a block may change.
-    """
-    part = _sealed_part(text)
-    found = _CHECKSUM.search(part)
-    return found is not None and found[1] == _sum(unsealed(part))
+    head, _, rest = text.partition(BLANK)
+    data = _DATA.search(head)
+    covered = ("" if data is None else data[1]) + (rest if rest.startswith("\n{") else "")
+    digits = hashlib.sha256(covered.encode(errors="surrogateescape")).hexdigest()
+    return text.replace(BLANK, f"checksum: sha256:{digits}", 1)
 
 
 def unsealed(text: str) -> str:
     """``text`` with a blank checksum, to compare the other lines only."""
     return _CHECKSUM.sub(BLANK, text, count=1)
-
-
-def _sealed_part(text: str) -> str:
-    parts = split_published(text)
-    return text if parts is None else parts.block
-
-
-def _sum(text: str) -> str:
-    return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from autotune.config.find import ConfigFile, is_shipped
 from autotune.errors import UsageError, WorkError
-from autotune.publish.header import Header, read_header, untouched
+from autotune.publish.header import Header, read_header
 from runner.files.open_folder import FileContent, OpenFolder
 from runner.files.trusted_path import Step, open_to_others, steps, stranger, weakness
 
@@ -39,17 +39,13 @@ class Text:
 
     @property
     def whole(self) -> str:
-        """The text over which header and checksum are computed."""
+        """The file with its header."""
         return (self.side or "") + self.main
 
     @property
     def header(self) -> Header | None:
         """The header; raises WorkError if it is damaged."""
         return read_header(self.whole)
-
-    @property
-    def edited(self) -> bool:
-        return not untouched(self.whole)
 
 
 def read_installed(path: Path) -> Text | None:

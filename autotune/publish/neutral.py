@@ -16,9 +16,14 @@ from pathlib import Path
 
 from autotune.errors import WorkError
 from autotune.publish.formats import find
-from autotune.publish.formats.base import Format, system_directory, variables
-from autotune.publish.formats.impi import ImpiUser
-from autotune.publish.formats.mca_conf import SYSTEM_FILE, SYSTEM_VARIABLE, PrteSystemConf, UserConf
+from autotune.publish.formats.base import HomeFile, system_directory, variables
+from autotune.publish.formats.mca_conf import (
+    SYSTEM_FILE,
+    InstallationFile,
+    PrteSystemConf,
+    SystemConf,
+    UserConf,
+)
 from autotune.publish.formats.scripts import Script
 from autotune.publish.header import Header, without_block
 from autotune.publish.install import read_installed
@@ -31,7 +36,6 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
 _PARAM_FILES = "OMPI_MCA_mca_base_param_files"
-_PRTE_VARIABLE = "PRTE_SYSCONFDIR"
 _USER = (".openmpi", ".prte", ".pmix")
 _LARGEST = 1 << 28
 
@@ -68,9 +72,13 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
         if text is None or header is None:
             continue
         fmt = find(header.format)
-        if isinstance(fmt, UserConf | ImpiUser):
+        if isinstance(fmt, HomeFile):
             if _takes_part(fmt, path, library, environment):
-                (system if fmt.cluster_wide else user)[_name(fmt)] = without_block(text.main)
+                kept = without_block(text.main)
+                if isinstance(fmt, InstallationFile):
+                    system[fmt.file] = kept
+                else:
+                    user[fmt.relative] = kept
                 files.append(path)
         elif isinstance(fmt, Script) and (set_here := _set_by(header, library, environment)):
             unset |= set_here
@@ -94,7 +102,7 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     if system:
         real_etc = system_directory(library)
         etc = _etc(place / "etc", real_etc, system)
-        places = dict.fromkeys((SYSTEM_VARIABLE, _PRTE_VARIABLE), str(etc))
+        places = dict.fromkeys((SystemConf.variable, PrteSystemConf.variable), str(etc))
         env |= places
         options += adapter(library).rank_environment(places)
         if user:
@@ -104,21 +112,13 @@ def neutral(library: Library, environment: Mapping[str, str]) -> NeutralLaunch:
     return NeutralLaunch(around, tuple(sorted(unset)), tuple(files))
 
 
-def _takes_part(fmt: Format, path: Path, library: Library, env: Mapping[str, str]) -> bool:
+def _takes_part(fmt: HomeFile, path: Path, library: Library, env: Mapping[str, str]) -> bool:
     """Whether launches of this library in this environment read the file at ``path``."""
     if fmt.unobeyed(library) is not None or _PARAM_FILES in env or "HOME" not in env:
         return False
     if fmt.cluster_wide:
         return resolved(path.parent) == resolved(system_directory(library))
-    assert isinstance(fmt, UserConf | ImpiUser)
     return resolved(path) == resolved(Path(env["HOME"]) / fmt.relative)
-
-
-def _name(fmt: UserConf | ImpiUser) -> str:
-    """The file's path below the user's HOME, or its name among the installation's files."""
-    if not fmt.cluster_wide:
-        return fmt.relative
-    return PrteSystemConf.file if isinstance(fmt, PrteSystemConf) else SYSTEM_FILE
 
 
 def _set_by(header: Header, library: Library, environment: Mapping[str, str]) -> set[str]:

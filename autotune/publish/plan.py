@@ -19,9 +19,10 @@ from autotune.publish import formats as known_formats
 from autotune.publish.content import Content, check_path, without_rules
 from autotune.publish.formats.base import Format
 from autotune.publish.formats.rules import RulesV1
-from autotune.publish.header import CLOSE, Header, commented, seal, without_block
+from autotune.publish.header import Header, series, without_block
 from autotune.publish.install import BACKUP, Text, read_installed
 from autotune.publish.source import PublicationSource, read_source
+from autotune.publish.trust import compose, edit
 from autotune.store import Store
 from runner.files.paths import is_folder
 from runner.machine import describe_machine
@@ -49,24 +50,6 @@ class Planned:
         showed."""
         header = replace(self.header, content=self.content, probe=probe)
         return compose(self.fmt, header, content, self.kept, library)
-
-
-def compose(fmt: Format, header: Header, content: Content, kept: str, library: Library) -> Text:
-    """The whole file: the lines of others (``kept``), the header, and ``content`` rendered.
-
-    Raises UsageError for content that the format cannot express.
-    """
-    body = fmt.render(content, library)
-    if header.guards:
-        body = fmt.guarded(body, library)
-    lines = header.lines(fmt.merges)
-    if fmt.comment is None:
-        whole = seal(commented(lines, ("# ", "")) + body)
-        return Text(body, whole[: len(whole) - len(body)])
-    block = commented(lines, fmt.comment) + body
-    if fmt.merges:
-        block += commented([CLOSE], fmt.comment)
-    return Text(seal(fmt.prologue + kept + block))
 
 
 def plan_files(
@@ -239,14 +222,13 @@ def _planned(
     edited = False
     if old is not None:
         before = old.header
-        edited = before is not None and old.edited
+        edited = before is not None and edit(path, old, before) is not None
         _refuse_loss(path, fmt, before is not None, edited, force)
         if before is None:
             backup, make = path.name + BACKUP, True
         else:
             backup = before.backup
-        kept = without_block(old.main) if fmt.merges else ""
-        kept += "" if not kept or kept.endswith("\n") else "\n"
+        kept = lines_of_others(fmt, old)
     header = Header(
         format=fmt.name,
         cluster=cluster.name,
@@ -264,6 +246,12 @@ def _planned(
     return Planned(fmt, path, content, header, kept, old, edited, make, why)
 
 
+def lines_of_others(fmt: Format, text: Text) -> str:
+    """The lines of others that stay in a file, whole lines each."""
+    kept = without_block(text.main) if fmt.merges else ""
+    return kept if not kept or kept.endswith("\n") else f"{kept}\n"
+
+
 def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool) -> None:
     if edited and not force:
         raise UsageError(
@@ -277,12 +265,6 @@ def _refuse_loss(path: Path, fmt: Format, ours: bool, edited: bool, force: bool)
             "keeps a backup; -o FILE writes to another file.",
             code="publish.one_file",
         )
-
-
-def series(library: Library) -> str:
-    """The versions that a file is for, because versions of one series behave alike."""
-    numbers = ".".join(map(str, library.version_tuple[:2]))
-    return f"{library.family} {numbers}.x (seen with {library.version})"
 
 
 def cluster_fingerprint(cluster: Cluster) -> str:

@@ -15,7 +15,7 @@ from autotune.publish.formats.base import Loading
 from autotune.publish.install import install, keep_edited, put, read_installed
 from autotune.publish.plan import Planned
 from autotune.publish.probe import Prober
-from autotune.publish.published_files import forget, remember_file
+from autotune.publish.published_files import remember_file
 from autotune.publish.undo import remove
 from runner.mpi.library import Library
 
@@ -142,6 +142,5 @@ def _take_back(made: Published, one: Planned) -> None:
             put(one.path, one.old)
         else:
             remove(made.path, force=True)
-            forget(made.path)
     except (AutotuneError, OSError):
         return

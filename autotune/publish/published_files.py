@@ -1,12 +1,17 @@
-"""The list of the files that this user has published, for ``unpublish`` and ``verify-published``.
+"""What this user has published, for ``unpublish`` and ``verify-published``: two lists.
 
-The files themselves hold all that is needed; the list is only used to find them.
+One has the paths, the other one how the last verification of each file ended.  The files themselves
+hold all that is needed: the lists are only used to find and to show them.  A verification is never
+taken from there, it is made again.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from autotune.errors import WorkError
 from runner import files
@@ -64,3 +69,50 @@ def _write(paths: list[Path]) -> None:
         raise WorkError(
             f"cannot write {place}: {problem.strerror}", code="published.unwritable"
         ) from None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The last verification of a file.  ``date`` is ISO 8601; ``in_force`` is None if not
+    observable.
+
+    ``gains`` are sentences about new comparisons, one for each program; empty without comparison.
+    """
+
+    date: str
+    in_force: bool | None
+    why: str
+    expired: bool = False
+    gains: tuple[str, ...] = ()
+
+
+def verifications_path() -> Path:
+    """``verified.json`` beside the list of paths."""
+    return files.data("verified.json")
+
+
+def last_verifications() -> dict[str, Verification]:
+    """The last verification of each file by its path; empty if there is no readable list."""
+    try:
+        data = parse_json(files.read_text(verifications_path(), _LARGEST))
+        return {path: _parse(row) for path, row in data.items()}
+    except (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        return {}
+
+
+def remember_verifications(fresh: Mapping[Path, Verification]) -> None:
+    """Store verifications by the paths of their files.  What cannot be written is left out: the
+    verification itself counts, and it was printed."""
+    known = last_verifications() | {str(path): one for path, one in fresh.items()}
+    text = json.dumps({path: asdict(one) for path, one in known.items()}, indent=1)
+    try:
+        write_private(verifications_path(), text + "\n")
+    except OSError:
+        return
+
+
+def _parse(row: dict[str, Any]) -> Verification:
+    one = Verification(**row | {"gains": tuple(str(words) for words in row["gains"])})
+    if not (isinstance(one.date, str) and isinstance(one.why, str)):
+        raise TypeError("no verification")
+    return one

@@ -1,25 +1,35 @@
 """The recheck of a publication: is its gain still there, gone, or not decided by so many pairs?
 
-The first part compares a published gain with new pairs.  The comparison is the study's own
-(:class:`autotune.stats.LookPlan`): looks at numbers of pairs fixed in advance, and intervals that
-cover the true gain at all looks together.  The answer depends on the interval alone, so its
-probability of being wrong is known.
+The published values are measured against the default again, on the programs of the evidence.  The
+comparison is the study's own (:class:`autotune.stats.LookPlan`): looks at numbers of pairs fixed in
+advance, and intervals that cover the true gain at all looks together.  The answer about the claim
+depends on the interval alone, so its probability of being wrong is known.
 
-The second part measures the published values against the default again, on the programs of the
-evidence.
+An expired file whose gain is still there can be renewed.  It gets a new header, is rendered for the
+installed version, and is published like a new one: real launches must show that it is obeyed, else
+the former file stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import datetime
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Literal, cast
 
-from autotune.config.cluster import Cluster
-from autotune.errors import WorkError
+from autotune.errors import AutotuneError, UsageError, WorkError
+from autotune.notes import Say, lock_notes
 from autotune.publish.content import Content, Evidence
+from autotune.publish.formats import find
+from autotune.publish.header import series
+from autotune.publish.install import read_installed
+from autotune.publish.plan import Planned, lines_of_others
+from autotune.publish.probe import Prober
 from autotune.publish.programs import NotRun, program_of
+from autotune.publish.publication import publish_files
+from autotune.publish.verify import FileState, cluster_of, publications
 from autotune.space import Parameter, Setting, Space
 from autotune.space.parameter import ParameterKind as Group
 from autotune.space.setting import read_value
@@ -29,7 +39,9 @@ from autotune.study.budget import BudgetTooSmall
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.evaluator import MachineBusy
 from autotune.study.events import Watcher, silent
+from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED, count, interval, percent
+from runner.lock import MachineLock
 from runner.mpi.library import Library
 
 Status = Literal[
@@ -167,9 +179,7 @@ class Recheck:
 
 
 def recheck(
-    evidence: Evidence,
-    content: Content,
-    cluster: Cluster,
+    states: Sequence[FileState],
     library: Library,
     store: Store,
     *,
@@ -179,7 +189,7 @@ def recheck(
     recorded: bool = False,
     watch: Watcher = silent,
 ) -> list[Recheck]:
-    """Compare the published values with the default by interleaved pairs, on each program of the
+    """Compare each whole publication with the default by interleaved pairs, on each program of its
     evidence.
 
     Each comparison ends when the published gain is shown to be there or gone, at most after
@@ -189,6 +199,36 @@ def recheck(
 
     Raises MachineBusy, and UsageError for a damaged entry or a program that root must not run.
     """
+    rechecks = []
+    for one in publications(states):
+        evidence, cluster = one.evidence, cluster_of(one.header, one.path)
+        space, setting = _as_setting(one.content)
+        for check in evidence.check:
+            program = program_of(check, cluster, library, evidence.source, recorded)
+            if isinstance(program, NotRun):
+                status: Status = "cannot be run" if program.broken else "not compared"
+                data = {"would_run": list(program.command)}
+                rechecks.append(Recheck(evidence.source, program.name, status, program.words, data))
+                continue
+            claim = claim_of(evidence, check)
+            request = ComparisonRequest(
+                target=replace(program.target, commutative_only=evidence.commutative_only),
+                space=space,
+                first=Setting(),
+                second=setting,
+                plan=claim.plan(pairs),
+                named_gain=claim.least,
+                budget_s=budget_s,
+                guard=guard,
+                remeasure=True,
+                watch=watch,
+            )
+            rechecks.append(_comparison(evidence.source, claim, request, program.origin, store))
+    return rechecks
+
+
+def _as_setting(content: Content) -> tuple[Space, Setting]:
+    """The published values as a setting, with the space that it is in."""
     space = Space(
         "published",
         tuple(
@@ -197,43 +237,26 @@ def recheck(
             for name, value in sorted(values.items())
         ),
     )
-    setting = Setting({p.name: p.levels[0] for p in space})
-    found = []
-    for check in evidence.check:
-        again = program_of(check, cluster, library, evidence.source, recorded)
-        if isinstance(again, NotRun):
-            data = {"would_run": list(again.command)}
-            status: Status = "cannot be run" if again.broken else "not compared"
-            found.append(Recheck(evidence.source, again.name, status, again.words, data))
-            continue
-        target = replace(again.target, commutative_only=evidence.commutative_only)
-        program = f"{target.app.name} on {count(target.ranks, 'rank')}"
-        claim = claim_of(evidence, check)
-        request = ComparisonRequest(
-            target=target,
-            space=space,
-            first=Setting(),
-            second=setting,
-            plan=claim.plan(pairs),
-            named_gain=claim.least,
-            budget_s=budget_s,
-            guard=guard,
-            remeasure=True,
-            watch=watch,
-        )
-        try:
-            with again.origin.environment() if again.origin else nullcontext():
-                outcome = compare_settings(request, store)
-        except BudgetTooSmall as problem:
-            found.append(Recheck(evidence.source, program, "cannot be told", str(problem)))
-            continue
-        except MachineBusy:
-            raise
-        except WorkError as problem:  # The other programs can still be compared.
-            found.append(Recheck(evidence.source, program, "cannot be run", str(problem)))
-            continue
-        found.append(_judged(evidence.source, program, claim, outcome))
-    return found
+    return space, Setting({p.name: p.levels[0] for p in space})
+
+
+def _comparison(
+    source: str, claim: Claim, request: ComparisonRequest, origin: Provenance | None, store: Store
+) -> Recheck:
+    """One comparison, in the directory and environment of ``origin``.  An error is an answer: the
+    other programs can still be compared."""
+    target = request.target
+    program = f"{target.app.name} on {count(target.ranks, 'rank')}"
+    try:
+        with origin.environment() if origin else nullcontext():
+            outcome = compare_settings(request, store)
+    except BudgetTooSmall as problem:
+        return Recheck(source, program, "cannot be told", str(problem))
+    except MachineBusy:
+        raise
+    except WorkError as problem:
+        return Recheck(source, program, "cannot be run", str(problem))
+    return _judgement(source, program, claim, outcome)
 
 
 def claim_of(evidence: Evidence, check: Mapping[str, Any]) -> Claim:
@@ -248,7 +271,7 @@ def claim_of(evidence: Evidence, check: Mapping[str, Any]) -> Claim:
     return Claim(evidence.gain)
 
 
-def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome) -> Recheck:
+def _judgement(source: str, program: str, claim: Claim, outcome: ComparisonOutcome) -> Recheck:
     data = outcome.to_json()
     if outcome.failed:
         return Recheck(source, program, "gone", outcome.failed, data)
@@ -258,9 +281,112 @@ def _judged(source: str, program: str, claim: Claim, outcome: ComparisonOutcome)
         why = "; ".join(note.words for note in outcome.contradictions)
         return Recheck(source, program, "contradicted", why, data | {"status": "contradicted"})
     if not outcome.guarded:
-        said = data | answer.to_json() | {"status": "cannot be told"}
+        unsure = data | answer.to_json() | {"status": "cannot be told"}
         words = f"{UNGUARDED}, which shows nothing: {words}"
-        return Recheck(source, program, "cannot be told", words, said)
+        return Recheck(source, program, "cannot be told", words, unsure)
     if outcome.cut_short and answer.status == "cannot be told":
         words += "; the budget was spent first"
     return Recheck(source, program, answer.status, words, data | answer.to_json())
+
+
+@dataclass(frozen=True)
+class Renewal:
+    """What became of an expired file: renewed, or why not."""
+
+    path: Path
+    renewed: bool
+    words: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"path": str(self.path), "renewed": self.renewed, "words": self.words}
+
+
+def renew(
+    states: Sequence[FileState], checks: Sequence[Recheck], library: Library, say: Say
+) -> list[Renewal]:
+    """Renew the expired files of publications whose gain was seen again with ``library``.
+
+    All files of a publication are renewed, or none.  ``say`` gets notes on the machine lock.
+    """
+    renewals: list[Renewal] = []
+    by_source: dict[str, list[FileState]] = {}
+    for state in states:
+        if state.expiry is not None and state.header is not None:
+            by_source.setdefault(state.header.evidence.source, []).append(state)
+    for source, files in by_source.items():
+        own = [check for check in checks if check.source == source]
+        why = next((why for one in files if (why := not_renewable(one, own))), "")
+        if not why:
+            why = _republish(files, own, library, say)
+        words = why or f"proven with {library.family} {library.version}"
+        renewals += [Renewal(one.path, not why, words) for one in files]
+    return renewals
+
+
+def _republish(
+    states: Sequence[FileState], checks: Sequence[Recheck], library: Library, say: Say
+) -> str:
+    """Write the files with their new evidence; why that failed, "" if it did not."""
+    first = states[0]
+    assert first.header is not None
+    lock = MachineLock("shared", tell=lock_notes(say))
+    try:
+        with lock, Prober(library, cluster_of(first.header, first.path)) as prober:
+            plans = [renewal(state.path, library, checks) for state in states]
+            publish_files(plans, prober, lambda words: None)
+    except AutotuneError as problem:
+        return str(problem)
+    return ""
+
+
+def not_renewable(state: FileState, checks: Sequence[Recheck]) -> str:
+    """Why an expired file cannot be renewed; "" if its gain was seen again on all its programs.
+
+    ``checks`` are the new comparisons of its publication.
+    """
+    if state.header is None or state.in_force is False:
+        return "it is not in force; search and publish again"
+    if not state.header.proven:
+        return "no library here was ever seen to obey it; publish again"
+    open_ones = [f"{c.program}: {c.status}" for c in checks if c.status != "still there"]
+    if open_ones:
+        return f"its gain was not seen again ({'; '.join(open_ones)})"
+    if not checks or len(checks) < len(state.header.evidence.check):
+        return "no program of its evidence was measured again"
+    return ""
+
+
+def renewal(path: Path, library: Library, checks: Sequence[Recheck]) -> Planned:
+    """The plan of a file with the evidence of ``checks``, which are all "still there".
+
+    Raises UsageError if the file at ``path`` is gone or not autotune's.
+    """
+    text = read_installed(path)
+    header = None if text is None else text.header
+    if text is None or header is None:
+        raise UsageError(
+            f"{path} is gone, or no longer contains what autotune published", code="published.gone"
+        )
+    fmt = find(header.format)
+    renewed = {
+        "mpi_version": library.version,
+        "mpi_bin": library.bin,
+        "date": f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}",
+        "words": [f"{check.program}: {check.words}" for check in checks],
+    }
+    return Planned(
+        fmt=fmt,
+        path=path,
+        content=header.content,
+        header=replace(
+            header,
+            mpi=series(library),
+            evidence=replace(header.evidence, renewed=renewed),
+            guards=fmt.guards,
+        ),
+        kept=lines_of_others(fmt, text),
+        old=text,
+        edited=False,
+        backup=False,
+        unobeyed=None,
+    )

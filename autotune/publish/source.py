@@ -156,7 +156,7 @@ def _from_study(
         proven=proven,
         status=str(result["status"]),
         setting=setting.key,
-        programs=(f"{key.app.name}{f' {key.app.input}' if key.app.input else ''} {key.ranks}x",),
+        programs=(_program(key.app.name, key.app.input, key.ranks),),
         runs=int(result.get("search_runs", 0)) + int(result.get("confirmation_runs", 0)),
         gain=result.get("gain") if proven else None,
         gain_ci=None if ends is None else (ends[0], ends[1]),
@@ -179,6 +179,11 @@ def _from_study(
         + _common_doubts(evidence, cluster, library)
     )
     return PublicationSource(_content(runs[-1].launched), evidence, tuple(doubts), False)
+
+
+def _program(name: str, chosen: str | None, ranks: int) -> str:
+    """A program of the evidence in a few words, with its input if it has one."""
+    return f"{name}{f' {chosen}' if chosen else ''} {ranks}x"
 
 
 def _contradicted(result: Mapping[str, Any], values: Mapping[str, Any]) -> list[Note]:
@@ -363,7 +368,7 @@ def _from_classwide(
         proven=result.proven,
         status=result.status,
         setting=result.setting.key,
-        programs=tuple(f"{e.app}{f' {e.input}' if e.input else ''} {e.ranks}x" for e in seen),
+        programs=tuple(_program(e.app, e.input, e.ranks) for e in seen),
         runs=2 * sum(e.pairs for e in seen),
         gain=result.gain if proven else None,
         gain_ci=(result.lo, result.hi) if proven and result.gain is not None else None,
@@ -412,7 +417,7 @@ def _from_collectives(
         checked="results were not checked: the micro-benchmark only times the operations",
         status=status,
         setting=f"{len(rules)} rules for {', '.join({p.operation: 0 for p in parts})}",
-        programs=tuple(f"{part.operation} {part.ranks}x" for part in parts),
+        programs=tuple(_program(part.operation, None, part.ranks) for part in parts),
         runs=sum(part.launches for part in parts),
         gain=statistics.median(gains) if gains and proven else None,
         date=result.date[:10],

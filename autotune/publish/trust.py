@@ -1,8 +1,9 @@
-"""Trust in published files: only a file that autotune itself would write, word for word, is loaded.
+"""The text of published files, and trust: only what autotune would write, word for word, is loaded.
 
-A checksum in a header detects an accident, not an attack, because anybody can compute it.  So the
-header is read as data, its names and values are checked, and the file is rendered again from them.
-A shell, an interpreter or a library loads the file only if it equals this text.
+The header is read as data, and the file is rendered again from it.  A file that differs from this
+text was edited; no other test is needed, and a checksum alone proves nothing, because anybody can
+compute it.  A shell, an interpreter or a library loads a file only if it is this text and its names
+and values may come from outside.
 """
 
 from __future__ import annotations
@@ -13,20 +14,151 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from autotune.config.cluster import known_family
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.content import GROUPS, TABLES, Content
-from autotune.publish.formats import find
+from autotune.publish.formats import Format, find
+from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.formats.rules import RulesV1
-from autotune.publish.header import BEGIN, CLOSE, Header, split_published, unsealed
+from autotune.publish.header import (
+    BEGIN,
+    CLOSE,
+    Header,
+    commented,
+    seal,
+    series,
+    split_published,
+    unsealed,
+)
 from autotune.publish.install import Text, check_owner, read_installed, side_of
-from autotune.publish.plan import compose, series
 from autotune.space.trust import Names, check_groups
+from runner.errors import RunnerError
 from runner.mpi.library import Library
 
-_SEEN = re.compile(r"\(seen with ([0-9][0-9A-Za-z.]{0,40})\)$")
-_SHOWN, _BEFORE = 100, 20
+_VERSION = re.compile(r"\(seen with ([0-9][0-9A-Za-z._+~-]{0,40})\)$")
+_WIDTH, _BEFORE = 100, 20
 """Characters of a line that are shown, and those of them before the first difference."""
 _END = "nothing of it is executed.\nIf it is yours, publish it again."
+
+
+def compose(fmt: Format, header: Header, content: Content, kept: str, library: Library) -> Text:
+    """The whole file: the lines of others (``kept``), the header, and ``content`` rendered.
+
+    Raises UsageError for content that the format cannot express.
+    """
+    body = fmt.render(content, library)
+    return _with_header(fmt, header, kept, fmt.guarded(body, library) if header.guards else body)
+
+
+def _with_header(fmt: Format, header: Header, kept: str, body: str) -> Text:
+    """The lines of others, the header, and the text of the content."""
+    lines = header.lines(fmt.merges)
+    if fmt.comment is None:
+        whole = seal(commented(lines, ("# ", "")) + body)
+        return Text(body, whole[: len(whole) - len(body)])
+    end = commented([CLOSE], fmt.comment) if fmt.merges else ""
+    return Text(fmt.prologue + kept + seal(commented(lines, fmt.comment) + body + end))
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where a published file differs from what autotune would write.
+
+    ``code`` is ``published.untrusted`` for a line that autotune would not write from this header,
+    and ``published.edited`` if there is none: then the header's data are not those of the
+    publication.
+    """
+
+    words: str
+    code: str = "published.untrusted"
+
+
+def difference(
+    path: Path, text: Text, header: Header, library: Library | None = None
+) -> Difference | None:
+    """The first difference of a published file from its own rendering; None if there is none.
+
+    If lines of others stay in the file, only the published block is compared.  ``library`` is of
+    the family that the file is for.  Without it the one that the header names counts, and a
+    selection tree, which is made from the files of the library, is taken as it is: the checksum
+    covers it.  Raises UsageError if autotune could not write such a file.
+    """
+    fmt = find(header.format)
+    present, first = text.main, 1
+    if fmt.merges:
+        parts = split_published(text.main)
+        if parts is None:
+            return Difference(
+                f"{path}: the two marks around what autotune published ({BEGIN!r}, {CLOSE!r}) "
+                "are missing, or there are several"
+            )
+        present, first = parts.block, 1 + parts.before.count("\n")
+    then = _library_then(path, header, library)
+    try:
+        if library is None and isinstance(fmt, MpichTree):
+            own = _with_header(fmt, header, "", text.main)
+        else:
+            own = compose(fmt, header, header.content, "", then)
+    except (UsageError, RunnerError) as problem:
+        raise UsageError(
+            f"{path}: autotune would not write such a file: {problem}", code="published.untrusted"
+        ) from None
+    # The file itself comes first, because readers see its lines; then the file beside it.
+    pairs = [(path, present, own.main, first), (side_of(path), text.side or "", own.side or "", 1)]
+    for file, theirs, ours, number in pairs:
+        if unsealed(theirs) != unsealed(ours):
+            return Difference(f"{file}: {_line(theirs, ours, number)}")
+    if any(theirs != ours for _, theirs, ours, _ in pairs):
+        return Difference(
+            f"{path}: its data were edited since it was published", "published.edited"
+        )
+    return None
+
+
+def edit(path: Path, text: Text, header: Header) -> str | None:
+    """What was edited in a file since it was published, in words; None if nothing was.
+
+    A file that this autotune cannot render, as one of an unknown format, counts as edited.
+    """
+    try:
+        first = difference(path, text, header)
+    except UsageError as problem:
+        return str(problem)
+    return None if first is None else first.words
+
+
+def _library_then(path: Path, header: Header, library: Library | None) -> Library:
+    """The library with the version of the publication, for the text; raises UsageError."""
+    then = library or Library(known_family(header.family), "0", "", "")
+    match = _VERSION.search(header.mpi)
+    if match is not None:
+        then = replace(then, version=match[1])
+        if series(then) == header.mpi:
+            return then
+    raise UsageError(
+        f"{path}: is for {header.mpi!r}; expected words such as {series(library or then)!r}",
+        code="published.other_library",
+    )
+
+
+def _line(given: str, ours: str, first: int) -> str:
+    """The line that differs from autotune's own; ``first`` is the number of the first line."""
+    theirs, expected = given.split("\n"), ours.split("\n")
+    for number, line in enumerate(theirs):
+        own = expected[number] if number < len(expected) else ""
+        if line != own:
+            same = itertools.takewhile(
+                lambda pair: pair[0] == pair[1], zip(line, own, strict=False)
+            )
+            long = max(len(line), len(own)) > _WIDTH
+            begin = max(0, sum(1 for _ in same) - _BEFORE) if long else 0
+            words = f"{own[begin : begin + _WIDTH]!a}" if own else "nothing"
+            column = f", from column {begin + 1} on," if begin else ""
+            return (
+                f"line {first + number}{column} is {line[begin : begin + _WIDTH]!a}, where "
+                f"autotune would write {words}"
+            )
+    return f"ends where autotune would write {expected[len(theirs)][:_WIDTH]!a}"
 
 
 @dataclass(frozen=True)
@@ -76,76 +208,9 @@ class Trust:
             )
         if header.content.groups:
             raise UsageError(f"{path} contains more than rules", code="published.untrusted")
-        if text.edited:
-            raise UsageError(f"{path} was edited after it was published", code="published.edited")
         self.check(path, text, header)
 
     def _check_text(self, path: Path, text: Text, header: Header) -> None:
-        found = difference(path, text, header, self.library)
-        if found is not None:
-            raise UsageError(f"{found}: {_END}", code="published.untrusted")
-
-
-def difference(path: Path, text: Text, header: Header, library: Library) -> str | None:
-    """Where a published file differs from what autotune would write, in words; None if it does not.
-
-    If lines of others stay in the file, only the published block is compared.  ``library`` is of
-    the family that the file is for.  Raises UsageError if autotune could not write such a file.
-    """
-    fmt = find(header.format)
-    given, first = text.main, 1
-    if fmt.merges:
-        parts = split_published(text.main)
-        if parts is None:
-            return (
-                f"{path}: the two marks around what autotune published ({BEGIN!r}, {CLOSE!r}) "
-                "are missing, or there are several"
-            )
-        given, first = parts.block, 1 + parts.before.count("\n")
-    library = _as_published(path, header, library)
-    try:
-        own = compose(fmt, header, header.content, "", library)
-    except UsageError as problem:
-        raise UsageError(
-            f"{path}: autotune would not write such a file: {problem}", code="published.untrusted"
-        ) from None
-    if given != own.main:
-        return f"{path}: {_line(given, own.main, first)}"
-    # The file itself comes first, because readers see its lines; then the file beside it.
-    if (text.side or "") != (own.side or ""):
-        return f"{side_of(path)}: {_line(text.side or '', own.side or '', 1)}"
-    return None
-
-
-def _as_published(path: Path, header: Header, library: Library) -> Library:
-    """The library with the version of the publication, for the text; raises UsageError."""
-    found = _SEEN.search(header.mpi)
-    if found is not None:
-        then = replace(library, version=found[1])
-        if series(then) == header.mpi:
-            return then
-    raise UsageError(
-        f"{path}: is for {header.mpi!r}; expected words such as {series(library)!r}",
-        code="published.other_library",
-    )
-
-
-def _line(given: str, ours: str, first: int) -> str:
-    """The line that differs from autotune's own; ``first`` is the number of the first line."""
-    theirs, expected = unsealed(given).split("\n"), unsealed(ours).split("\n")
-    for number, line in enumerate(theirs):
-        own = expected[number] if number < len(expected) else ""
-        if line != own:
-            same = itertools.takewhile(
-                lambda pair: pair[0] == pair[1], zip(line, own, strict=False)
-            )
-            long = max(len(line), len(own)) > _SHOWN
-            begin = max(0, sum(1 for _ in same) - _BEFORE) if long else 0
-            words = f"{own[begin : begin + _SHOWN]!a}" if own else "nothing"
-            column = f", from column {begin + 1} on," if begin else ""
-            return (
-                f"line {first + number}{column} is {line[begin : begin + _SHOWN]!a}, where "
-                f"autotune would write {words}"
-            )
-    missing = expected[len(theirs) :] or ["the same text with another checksum"]
-    return f"ends where autotune would write {missing[0][:_SHOWN]!a}"
+        first = difference(path, text, header, self.library)
+        if first is not None:
+            raise UsageError(f"{first.words}: {_END}", code=first.code)

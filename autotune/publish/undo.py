@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from autotune.config.cluster import known_family
-from autotune.errors import AutotuneError, UsageError, WorkError
+from autotune.errors import UsageError, WorkError
 from autotune.publish.formats import find
-from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.header import Header, Split, split_published
 from autotune.publish.install import (
     BACKUP,
@@ -22,12 +20,12 @@ from autotune.publish.install import (
     side_of,
     text_of,
 )
-from autotune.publish.trust import difference
-from runner.mpi.library import Library
+from autotune.publish.published_files import forget
+from autotune.publish.trust import edit
 
 
 def remove(path: Path, force: bool = False) -> str:
-    """Undo a publication; returns a sentence about what was done.
+    """Undo a publication, and take the file off the list; returns a sentence about what was done.
 
     If lines of others stay in the file, only the published block is removed, whatever was written
     around it since.  Any other file gets its previous content.
@@ -51,9 +49,14 @@ def remove(path: Path, force: bool = False) -> str:
     backup = previous_content(path, header)
     check_owners(path, backup)
     words = ""
-    if text.edited:
+    if (edited := edit(path, text, header)) is not None:
         if not force:
-            raise UsageError(_refusal(path, text, header), code="published.edited")
+            raise UsageError(
+                f"{path} was edited after autotune published it; undoing would lose the edits.\n"
+                f"{edited}.\nUndo your edits and give the command again, or use --force: it "
+                "removes what was published all the same and saves the edited file beside it.",
+                code="published.edited",
+            )
         words = f"; the edited file was saved as {keep_edited(path)}"
     parts = split_published(text.main) if _keeps_others(header) else None
     try:
@@ -63,6 +66,7 @@ def remove(path: Path, force: bool = False) -> str:
         raise WorkError(
             f"cannot undo {path}: {problem.strerror}", code="published.undo_failed"
         ) from None
+    forget(path)
     return done + words
 
 
@@ -85,30 +89,6 @@ def _keeps_others(header: Header) -> bool:
         return find(header.format).merges
     except UsageError:  # A later version may know this format.
         return False
-
-
-def _refusal(path: Path, text: Text, header: Header) -> str:
-    """The message about an edited file: what was edited, and what to do."""
-    try:
-        found = difference(path, text, header, _library_of(header))
-    except AutotuneError:
-        found = None
-    return (
-        f"{path} was edited after autotune published it; undoing would lose the edits.\n"
-        + (f"{found}.\n" if found is not None else "")
-        + "Undo your edits and give the command again, or use --force: it removes what "
-        "was published all the same and saves the edited file beside it."
-    )
-
-
-def _library_of(header: Header) -> Library:
-    """The library that the file was made for, as far as its text depends on it.  Raises UsageError
-    if the file alone does not tell it."""
-    if isinstance(find(header.format), MpichTree):
-        raise UsageError("it is made from the library's own tree", code="published.edited")
-    family, _, rest = header.mpi.partition(" ")
-    known_family(family)
-    return Library(family, rest.partition("seen with ")[2].rstrip(")"), "", "")
 
 
 def _take_out(path: Path, parts: Split, backup: Path | None) -> str:

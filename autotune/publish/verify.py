@@ -1,7 +1,14 @@
-"""Verification of published files: do they still exist, unchanged, and are they still obeyed?"""
+"""The state of published files: still there, what was published, obeyed, and not expired?
+
+A setting is proven for one version of its MPI library.  Parameters change their meaning in any
+release, so another version is another library, patch releases too: the file has expired.  A setting
+that was measured again with the installed version (``verify-published --renew``) counts as proven
+with it.  That is known without a launch; whether a library obeys the file is seen by launches.
+"""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,25 +16,169 @@ from typing import Any
 
 from autotune.config.cluster import Cluster, cluster_file, load_cluster
 from autotune.dialects import dialect
-from autotune.errors import UsageError
+from autotune.errors import AutotuneError, UsageError
 from autotune.notes import Note
 from autotune.publish.content import Content, Evidence, commutative_part
-from autotune.publish.expiry import Expiry, expiry, still_installed
 from autotune.publish.formats import find
 from autotune.publish.formats.base import Loading
-from autotune.publish.header import Header
+from autotune.publish.header import Header, series
 from autotune.publish.install import Text, check_config, read_installed
-from autotune.publish.plan import series
 from autotune.publish.probe import Prober
+from autotune.publish.published_files import published
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
-from runner.files.paths import exists
+from runner.errors import RunnerError
+from runner.files.paths import exists, is_file, resolved
+from runner.mpi.discover import LAUNCHERS, find_library, libraries
+from runner.mpi.library import Library
 from runner.types import LIBRARY
 
 _PATTERNS = ("metric", "verify")
+
+
+@dataclass(frozen=True)
+class Expiry:
+    """An expired file: the version of its library that is proven, and the one that is installed."""
+
+    path: Path
+    family: str
+    proven: str
+    installed: str
+    mpi: str = ""
+    """The launcher of the installed library, if ``--mpi`` must name it; "" for the first found."""
+
+    @property
+    def words(self) -> str:
+        """What has expired, without the path."""
+        return f"expired: proven with {self.family} {self.proven}, installed is {self.installed}"
+
+    @property
+    def commands(self) -> dict[str, str]:
+        """The command that proves the setting again, and the one that removes it."""
+        path = shlex.quote(str(self.path))
+        mpi = f"--mpi {shlex.quote(self.mpi)} " if self.mpi else ""
+        return {
+            "prove again": f"autotune verify-published --renew {mpi}{path}",
+            "remove": f"autotune unpublish {path}",
+        }
+
+    @property
+    def advice(self) -> str:
+        """Both commands as a sentence."""
+        return "; ".join(f"to {what}: {line}" for what, line in self.commands.items())
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "path": str(self.path),
+            "family": self.family,
+            "proven_with": self.proven,
+            "installed": self.installed,
+            "commands": self.commands,
+        }
+
+
+def proven_with(header: Header) -> tuple[str, str]:
+    """Family and version of the library with which the setting was measured last."""
+    family, _, rest = header.mpi.partition(" ")
+    evidence = header.evidence
+    version = evidence.renewed.get("mpi_version") or evidence.mpi_version
+    # Evidence of early versions does not name it; the file was then seen to be obeyed by this one.
+    return family, str(version or rest.partition("seen with ")[2].rstrip(")"))
+
+
+def expiry(path: Path, header: Header, library: Library) -> Expiry | None:
+    """The expiry of a file if ``library`` is the installed one; None if it is proven with it.
+
+    None also for a library of another family, which does not load the file.
+    """
+    family, version = proven_with(header)
+    if library.family != family or library.version == version:
+        return None
+    try:
+        usual = find_library().launcher
+    except RunnerError:
+        usual = ""
+    mpi = "" if library.launcher == usual else library.launcher
+    return Expiry(path, family, version, library.version, mpi)
+
+
+def still_installed(header: Header, library: Library) -> bool:
+    """Whether the library of the measurement seems to be in its place, beside ``library``.
+
+    The folder is named by a file, so it is looked at, and nothing in it is started.
+    """
+    place = str(header.evidence.renewed.get("mpi_bin") or header.evidence.mpi_bin)
+    if not place or resolved(place) == resolved(library.bin):
+        return False
+    return any(is_file(Path(place) / name) for name in LAUNCHERS)
+
+
+@dataclass(frozen=True)
+class PublishedFile:
+    """A published file of this user; ``expiry`` is None if it has not expired or is not judged."""
+
+    path: Path
+    header: Header
+    expiry: Expiry | None
+
+
+def published_files(preferred: Library | None = None) -> tuple[list[PublishedFile], list[str]]:
+    """The user's published files, and what is wrong with unreadable ones as sentences.
+
+    ``preferred`` is the library that counts for its family.  Of any other family it is the first
+    installation found; for a file of another series it is one of that series, if there is one.  A
+    file whose library is not found at all is not judged.
+    """
+    files: list[PublishedFile] = []
+    problems: list[str] = []
+    try:
+        paths = published()
+    except AutotuneError as problem:
+        return [], [str(problem)]
+    installations = _libraries(preferred) if paths else []
+    for path in paths:
+        try:
+            text = read_installed(path)
+            header = None if text is None else text.header
+        except AutotuneError as problem:
+            problems.append(f"{path}: {problem}")
+            continue
+        if header is None:
+            continue
+        library = _loading_library(header, installations)
+        lapse = None if library is None else expiry(path, header, library)
+        files.append(PublishedFile(path, header, lapse))
+    return files, problems
+
+
+def expired_files(preferred: Library | None = None) -> list[Expiry]:
+    """The expired ones of :func:`published_files`."""
+    return [one.expiry for one in published_files(preferred)[0] if one.expiry is not None]
+
+
+def _libraries(preferred: Library | None) -> list[Library]:
+    """The libraries that are found here, the one that a command uses first."""
+    if preferred is None:
+        try:
+            preferred = find_library()
+        except RunnerError:
+            return []
+    return [preferred, *libraries()]
+
+
+def _loading_library(header: Header, candidates: Sequence[Library]) -> Library | None:
+    """The library that loads the file here."""
+    family, version = proven_with(header)
+    own = [one for one in candidates if one.family == family]
+    same = (one for one in own if _series(one.version) == _series(version))
+    return next(same, own[0] if own else None)
+
+
+def _series(version: str) -> list[str]:
+    return version.split(".")[:2]
 
 
 @dataclass
@@ -65,14 +216,14 @@ class FileState:
         header = self.header
         if header is None or self.refused or header.evidence.commutative_only:
             return None
-        found = commutative_part(header.content, header.family)
-        if not found:
+        values = commutative_part(header.content, header.family)
+        if not values:
             return None
         words = (
             "programs whose operations do not commute (MPI_Op_create) get wrong results by "
-            f"{', '.join(found)}: remove it with autotune unpublish, and measure again"
+            f"{', '.join(values)}: remove it with autotune unpublish, and measure again"
         )
-        return Note("published.unsafe", words, {"values": found})
+        return Note("published.unsafe", words, {"values": values})
 
     @property
     def lost(self) -> bool:
@@ -97,16 +248,16 @@ class FileState:
 
 def unchecked_evidence(header: Header) -> list[Note]:
     """Why the results behind a file were not checked; empty if they were, or if it is not known."""
-    seen = header.evidence
+    proof = header.evidence
     setting = {name: v for values in header.content.groups.values() for name, v in values.items()}
-    found: dict[str, Note] = {}
-    for check in seen.check:
+    reasons: dict[str, Note] = {}
+    for check in proof.check:
         if "verify" not in check:  # An application that is known by its name.
             continue
         metric, verify = (None if check.get(k) is None else str(check[k]) for k in _PATTERNS)
-        answer = StoredAnswer(metric, verify, seen.mpi_family, seen.mpi_version, setting)
-        found |= {note.code: note for note in unchecked(answer)}
-    return list(found.values())
+        answer = StoredAnswer(metric, verify, proof.mpi_family, proof.mpi_version, setting)
+        reasons |= {note.code: note for note in unchecked(answer)}
+    return list(reasons.values())
 
 
 def published_header(path: Path) -> Header:
@@ -150,25 +301,22 @@ def look(path: Path, prober: Prober, spaces: Sequence[str] = ()) -> FileState:
     if header is None:
         why = "the file no longer contains what autotune published"
         return FileState(path, False, why, code="published.gone")
-    if text.edited:
-        why = "the file was edited since it was published"
-        return FileState(path, False, why, header, code="published.edited")
-    here = series(prober.library)
-    gone = expiry(path, header, prober.library)
-    if here.split(" (")[0] != header.mpi.split(" (")[0]:
-        if gone is None or still_installed(header, prober.library):
-            why = _other_mpi(header, here)
+    own = series(prober.library)
+    lapse = expiry(path, header, prober.library)
+    if own.split(" (")[0] != header.mpi.split(" (")[0]:
+        if lapse is None or still_installed(header, prober.library):
+            why = _other_mpi(header, own)
             return FileState(path, False, why, header, code="published.other_library")
-        why = f"{gone.words}; {_other_series(header, here)}"
-        return FileState(path, False, why, header, expiry=gone, code="published.other_library")
-    state = _looked(path, text, header, prober, spaces)
-    if gone is None or state.refused:
+        why = f"{lapse.words}; {_other_series(header, own)}"
+        return FileState(path, False, why, header, expiry=lapse, code="published.other_library")
+    state = _state_by_launch(path, text, header, prober, spaces)
+    if lapse is None or state.refused:
         return state
-    why = f"{gone.words}; the file: {state.why}"
-    return FileState(path, state.in_force, why, header, expiry=gone, code=state.code)
+    why = f"{lapse.words}; the file: {state.why}"
+    return FileState(path, state.in_force, why, header, expiry=lapse, code=state.code)
 
 
-def _looked(
+def _state_by_launch(
     path: Path, text: Text, header: Header, prober: Prober, spaces: Sequence[str]
 ) -> FileState:
     """Whether the library obeys an unedited file of its series."""
@@ -228,23 +376,34 @@ def _loading(path: Path, text: Text, header: Header, prober: Prober) -> Loading:
     return fmt.live(path, prober.library)
 
 
-def publications(states: Iterable[FileState]) -> dict[str, tuple[Evidence, Content]]:
-    """source -> evidence and all values of its files together; refused files are left out."""
-    found: dict[str, tuple[Evidence, Content]] = {}
-    for state in states:
-        if state.header is None or state.refused:
+@dataclass(frozen=True)
+class PublishedSetting:
+    """The setting of a publication: the values of all files of one source, and the last one's path
+    and header."""
+
+    path: Path
+    header: Header
+    content: Content
+
+    @property
+    def evidence(self) -> Evidence:
+        return self.header.evidence
+
+
+def publications(states: Iterable[FileState]) -> list[PublishedSetting]:
+    """The publications that can be compared: those of which no file is out of force or refused."""
+    rows = [(state, state.header) for state in states if state.header is not None]
+    incomplete = {header.evidence.source for state, header in rows if state.in_force is False}
+    whole: dict[str, PublishedSetting] = {}
+    for state, header in rows:
+        source = header.evidence.source
+        if source in incomplete:
             continue
-        evidence = state.header.evidence
-        content = _as_parameters(state.header, state.path)
-        if evidence.source in found:
-            before = found[evidence.source][1]
-            groups = {
-                g: {**before.groups.get(g, {}), **content.groups.get(g, {})}
-                for g in {*before.groups, *content.groups}
-            }
-            content = Content(groups)
-        found[evidence.source] = (evidence, content)
-    return found
+        content = _as_parameters(header, state.path)
+        if source in whole:
+            content = whole[source].content.joined(content)
+        whole[source] = PublishedSetting(state.path, header, content)
+    return list(whole.values())
 
 
 def _as_parameters(header: Header, path: Path) -> Content:
@@ -252,8 +411,8 @@ def _as_parameters(header: Header, path: Path) -> Content:
     content = header.content
     if not content.rules:
         return content
-    said = dialect(header.mpi.partition(" ")[0]).variables(content.rules)
-    found = Content(content.groups)
-    for name, value in {**find(header.format).naming(str(path)), **dict(said.values())}.items():
-        found = found.with_value(LIBRARY, name, value)
-    return found
+    words = dialect(header.mpi.partition(" ")[0]).variables(content.rules)
+    parameters = Content(content.groups)
+    for name, value in {**find(header.format).naming(str(path)), **dict(words.values())}.items():
+        parameters = parameters.with_value(LIBRARY, name, value)
+    return parameters

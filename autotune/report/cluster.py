@@ -12,7 +12,7 @@ from autotune.anova.result import RESULTS, ClasswideResult
 from autotune.anova.table import read_table
 from autotune.collectives.result import TABLES, CollectiveResult
 from autotune.errors import UsageError
-from autotune.publish.expiry import PublishedFile, proven_with, published_files
+from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
 from autotune.report.page import Copy, PageTable, Section
 from autotune.report.study import proof_ratios, study_section

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from autotune.collective_rules import Rule
 from autotune.config.cluster import Cluster
-from autotune.errors import UsageError
+from autotune.errors import UsageError, WorkError
 from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format
 from autotune.publish.formats.mpich import MpichTree
@@ -19,6 +20,7 @@ from autotune.publish.header import read_header
 from autotune.publish.install import Text
 from autotune.publish.plan import Planned, plan_files
 from autotune.publish.source import PublicationSource
+from autotune.publish.trust import edit
 from runner.mpi.library import Library
 
 OLD = Library("openmpi", "4.1.8", "/opt/old/bin", "/opt/old/bin/mpirun")
@@ -113,7 +115,7 @@ class FormatContract:
         assert header.content == one.content
         assert header.evidence == evidence()
         assert header.probe == "seen"
-        assert not text.edited
+        assert edit(tmp_path / "f", text, header) is None
 
     def test_says_how_to_undo_it(self, fmt: Format, tmp_path: Path) -> None:
         assert "undo: autotune unpublish" in rendered_text(fmt, tmp_path / "f").whole
@@ -125,13 +127,19 @@ class FormatContract:
         assert ("UNPROVEN:" in whole) == (one.unobeyed is not None)
 
     def test_notices_any_edit(self, fmt: Format, tmp_path: Path) -> None:
-        text = rendered_text(fmt, tmp_path / "f")
-        whole = text.whole
-        for at in range(0, len(whole), max(1, len(whole) // 40)):
-            other = "x" if whole[at] != "x" else "y"
-            assert Text(whole[:at] + other + whole[at + 1 :]).edited
-        # Where lines of others stay in the file, they are not part of the checksum.
-        assert Text(whole + " ").edited is not fmt.merges
+        path = tmp_path / "f"
+        text = rendered_text(fmt, path)
+        assert not edited(path, text)
+        unseen = [
+            other for other in edits(text, max(1, len(text.whole) // 60)) if not edited(path, other)
+        ]
+        assert unseen == []
+        for value in {v for group in content_of(fmt).groups.values() for v in group.values()}:
+            # In the header, too, as an editor replaces it.
+            side = None if text.side is None else text.side.replace(value, f"{value}7")
+            assert edited(path, Text(text.main.replace(value, f"{value}7"), side))
+        # Where lines of others stay in the file, they are no part of what was published.
+        assert edited(path, Text(f"{text.main} ", text.side)) is not fmt.merges
 
     @settings(
         max_examples=12,
@@ -211,6 +219,42 @@ class FormatContract:
         assert [p for p in home.rglob("*") if p.is_file()] == [home / ".openmpi/mca-params.conf"]
         assert (home / ".openmpi" / "mca-params.conf").read_text(encoding="utf-8") == "a = 1\n"
         assert any(p.is_file() and p.read_text(encoding="utf-8") == text for p in place.rglob("*"))
+
+
+def edits(text: Text, step: int = 1) -> Iterator[Text]:
+    """The text with one character replaced, inserted or left out at each ``step``-th place, and
+    with each line left out, doubled or set behind the next one."""
+    whole, first = text.whole, len(text.side or "")
+
+    def parted(changed: str, at: int) -> Text:
+        """The change is in the file beside it, or in the file itself."""
+        if text.side is None:
+            return Text(changed)
+        border = first + (len(changed) - len(whole) if at < first else 0)
+        return Text(changed[border:], changed[:border])
+
+    for at in range(0, len(whole), step):
+        other = "x" if whole[at] != "x" else "y"
+        for put_in in (other, other + whole[at], ""):
+            yield parted(whole[:at] + put_in + whole[at + 1 :], at)
+    lines = whole.splitlines(keepends=True)
+    at = 0
+    for number, line in enumerate(lines):
+        before, after = lines[:number], lines[number + 1 :]
+        yield parted("".join([*before, *after]), at)
+        yield parted("".join([*before, line, line, *after]), at)
+        if after and after[0] != line:
+            yield parted("".join([*before, after[0], line, *after[1:]]), at)
+        at += len(line)
+
+
+def edited(path: Path, text: Text) -> bool:
+    """Whether a text at ``path`` is seen to be no longer what autotune published."""
+    try:
+        header = text.header
+    except WorkError:  # Damaged.
+        return True
+    return header is None or edit(path, text, header) is not None
 
 
 def _directives(fmt: Format, text: Text) -> list[str]:

@@ -12,10 +12,11 @@ from pathlib import Path
 from starlette.requests import Request
 
 from autotune.errors import AutotuneError, UsageError
-from autotune.publish.expiry import PublishedFile, proven_with, published_files
 from autotune.publish.install import read_beside, read_installed, text_of
+from autotune.publish.published_files import Verification, last_verifications
+from autotune.publish.trust import edit
 from autotune.publish.undo import previous_content
-from autotune.publish.verification import Verification, last_verifications
+from autotune.publish.verify import PublishedFile, proven_with, published_files
 from autotune.ui.site import Site, View
 
 _FRESH_S = 30
@@ -132,7 +133,7 @@ def change(file: PublishedFile) -> tuple[str, list[tuple[str, str]]]:
     sentence = "There was no such file before."
     if backup is not None:
         sentence = f"The previous content is in {Path(backup).name}."
-    if text.edited:
+    if edit(path, text, file.header) is not None:
         sentence += " The file was edited since, which is shown too."
     lines = difflib.unified_diff(before.splitlines(), text.main.splitlines(), n=2, lineterm="")
     # The first two lines name files; here both are this one.

@@ -97,8 +97,8 @@ SAFE = re.compile(
 )
 """What is filled into a line needs no quotes: it is quoted, a number, a hash or a checked name."""
 QUOTED = {
-    ("autotune/publish/expiry.py", "mpi"),
-    ("autotune/publish/expiry.py", "path"),
+    ("autotune/publish/verify.py", "mpi"),
+    ("autotune/publish/verify.py", "path"),
     ("autotune/study/setting_syntax.py", "other"),
     ("autotune/study/study_request.py", "absent"),
     ("autotune/targets/wrapped_launcher.py", "shown"),

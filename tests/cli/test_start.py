@@ -124,7 +124,7 @@ def test_help_of_a_command_that_measures_needs_no_search_or_statistics() -> None
         assert not found & (HEAVY - {"numpy"}), line
 
 
-@pytest.mark.parametrize("package", ["space", "datasets", "publish", "strategies"])
+@pytest.mark.parametrize("package", ["space", "datasets", "strategies"])
 def test_each_lazy_name_is_there_and_an_unknown_one_is_an_error(package: str) -> None:
     module: Any = importlib.import_module(f"autotune.{package}")
     for name in module.__all__:

@@ -12,16 +12,22 @@ import pytest
 from autotune.cli import main
 from autotune.config.cluster import load_cluster
 from autotune.publish.content import Evidence
-from autotune.publish.expiry import Expiry, expiry, proven_with, published_files
 from autotune.publish.formats import find
 from autotune.publish.header import Header, read_header
 from autotune.publish.install import put, read_installed
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import remember_file
-from autotune.publish.recheck import Recheck, Status
-from autotune.publish.renewal import not_renewable, renewal
-from autotune.publish.trust import difference
-from autotune.publish.verify import FileState, look, unchecked_evidence
+from autotune.publish.recheck import Recheck, Status, not_renewable, renewal
+from autotune.publish.trust import difference, edit
+from autotune.publish.verify import (
+    Expiry,
+    FileState,
+    expiry,
+    look,
+    proven_with,
+    published_files,
+    unchecked_evidence,
+)
 from autotune.report.cluster import published_section
 from autotune.report.page import Page, render
 from autotune.testing.format import NEW, OLD, evidence, plan_file, rendered_text
@@ -120,7 +126,7 @@ def test_a_renewed_file_is_what_autotune_would_write(tmp_path: Path, name: str) 
     assert found is not None
     assert found.header is not None
     assert difference(path, found, found.header, NEW) is None
-    assert not found.edited
+    assert edit(path, found, found.header) is None
     assert ("# own\n" in found.main) == find(name).merges
     (line,) = [line for line in found.whole.splitlines() if line.endswith(check.words)]
     assert f" {NEW.version}, " in line

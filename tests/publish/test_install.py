@@ -15,7 +15,7 @@ from autotune.publish.plan import plan_files
 from autotune.publish.publication import diff
 from autotune.publish.source import PublicationSource
 from autotune.publish.undo import remove
-from autotune.testing.format import CLUSTER, content_of, evidence, library_of
+from autotune.testing.format import CLUSTER, content_of, edited, evidence, library_of
 from tests.refusals import refused
 
 OWN = "# the site's own\nbtl_tcp_links = 2\n"
@@ -43,7 +43,7 @@ def test_publishing_and_undoing_leaves_what_was_there(tmp_path: Path, before: st
     publish(path)
     text = read_installed(path)
     assert text is not None
-    assert not text.edited
+    assert not edited(path, text)
     assert text.main.startswith(before or "# >>>")
     assert path.stat().st_mode & 0o777 == (0o640 if before is not None else 0o644)
     remove(path)
@@ -126,9 +126,9 @@ def test_lines_around_the_block_stay_byte_for_byte(
     text = read_installed(path)
     assert text is not None
     put(path, Text(above + text.main + below))
-    edited = read_installed(path)
-    assert edited is not None
-    assert not edited.edited
+    longer = read_installed(path)
+    assert longer is not None
+    assert not edited(path, longer)
     done = remove(path)
     left = read_installed(path)
     assert left is not None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autotune.notes import Note
-from autotune.publish.recheck import PAIRS, Claim, _judged, claim_of
+from autotune.publish.recheck import PAIRS, Claim, _judgement, claim_of
 from autotune.stats import Decision, looks_up_to
 from autotune.study.comparison import ComparisonOutcome
 from autotune.study.objections import Finding
@@ -82,9 +82,9 @@ def test_a_program_of_a_class_without_a_gain_is_only_to_be_no_slower(
 def test_a_gain_with_other_results_is_contradicted() -> None:
     claim = Claim(0.1)
     outcome = ComparisonOutcome("study", decision(claim, [0.1] * 40))
-    assert _judged("s", "p", claim, outcome).status == "still there"
+    assert _judgement("s", "p", claim, outcome).status == "still there"
     outcome.findings = (Finding(Note("result.output_differs", "why"), stops=True),)
-    found = _judged("s", "p", claim, outcome)
+    found = _judgement("s", "p", claim, outcome)
     assert found.failed
     assert found.to_json()["status"] == "contradicted"
     assert found.to_json()["still_better"] is False

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from autotune.api.target import find_target
-from autotune.publish import NotObeyed, write_tune_file
-from autotune.publish.tune_file import tune_text
+from autotune.publish.tune_file import NotObeyed, tune_text, write_tune_file
 from autotune.space import Setting
 from autotune.targets.request import TargetRequest
 from runner.launch import Runner

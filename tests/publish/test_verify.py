@@ -13,11 +13,12 @@ from autotune.config.cluster import load_cluster
 from autotune.publish.content import Content
 from autotune.publish.formats import find
 from autotune.publish.header import read_header
-from autotune.publish.install import put
+from autotune.publish.install import put, read_installed
 from autotune.publish.probe import Prober
 from autotune.publish.recheck import Recheck, Status
 from autotune.publish.verify import FileState, look, publications
-from autotune.testing.format import evidence, plan_file, rendered_text
+from autotune.testing.format import edited, evidence, plan_file, rendered_text
+from tests.publish.conftest import put_in_place
 from tests.publish.test_install import publish
 from tests.space.libraries import NEW, OLD
 
@@ -42,16 +43,16 @@ def test_files_of_one_publication_are_compared_together(tmp_path: Path) -> None:
         state(tmp_path / "c", Content({"mca": {"btl_x": "1"}}), "study:b"),
         FileState(tmp_path / "d", False, "gone"),
     ]
-    found = publications(states)
-    assert found["study:a"][1].groups == {
+    first, second = publications(states)
+    assert first.content.groups == {
         "mca": {
             "coll_tuned_use_dynamic_rules": "1",
             "coll_tuned_dynamic_rules_filename": str(rules),
         },
         "placement": {"bind_to": "none"},
     }
-    assert found["study:b"][1].groups == {"mca": {"btl_x": "1"}}
-    assert len(found) == 2
+    assert second.content.groups == {"mca": {"btl_x": "1"}}
+    assert (first.evidence.source, second.evidence.source) == ("study:a", "study:b")
 
 
 def test_rules_in_variables_are_compared_as_variables(tmp_path: Path) -> None:
@@ -60,9 +61,8 @@ def test_rules_in_variables_are_compared_as_variables(tmp_path: Path) -> None:
     content = Content({}, (Rule("bcast", 2, 0, "3"),))
     told = {"content": content, "format": "impi-env", "mpi": "impi 2021.18.x (seen with 2021.18.1)"}
     one = FileState(tmp_path / "s", True, "", type(header)(**{**vars(header), **told}))
-    assert publications([one])["study:a"][1].groups == {
-        "mca": {"I_MPI_ADJUST_BCAST": "3:0-2147483647"}
-    }
+    (found,) = publications([one])
+    assert found.content.groups == {"mca": {"I_MPI_ADJUST_BCAST": "3:0-2147483647"}}
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,37 @@ def test_a_file_that_is_gone_or_overwritten_is_not_in_force(tmp_path: Path, prob
     assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.missing")
     path.write_text("--mca other 1\n")
     assert (look(path, prober).in_force, look(path, prober).code) == (False, "published.gone")
+
+
+@pytest.mark.parametrize("version", ["5.0.11", "5.0.11rc1", "5.0.11-rc_1", "5.0.11+git~2"])
+def test_a_version_of_any_form_is_no_edit(tmp_path: Path, version: str) -> None:
+    path = tmp_path / "f.sh"
+    put_in_place("sh", path, dataclasses.replace(NEW, version=version))
+    text = read_installed(path)
+    assert text is not None
+    assert not edited(path, text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "code"),
+    [
+        # A line that autotune would not write, and a file that it would, from other data.
+        ("limit 8192", "limit 4096", "published.untrusted"),
+        ("8192", "4096", "published.edited"),
+        ('"machine":""', '"machine":"x"', "published.edited"),
+    ],
+)
+def test_an_edited_file_is_not_loaded(
+    tmp_path: Path, prober: Prober, old: str, new: str, code: str
+) -> None:
+    path = tmp_path / "f.tune"
+    put_in_place("tune", path, NEW)
+    text = path.read_text()
+    assert text.count(old) > 0
+    path.write_text(text.replace(old, new))
+    seen = look(path, prober)
+    assert (seen.in_force, seen.refused, seen.code) == (False, True, code)
+    assert ("line " in seen.why) == (code == "published.untrusted")
 
 
 def test_another_series_of_the_mpi_is_told(tmp_path: Path) -> None:

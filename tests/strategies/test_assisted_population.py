@@ -10,8 +10,8 @@ import pytest
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import SCATTER, Observation, create, resolve_options
 from autotune.strategies.codec import Codec, Codes
-from autotune.strategies.ga.assisted_population import AssistedPopulation
 from autotune.strategies.ga.options import genetic_options
+from autotune.strategies.ga.population import AssistedPopulation
 from autotune.strategies.models.additive import Prior
 from autotune.strategies.models.estimates import Estimates
 from autotune.strategies.models.joint_model import JointModel
@@ -58,7 +58,7 @@ def test_the_first_generation_has_each_level_once(shortest: int, longest: int, l
 def test_the_first_run_is_of_the_first_generation() -> None:
     for seed in range(5):
         one = population(seed=seed)
-        assert one.next((), 0) in one.first
+        assert one.ask((), 0) in one.first
 
 
 def test_a_child_joins_the_genes_that_helped() -> None:
@@ -71,7 +71,7 @@ def test_a_child_joins_the_genes_that_helped() -> None:
         one.tell(codes, math.exp(-0.2 * helps(codes)))
     assert max(map(helps, one.first)) == 1
     for ordinal in range(len(one.first), len(one.first) + 4):
-        child = one.next((), ordinal)
+        child = one.ask((), ordinal)
         assert child is not None
         assert child not in one.first
         one.tell(child, math.exp(-0.2 * helps(child)))
@@ -80,9 +80,9 @@ def test_a_child_joins_the_genes_that_helped() -> None:
 
 def test_running_individuals_are_not_chosen() -> None:
     one = population()
-    first = one.next((), 0)
+    first = one.ask((), 0)
     assert first is not None
-    assert one.next({first}, 0) not in (first, None)
+    assert one.ask({first}, 0) not in (first, None)
 
 
 def test_members_are_the_best_by_estimate_and_the_default_among_them() -> None:
@@ -223,7 +223,7 @@ def test_inner_generations_find_children_that_are_more_worth_a_run() -> None:
             one = population(seed=seed, inner=inner)
             for place in range(8):
                 one.tell(one_hot((place, 1)), math.exp(0.02 - 0.05 * (place % 4 == 0)))
-            child = one.next((), 8)
+            child = one.ask((), 8)
             assert child is not None
             found.append(worth_of(one, child))
     assert np.mean(evolved) > np.mean(bred)

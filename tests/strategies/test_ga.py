@@ -31,7 +31,7 @@ def grow(population: Population, ratio: Callable[[Codes], float], runs: int = 10
     """Run what the population asks for; the codes in the order in which they were run."""
     ran: list[Codes] = []
     while not population.finished and len(ran) < runs:
-        codes = population.next((), len(ran))
+        codes = population.ask((), len(ran))
         if codes is None:
             break
         population.tell(codes, ratio(codes))
@@ -75,7 +75,7 @@ def test_the_patience_ends_the_search(patience: int) -> None:
     initial = tuple(population.members)
     improved, best, started = 0, math.inf, 0
     while not population.finished:
-        codes = population.next((), 0)
+        codes = population.ask((), 0)
         assert codes is not None
         value = noise(codes)
         before = population.generation
@@ -96,7 +96,7 @@ def test_the_best_is_never_lost_without_a_surrogate() -> None:
         best: tuple[float, Codes] = (1.0, (0,) * 25)
         population.tell(best[1], 1.0)
         for _ in range(60):
-            codes = population.next((), 0)
+            codes = population.ask((), 0)
             assert codes is not None
             population.tell(codes, noise(codes))
             best = min(best, (noise(codes), codes))
@@ -137,7 +137,7 @@ def test_a_trial_that_comes_late_rebuilds_the_population(preset: str | None) -> 
                 )
             )
             sampler.follow(study)
-    following = [sampler._population.next((), 30) for sampler in samplers]
+    following = [sampler._population.ask((), 30) for sampler in samplers]
     assert following[0] == following[1]
 
 

@@ -13,7 +13,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import create, resolve_options
 from autotune.strategies.codec import Codec, Codes
-from autotune.strategies.ga.genes import Genes
+from autotune.strategies.ga.operators import Operators
 from autotune.strategies.ga.options import genetic_options
 from autotune.strategies.ga.population import Population
 from autotune.strategies.options import OptionValue
@@ -40,7 +40,7 @@ def step(one: Population) -> tuple[list[Codes], list[int]]:
     generation = one.generation
     while True:
         before, places = list(one.members), list(one._tournament)
-        codes = one.next((), 0)
+        codes = one.ask((), 0)
         assert codes is not None
         one.tell(codes, noise(codes))
         if one.generation > generation:
@@ -106,7 +106,9 @@ def test_children_stay_as_they_were_bred() -> None:
     mother, father = (1, 1, *DEFAULT_CODES[2:]), (2, 2, *DEFAULT_CODES[2:])
     equal = 0
     for seed in range(20):
-        bred = Genes(Codec(SPACE)).cross(mother, father, 2, np.random.default_rng(seed)).tolist()
+        bred = (
+            Operators(Codec(SPACE)).cross(mother, father, 2, np.random.default_rng(seed)).tolist()
+        )
         children = one._breed(mother, father, 2, set(), np.random.default_rng(seed))
         assert children == [tuple(row) for row in bred]
         equal += children[0] == children[1]
@@ -155,7 +157,7 @@ def test_the_default_is_no_progress_and_no_end_of_it(rules: str) -> None:
     assert DEFAULT_CODES not in one.members
     ran = 0
     while not one.finished and ran < 120:
-        codes = one.next((), ran)
+        codes = one.ask((), ran)
         assert codes is not None
         one.tell(codes, improving(one))
         ran += 1

@@ -12,10 +12,15 @@ from starlette.testclient import TestClient
 from syrupy.assertion import SnapshotAssertion
 
 from autotune.api.live import live_state
+from autotune.api.verify import VerifyResult
 from autotune.publish.formats import find
 from autotune.publish.install import put
-from autotune.publish.published_files import remember_file
-from autotune.publish.verification import last_verifications, record_path, remember_verifications
+from autotune.publish.published_files import (
+    last_verifications,
+    remember_file,
+    remember_verifications,
+    verifications_path,
+)
 from autotune.publish.verify import FileState
 from autotune.store import Store
 from autotune.study.budget import SearchPlan
@@ -26,6 +31,11 @@ from tests.ui.stores import TOKEN, searched
 
 TRIALS_S = 20 * 10.0 + SearchPlan().proof_runs(SearchPlan().finalists)
 """Of 20 settings, each as long as the ten runs of one second, and the proof."""
+
+
+def remember(state: FileState) -> None:
+    """Store the outcome of a verification without new runs."""
+    remember_verifications(VerifyResult([state], []).verifications())
 
 
 def test_datasets_and_a_card(client: TestClient) -> None:
@@ -123,12 +133,16 @@ def test_the_time_left(
 
 def test_the_last_verification_is_stored_for_display(tmp_path: Path) -> None:
     path = tmp_path / "a.conf"
-    remember_verifications([FileState(path, False, "the file was edited")], [])
+    remember_verifications(
+        VerifyResult([FileState(path, False, "the file was edited")], []).verifications()
+    )
     found = last_verifications()[str(path)]
     assert (found.in_force, found.why, found.gains) == (False, "the file was edited", ())
-    record_path().write_text("[1, 2]")
+    verifications_path().write_text("[1, 2]")
     assert last_verifications() == {}
-    remember_verifications([FileState(path, True, "2 values in force")], [])
+    remember_verifications(
+        VerifyResult([FileState(path, True, "2 values in force")], []).verifications()
+    )
     assert last_verifications()[str(path)].in_force
 
 
@@ -147,7 +161,9 @@ def test_a_published_file_with_what_it_changed(client: TestClient, tmp_path: Pat
     found = re.search(rf'href="/{TOKEN}(/published/[0-9a-f]{{12}})"', listed)
     assert found is not None
     assert "not verified yet" in listed  # data
-    remember_verifications([FileState(place, True, "1 value in force")], [])
+    remember_verifications(
+        VerifyResult([FileState(place, True, "1 value in force")], []).verifications()
+    )
     text = client.get(found[1]).text
     assert "1 value in force" in text
     assert before.name in text

@@ -12,7 +12,8 @@ from autotune.collective_rules import Rule
 from autotune.errors import UsageError
 from autotune.publish.content import Content
 from autotune.publish.formats import ALL, Format
-from autotune.publish.header import BEGIN, untouched
+from autotune.publish.header import BEGIN
+from autotune.publish.install import Text
 from autotune.publish.plan import plan_files
 from autotune.publish.source import PublicationSource
 from autotune.testing import format as contract
@@ -48,17 +49,17 @@ def record(name: str, out: Path, place: Path) -> None:
         _really(format_name, out / "really", place)
 
 
-def bare(text: str, place: Path) -> Iterator[str]:
-    """The lines; of the header only its data and whether the checksum is right."""
+def bare(text: Text, place: Path) -> Iterator[str]:
+    """The lines; of the header only its data and whether all is as autotune would write it."""
     inside = False
-    for line in text.splitlines():
+    for line in text.whole.splitlines():
         inside = inside or BEGIN in line
         if not inside:
             yield line.replace(str(place), "(place)")
         elif data := _DATA.search(line):
             yield json.dumps(plain(json.loads(data[1]), place), sort_keys=True)
         elif "checksum: sha256:" in line:  # data
-            yield f"checksum is right: {untouched(text)}"
+            yield f"checksum is right: {not contract.edited(place, text)}"
             inside = False
 
 
@@ -66,7 +67,7 @@ def _planned(fmt: Format, content: Content, library: Library, place: Path) -> li
     try:
         source = PublicationSource(fmt.part(content, library), EVIDENCE, (), True)
         (one,) = plan_files(source, [fmt], contract.CLUSTER, library, place / "f", unproven=True)
-        return list(bare(one.text(one.content, library, "seen").whole, place))
+        return list(bare(one.text(one.content, library, "seen"), place))
     except UsageError:
         return ["refused"]
 
@@ -80,7 +81,7 @@ def _really(name: str, out: Path, place: Path) -> None:
     words = ["--from", "study:1", "--force", "--format", name, "-o", f"{file}"]
     steps = [autotune(place, "publish", *words)]
     for one in sorted(folder.iterdir()):
-        write_lines(out / f"{name}.{one.name}", bare(one.read_text(), place))
+        write_lines(out / f"{name}.{one.name}", bare(Text(one.read_text()), place))
     steps += [autotune(place, "verify-published", "--no-compare", f"{file}")]
     steps += [autotune(place, "unpublish", f"{file}")]
     left = {one.name: one.read_text() == OTHERS for one in folder.iterdir()}

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from autotune.publish.formats import find
+from autotune.publish.install import Text
 from autotune.testing.format import rendered_text
 from tests.revision import ROOT
 from tests.witness import __main__ as witness
@@ -49,11 +50,11 @@ def test_a_schema_is_the_same_in_another_form() -> None:
 
 
 def test_an_edited_published_file_is_seen(tmp_path: Path) -> None:
-    text = rendered_text(find("sh"), tmp_path / "f").whole
+    text = rendered_text(find("sh"), tmp_path / "f")
     lines = [*bare(text, tmp_path)]
     assert "checksum is right: True" in lines  # data
-    assert [*bare(text.replace("probe: seen", "probe: as it was seen"), tmp_path)] != lines
-    assert [*bare(text.replace("'8192'", "'4096'"), tmp_path)] != lines
+    for old, new in (("probe: seen", "probe: as it was seen"), ("'8192'", "'4096'")):
+        assert [*bare(Text(text.main.replace(old, new)), tmp_path)] != lines
 
 
 def test_the_outcome_of_each_test_is_told(tmp_path: Path) -> None:

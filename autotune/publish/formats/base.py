@@ -93,13 +93,15 @@ class Format(ABC):
         """``body``, which sets nothing where the launcher is of another version of the family."""
         return body
 
-    @abstractmethod
     def staged(self, text: str, place: Path, library: Library) -> Loading:
         """Write ``text`` below the empty private directory ``place``; returns how a launch loads
         it.
 
         Raises WorkError if the file's own reader refuses it.
         """
+        path = place / f"file{self.suffix}"
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return self.live(path, library)
 
     @abstractmethod
     def live(self, path: Path, library: Library) -> Loading:

@@ -8,6 +8,7 @@ value`` lines, the only form that both 4.1 and 5.0 read.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import ClassVar
 
 from autotune.publish.content import Content
 from autotune.publish.formats.base import (
@@ -51,20 +52,30 @@ class UserConf(HomeFile):
         return assignments(values | policies(content, library))
 
 
-class SystemConf(UserConf):
-    """The installation's file.  It has the lowest precedence of all places."""
+class InstallationFile(HomeFile):
+    """A file of the installation in place of the user's."""
 
-    name = "openmpi-system"
-    summary = "Open MPI parameters of the installation (PREFIX/etc/openmpi-mca-params.conf)"
     usual = 0
     cluster_wide = True
-    file = SYSTEM_FILE
+    file: ClassVar[str]
+    """Its name in the directory of the library's system files."""
+    variable: ClassVar[str]
+    """The variable with which a launch reads that directory elsewhere."""
 
     def default_path(self, cluster: str, library: Library) -> Path:
         return system_directory(library) / self.file
 
     def staged(self, text: str, place: Path, library: Library) -> Loading:
-        return Loading({SYSTEM_VARIABLE: str(system_copy(place, self.file, text, library))})
+        return Loading({self.variable: str(system_copy(place, self.file, text, library))})
+
+
+class SystemConf(InstallationFile, UserConf):
+    """The installation's file.  It has the lowest precedence of all places."""
+
+    name = "openmpi-system"
+    summary = "Open MPI parameters of the installation (PREFIX/etc/openmpi-mca-params.conf)"
+    file = SYSTEM_FILE
+    variable = SYSTEM_VARIABLE
 
 
 class PrteUserConf(UserConf):
@@ -88,20 +99,13 @@ class PrteUserConf(UserConf):
         return assignments(dict(content.groups.get("prte", {})) | policies(content, library))
 
 
-class PrteSystemConf(PrteUserConf):
+class PrteSystemConf(InstallationFile, PrteUserConf):
     """The installation's file."""
 
     name = "prte-system"
     summary = "mapping and binding of Open MPI 5 for all (PREFIX/etc/prte-mca-params.conf)"
-    usual = 0
-    cluster_wide = True
     file = "prte-mca-params.conf"
-
-    def default_path(self, cluster: str, library: Library) -> Path:
-        return SystemConf().default_path(cluster, library).with_name(self.file)
-
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
-        return Loading({"PRTE_SYSCONFDIR": str(system_copy(place, self.file, text, library))})
+    variable = "PRTE_SYSCONFDIR"
 
 
 class Tune(Format):
@@ -118,11 +122,6 @@ class Tune(Format):
     def body(self, content: Content, library: Library) -> str:
         values = content.groups.get("mca", {})
         return "".join(f"--mca {name} {value}\n" for name, value in sorted(values.items()))
-
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
-        path = place / "file.tune"
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        return self.live(path, library)
 
     def live(self, path: Path, library: Library) -> Loading:
         return Loading(options=("--tune", str(path.absolute())))

@@ -52,11 +52,6 @@ class RulesV1(Format):
             return []
         return [Canary(Content(rules=found[0]), frozenset(content.names), found[1], 3)]
 
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
-        path = place / f"file{self.suffix}"
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        return self.live(path, library)
-
     def live(self, path: Path, library: Library) -> Loading:
         where = ("--mca", FILE, str(path.absolute()))
         return Loading(options=("--mca", ENABLE, "1", *where))

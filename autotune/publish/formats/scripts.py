@@ -107,11 +107,6 @@ class Script(Format):
         checked = adapter(library).checks_values
         return value_canaries(content) if checked else policy_canaries(content)
 
-    def staged(self, text: str, place: Path, library: Library) -> Loading:
-        path = place / f"file{self.suffix}"
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
-        return self.live(path, library)
-
     def live(self, path: Path, library: Library) -> Loading:
         interpreter = self.interpreter()
         if interpreter is None:

@@ -1,1 +1,1 @@
-"""The genetic search and its operators."""
+"""The genetic search: ``strategy`` (for studies and for Optuna), ``population``, ``operators``."""

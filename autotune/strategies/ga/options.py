@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from autotune.strategies.ga.genes import Rates
+from autotune.strategies.ga.operators import Rates
 from autotune.strategies.options import Option, OptionValue, table
 
 _STEP = 0.5
@@ -181,14 +182,19 @@ THESIS: dict[str, OptionValue] = {
 line."""
 
 
+_AS_GIVEN = (
+    *("population", "tournament", "offspring", "breed", "inner", "replace", "patience"),
+    *("max_generations", "ei_threshold", "ei_patience", "min_trials"),
+)
+
+
 def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
     """The options in the form that the population needs; absent ones have their defaults."""
     values = {name: option.default for name, option in OPTIONS.items()} | dict(given)
     thesis = values["rules"] == "thesis"
+    same: dict[str, Any] = {name: values[name] for name in _AS_GIVEN}
     return GeneticOptions(
-        population=int(values["population"]),
-        tournament=int(values["tournament"]),
-        offspring=int(values["offspring"]),
+        **same,
         lengths=(int(values["init_min"]), int(values["init_max"])),
         rates=Rates(
             individual=float(values["mutation_individual"]),
@@ -197,14 +203,6 @@ def genetic_options(given: Mapping[str, OptionValue]) -> GeneticOptions:
             drop=0.0 if thesis else _DROP,
             insert=float(values["insert"]),
         ),
-        breed=int(values["breed"]),
-        inner=int(values["inner"]),
-        replace=str(values["replace"]),
-        patience=int(values["patience"]),
-        max_generations=int(values["max_generations"]),
         start_default=values["start_default"] == "yes",
-        ei_threshold=float(values["ei_threshold"]),
-        ei_patience=int(values["ei_patience"]),
-        min_trials=int(values["min_trials"]),
         thesis=thesis,
     )

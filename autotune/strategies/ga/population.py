@@ -1,32 +1,115 @@
-"""The generations of the genetic search without a surrogate.
+"""The genetic search: which individual is run next, and what is learned from its run.
 
-They are a pure function of the ordered trials and the seed.
+Both forms go through the same steps: **ask**, choose **parents**, **cross** and **mutate** them
+(:mod:`autotune.strategies.ga.operators`), **repair** (:class:`autotune.strategies.codec.Codec`),
+**judge**, **tell**. Without a surrogate, as in the thesis (:class:`Population`), a run judges each
+child. With one (:class:`AssistedPopulation`) a model of the runs so far judges many children, and
+only the best is run.
+
+Each is a pure function of the ordered trials and the seed: nothing is stored.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from autotune.space import DEFAULT
+from autotune.strategies.candidates import LISTING_LIMIT
 from autotune.strategies.codec import Codec, Codes
-from autotune.strategies.ga.genes import Genes
+from autotune.strategies.ga.operators import Matrix, Operators
 from autotune.strategies.ga.options import GeneticOptions
+from autotune.strategies.levels import Floats
+from autotune.strategies.models.additive import Prior
+from autotune.strategies.models.estimates import Estimates
+from autotune.strategies.models.joint_model import JointModel
 
+Scatter = tuple[float, float]
+
+_TRIES = 50
+"""Random individuals that are dealt where a new one is needed."""
 _IDLE = 20
 """Generations in a row without a new individual after which a newcomer is added."""
-_TRIES = 50
 
-# Streams of random numbers, so that no two uses share one.
+# Of the search with a surrogate.
+_BELIEF = Prior(pairs=0.2, stiffness=1.0, noises=(0.02, 0.05, 0.12), rounds=3)
+"""Pairs have small effects, so a child of two good parents is expected to have the gains of both.
+
+Three levels of noise and three rounds keep the fit of 100 runs short.
+"""
+_CLIP = 0.3
+"""Log ratio that stands for everything slower, failures included: that of ``auto``."""
+_BEST = 3
+"""Number of the best individuals whose one-step neighbours are candidates."""
+_SHARE = 3
+"""An individual of the first generation changes one parameter in three."""
+_MULTIPLES = (1, 4, 16)
+"""Multiples of the planned number of new genes that children get."""
+_PAIRS = 4
+"""Pairs of parents of a generation that only the surrogate judges."""
+
+# Streams of random numbers: no two uses of one form share one.
 _START, _DRAW, _BREED, _NEWCOMER, _EXTRA = range(5)
+_CHILD, _SAMPLES = 1, 2
 
 
-class Population:
-    """The population; it is told the ratios of settings and chooses the next individual to run.
+class GeneticSearch(ABC):
+    """What both forms share: they are told the ratios of settings and asked what to run next.
 
-    One tournament is one generation. The ratio of a setting is stored for the whole search, so a
-    child that equals a known setting costs no run. ``seeds`` are individuals for the first
+    A ratio is stored for the whole search, so a child that equals a known setting costs no run.
+    """
+
+    def __init__(self, codec: Codec, plan: GeneticOptions, seed: int) -> None:
+        self._codec = codec
+        self._plan = plan
+        self._seed = seed
+        self._operators = Operators(codec)
+        self._ratios: dict[Codes, float] = {}
+        self._unimproved = 0
+
+    @property
+    @abstractmethod
+    def finished(self) -> bool:
+        """Whether the search has ended by its own rules."""
+
+    @abstractmethod
+    def ask(self, running: Collection[Codes], ordinal: int) -> Codes | None:
+        """The next individual to run, or None if there is none; those in ``running`` are being run.
+
+        ``ordinal`` numbers the request in the stream of random numbers.
+        """
+
+    @abstractmethod
+    def tell(self, codes: Codes, ratio: float, scatter: Scatter | None = None) -> None:
+        """Record one trial, in the order of the trials; ``scatter``: see :class:`Estimates`."""
+
+    @abstractmethod
+    def relabel(self) -> None:
+        """Merge individuals that are equal since the codec learned of inactive parameters."""
+
+    def favourite(self) -> Codes | None:
+        """The individual with the best estimate; None if that is the default, and without
+        estimates."""
+        return None
+
+    def _settle(self, codes: Codes) -> Codes | None:
+        """The individual, repaired if it breaks a rule; None if it cannot be."""
+        return self._codec.settle_codes(codes)
+
+    def _rng(self, *stream: int) -> np.random.Generator:
+        return np.random.default_rng([self._seed, *stream])
+
+
+class Population(GeneticSearch):
+    """The search without a surrogate: a tournament in a population is one generation.
+
+    Its individuals are run. Then its two best are the parents of children, which replace the worst
+    individuals and are run in the next tournament. ``seeds`` are individuals of the first
     population (the warm start). A setting that the population did not ask for replaces the worst
     individual if it is better.
     """
@@ -34,15 +117,10 @@ class Population:
     def __init__(
         self, codec: Codec, plan: GeneticOptions, seed: int, seeds: Sequence[Codes] = ()
     ) -> None:
-        self._codec = codec
-        self._plan = plan
-        self._seed = seed
-        self._genes = Genes(codec)
+        super().__init__(codec, plan, seed)
         self._default = (0,) * len(codec.sizes) if codec.optional.all() else None
-        self._ratios: dict[Codes, float] = {}
         self._best = math.inf
         self._best_before = math.inf
-        self._unimproved = 0
         self._idle = 0
         self.generation = 0
         self.known_children = 0
@@ -60,27 +138,11 @@ class Population:
             return True
         return bool(plan.patience) and self._unimproved >= plan.patience
 
-    def tell(self, codes: Codes, ratio: float) -> None:
-        """Record one trial, in the order of the trials, and complete generations if possible."""
-        self._ratios[codes] = ratio
-        self._best = min(self._best, ratio)
-        if codes not in self.members:
-            self._immigrate(codes)
-        self._advance()
+    def ask(self, running: Collection[Codes], ordinal: int) -> Codes | None:
+        """The next individual of the tournament.
 
-    def relabel(self) -> None:
-        """Merge individuals that are equal since the codec learned of inactive parameters."""
-        for codes, ratio in list(self._ratios.items()):
-            self._ratios.setdefault(self._settle(codes) or codes, ratio)
-        self.members = [self._settle(m) or m for m in self.members]
-        self._initial = {self._settle(m) or m for m in self._initial}
-        self._advance()
-
-    def next(self, running: Collection[Codes], ordinal: int) -> Codes | None:
-        """The next individual to run, or None if there is none; those in ``running`` are being run.
-
-        If the tournament waits only for running individuals, the result is another individual that
-        has not run yet, else an extra child of the best two.
+        If the tournament waits only for running ones, it is another individual that has not run
+        yet, else an extra child of the best two.
         """
         if self.exhausted:
             return None
@@ -88,7 +150,7 @@ class Population:
         for codes in waiting:
             if codes not in self._ratios and codes not in running:
                 return codes
-        rng = np.random.default_rng([self._seed, _EXTRA, ordinal])
+        rng = self._rng(_EXTRA, ordinal)
         parents = sorted(self._evaluated(), key=self._fitness)[:2]
         taken = set(running)
         if len(parents) == 2:
@@ -98,13 +160,119 @@ class Population:
                 return child
         return self._newcomer(rng, taken)
 
+    def tell(self, codes: Codes, ratio: float, scatter: Scatter | None = None) -> None:
+        self._ratios[codes] = ratio
+        self._best = min(self._best, ratio)
+        if codes not in self.members:
+            self._immigrate(codes)
+        self._advance()
+
+    def relabel(self) -> None:
+        for codes, ratio in list(self._ratios.items()):
+            self._ratios.setdefault(self._settle(codes) or codes, ratio)
+        self.members = [self._settle(m) or m for m in self.members]
+        self._initial = {self._settle(m) or m for m in self._initial}
+        self._advance()
+
+    def _advance(self) -> None:
+        """Complete generations until a run is needed or the search has ended."""
+        while not self.finished and not self.exhausted:
+            if any(self.members[i] not in self._ratios for i in self._tournament):
+                return
+            self._reproduce()
+            self._count()
+            self._tournament = self._draw()
+
+    def _draw(self) -> list[int]:
+        """A tournament: all that have not run yet, and a random draw from the others."""
+        rng = self._rng(_DRAW, self.generation)
+        order: list[int] = rng.permutation(len(self.members)).tolist()
+        order.sort(key=lambda i: self.members[i] in self._ratios)
+        return order[: self._plan.tournament]
+
+    def _reproduce(self) -> None:
+        """Let the two best of the tournament have offspring, which replace the worst."""
+        plan = self._plan
+        ranked = sorted(self._tournament, key=self._fitness)
+        rng = self._rng(_BREED, self.generation)
+        mother, father = self.members[ranked[0]], self.members[ranked[min(1, len(ranked) - 1)]]
+        pool = (
+            ranked if plan.replace == "tournament" else sorted(self._evaluated(), key=self._fitness)
+        )
+        # The parents stay, so the best individual is never lost.
+        places = pool[2:][-plan.offspring :]
+        children = self._breed(mother, father, len(places), set(), rng)
+        for place, child in zip(places, children, strict=True):
+            self.known_children += child in self._ratios or child in self.members
+            self.members[place] = child
+
+    def _breed(
+        self, a: Codes, b: Codes, count: int, taken: Collection[Codes], rng: np.random.Generator
+    ) -> list[Codes]:
+        """Children of two parents; those that were never run (nor taken) come first."""
+        children = self._operators.cross(a, b, count, rng)
+        children = self._operators.mutate(children, self._plan.rates, rng)
+        if self._plan.thesis:
+            # Two equal children, or a child equal to its parent, are not changed.
+            return [self._settle(tuple(row)) or a for row in children[:count].tolist()]
+        fresh: dict[Codes, None] = {}
+        known: list[Codes] = []
+        for row in children.tolist():
+            codes = self._settle(tuple(row))
+            if codes is None:
+                continue
+            if codes in self._ratios or codes in taken:
+                known.append(codes)
+            else:
+                fresh[codes] = None
+            if len(fresh) == count:
+                break
+        # A known child costs no run; a parent is used if no child satisfies the rules.
+        return [*fresh, *known, *[a] * count][:count]
+
+    def _count(self) -> None:
+        """Judge the generation: a new best, none, or nothing that could be one."""
+        self.generation += 1
+        begun = all(codes in self._ratios for codes in self._initial)
+        if self._plan.thesis:
+            self._best = self._population_best()
+        improved = self._best < self._best_before
+        self._unimproved = 0 if improved or not begun else self._unimproved + 1
+        self._best_before = self._best
+        fresh = any(codes not in self._ratios for codes in self.members)
+        self._idle = 0 if fresh else self._idle + 1
+        if self._idle >= _IDLE:
+            self._idle = 0
+            newcomer = self._newcomer(self._rng(_NEWCOMER, self.generation), set())
+            self.exhausted = newcomer is None
+            if newcomer is not None:
+                self._replace_worst(newcomer)
+
+    def _population_best(self) -> float:
+        """The best fitness in the population; what was repaired to the default does not count."""
+        known = [self._fitness(i) for i in self._evaluated() if self.members[i] != self._default]
+        return min(known, default=math.inf)
+
+    def _immigrate(self, codes: Codes) -> None:
+        evaluated = self._evaluated()
+        if evaluated and self._ratios[codes] < max(self._fitness(i) for i in evaluated):
+            self._replace_worst(codes)
+
+    def _replace_worst(self, codes: Codes) -> None:
+        self.members[max(self._evaluated(), key=self._fitness)] = codes
+
+    def _newcomer(self, rng: np.random.Generator, taken: Collection[Codes]) -> Codes | None:
+        for codes in self._operators.deal(_TRIES, self._plan.lengths, rng):
+            settled = self._settle(codes)
+            if settled is not None and settled not in self._ratios and settled not in taken:
+                return settled
+        return None
+
     def _first(self, seeds: Sequence[Codes]) -> list[Codes]:
-        plan, codec = self._plan, self._codec
-        members = [(0,) * len(codec.sizes)] if plan.start_default and codec.optional.all() else []
-        members += seeds
-        rng = np.random.default_rng([self._seed, _START])
-        missing = max(plan.population - len(members), 0)
-        dealt = self._genes.deal(missing, plan.lengths, rng)
+        plan, rng = self._plan, self._rng(_START)
+        start = [] if self._default is None or not plan.start_default else [self._default]
+        members = [*start, *seeds]
+        dealt = self._operators.deal(max(plan.population - len(members), 0), plan.lengths, rng)
         members += [codes for d in dealt if (codes := self._settle(d)) is not None]
         members = list(dict.fromkeys(members))
         return self._fill(members, rng) if plan.thesis else members
@@ -119,7 +287,7 @@ class Population:
             missing = self._plan.population - len(found)
             if missing <= 0:
                 break
-            for codes in self._genes.deal(missing, self._plan.lengths, rng):
+            for codes in self._operators.deal(missing, self._plan.lengths, rng):
                 settled = self._settle(codes)
                 if settled is not None and settled != self._default and settled not in found:
                     found.append(settled)
@@ -143,108 +311,185 @@ class Population:
                 members[place] = settled
                 return
 
-    def _advance(self) -> None:
-        """Complete generations until a run is needed or the search has ended."""
-        while not self.finished and not self.exhausted:
-            if any(self.members[i] not in self._ratios for i in self._tournament):
-                return
-            self._reproduce()
-            self._count()
-            self._tournament = self._draw()
-
-    def _reproduce(self) -> None:
-        """Let the two best of the tournament have offspring, which replace the worst."""
-        plan = self._plan
-        ranked = sorted(self._tournament, key=self._fitness)
-        rng = np.random.default_rng([self._seed, _BREED, self.generation])
-        mother, father = self.members[ranked[0]], self.members[ranked[min(1, len(ranked) - 1)]]
-        pool = (
-            ranked if plan.replace == "tournament" else sorted(self._evaluated(), key=self._fitness)
-        )
-        # The parents stay, so the best individual is never lost.
-        places = pool[2:][-plan.offspring :]
-        children = self._breed(mother, father, len(places), set(), rng)
-        for place, child in zip(places, children, strict=True):
-            self.known_children += child in self._ratios or child in self.members
-            self.members[place] = child
-
-    def _count(self) -> None:
-        self.generation += 1
-        begun = all(codes in self._ratios for codes in self._initial)
-        if self._plan.thesis:
-            self._best = self._population_best()
-        improved = self._best < self._best_before
-        self._unimproved = 0 if improved or not begun else self._unimproved + 1
-        self._best_before = self._best
-        fresh = any(codes not in self._ratios for codes in self.members)
-        self._idle = 0 if fresh else self._idle + 1
-        if self._idle >= _IDLE:
-            self._idle = 0
-            rng = np.random.default_rng([self._seed, _NEWCOMER, self.generation])
-            newcomer = self._newcomer(rng, set())
-            self.exhausted = newcomer is None
-            if newcomer is not None:
-                self._replace_worst(newcomer)
-
-    def _population_best(self) -> float:
-        """The best fitness in the population.
-
-        An individual that was repaired to the default does not count.
-        """
-        known = [self._fitness(i) for i in self._evaluated() if self.members[i] != self._default]
-        return min(known, default=math.inf)
-
-    def _draw(self) -> list[int]:
-        """A tournament: all that have not run yet, and a random draw from the others."""
-        rng = np.random.default_rng([self._seed, _DRAW, self.generation])
-        order: list[int] = rng.permutation(len(self.members)).tolist()
-        order.sort(key=lambda i: self.members[i] in self._ratios)
-        return order[: self._plan.tournament]
-
-    def _breed(
-        self, a: Codes, b: Codes, count: int, taken: Collection[Codes], rng: np.random.Generator
-    ) -> list[Codes]:
-        """Children of two parents; those that were never run (nor taken) come first."""
-        children = self._genes.cross(a, b, count, rng)
-        children = self._genes.mutate(children, self._plan.rates, rng)
-        if self._plan.thesis:
-            # Two equal children, or a child equal to its parent, are not changed.
-            return [self._settle(tuple(row)) or a for row in children[:count].tolist()]
-        fresh: dict[Codes, None] = {}
-        known: list[Codes] = []
-        for row in children.tolist():
-            codes = self._settle(tuple(row))
-            if codes is None:
-                continue
-            if codes in self._ratios or codes in taken:
-                known.append(codes)
-            else:
-                fresh[codes] = None
-            if len(fresh) == count:
-                break
-        # A known child costs no run; a parent is used if no child satisfies the rules.
-        return [*fresh, *known, *[a] * count][:count]
-
-    def _newcomer(self, rng: np.random.Generator, taken: Collection[Codes]) -> Codes | None:
-        for codes in self._genes.deal(_TRIES, self._plan.lengths, rng):
-            settled = self._settle(codes)
-            if settled is not None and settled not in self._ratios and settled not in taken:
-                return settled
-        return None
-
-    def _immigrate(self, codes: Codes) -> None:
-        evaluated = self._evaluated()
-        if evaluated and self._ratios[codes] < max(self._fitness(i) for i in evaluated):
-            self._replace_worst(codes)
-
-    def _replace_worst(self, codes: Codes) -> None:
-        self.members[max(self._evaluated(), key=self._fitness)] = codes
-
     def _evaluated(self) -> list[int]:
         return [i for i, codes in enumerate(self.members) if codes in self._ratios]
 
     def _fitness(self, place: int) -> float:
         return self._ratios.get(self.members[place], math.inf)
 
-    def _settle(self, codes: Codes) -> Codes | None:
-        return self._codec.settle_codes(codes)
+
+class AssistedPopulation(GeneticSearch):
+    """The search with a surrogate: one run is one child.
+
+    The population are the best individuals so far by the surrogate's estimates; a child takes the
+    place of the worst if it is better. The surrogate selects the child to be run by its expected
+    improvement. ``seeds`` are individuals of the first generation (the warm start).
+    """
+
+    def __init__(
+        self, codec: Codec, plan: GeneticOptions, seed: int, seeds: Sequence[Codes] = ()
+    ) -> None:
+        super().__init__(codec, plan, seed)
+        self._default = (0,) * len(codec.sizes) if codec.space.is_valid(DEFAULT) else None
+        self._scatter: Scatter | None = None
+        self._model = self._surrogate()
+        self._stale = False
+        self._best = math.inf if self._default is None else 1.0
+        self._trials = 0
+        self.first = [*seeds, *self._balanced()]
+        """The first generation, run or not."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether the search has ended by its own rules.
+
+        Without a limit of generations it ends if there was no new best for ``patience``
+        generations after as many others, or for ``ei_patience`` ones and no candidate is worth a
+        run.  A best among the first individuals is often a lucky run.
+        """
+        plan = self._plan
+        if plan.max_generations and self.generation >= plan.max_generations:
+            return True
+        waited = self._unimproved // plan.offspring
+        if not plan.patience or self._trials < plan.min_trials or waited < plan.ei_patience:
+            return False
+        if waited >= plan.patience and self.generation >= 2 * plan.patience:
+            return True
+        _, worth = self._select((), self._trials)
+        return worth < plan.ei_threshold
+
+    @property
+    def generation(self) -> int:
+        """Number of generations that have ended."""
+        return self._trials // self._plan.offspring
+
+    def ask(self, running: Collection[Codes], ordinal: int) -> Codes | None:
+        """The child that is most worth a run."""
+        return self._select(running, ordinal)[0]
+
+    def _select(self, running: Collection[Codes], ordinal: int) -> tuple[Codes | None, float]:
+        """The candidate with the largest expected improvement, and that improvement."""
+        rng = self._rng(_CHILD, ordinal)
+        candidates = self._candidates(rng)
+        worth = self._fitted().improvement(candidates)
+        if self._ratios:
+            candidates, worth = self._evolved(candidates, worth, rng)
+        # Ties (many before anything is known) are broken at random, so that seeds differ.
+        order = np.lexsort((rng.random(len(candidates)), -worth))
+        for place, codes in self._fresh(candidates, order, running):
+            return codes, float(worth[place])
+        newcomers = self._newcomers(rng)
+        for _, codes in self._fresh(newcomers, np.arange(len(newcomers)), running):
+            return codes, 0.0
+        return None, 0.0
+
+    def _candidates(self, rng: np.random.Generator) -> Matrix:
+        """The first generation, bred children, and the neighbours of the best individuals."""
+        groups = [np.array(self.first, dtype=np.intp).reshape(-1, len(self._codec.sizes))]
+        if self._ratios:
+            members = self.members()
+            groups += [self._children(members, self._plan.breed, 1, rng)]
+            groups += [self._operators.neighbours(codes) for codes in members[:_BEST]]
+        return np.vstack(groups)
+
+    def _children(
+        self, members: list[Codes], count: int, pairs: int, rng: np.random.Generator
+    ) -> Matrix:
+        """Children of so many pairs of parents, each the two best of a tournament.
+
+        A third of them gets the planned number of new genes, the others a multiple of it: how many
+        unknown genes are worth a run together is for the surrogate to say.
+        """
+        drawn = rng.permuted(np.tile(np.arange(len(members)), (pairs, 1)), axis=1)
+        best = np.sort(drawn[:, : self._plan.tournament], axis=1)[:, [0, min(1, len(members) - 1)]]
+        parents = np.array(members, dtype=np.intp)[np.repeat(best, -(-count // pairs), axis=0)]
+        children = self._operators.cross(parents[:count, 0], parents[:count, 1], count, rng)
+        rates = self._plan.rates
+        more = replace(rates, insert=rates.insert * np.resize(_MULTIPLES, (count, 1)))
+        return self._operators.mutate(children, more, rng)
+
+    def _evolved(
+        self, rows: Matrix, worth: Floats, rng: np.random.Generator
+    ) -> tuple[Matrix, Floats]:
+        """The candidates with those of further generations, which only the surrogate judges.
+
+        The fitness of a generation is what a run of the individual is worth.
+        """
+        for _ in range(self._plan.inner):
+            order = np.lexsort((rng.random(len(rows)), -worth))[: 4 * self._plan.population]
+            parents: dict[Codes, None] = {}
+            for _, codes in self._fresh(rows, order, ()):
+                parents[codes] = None
+                if len(parents) == self._plan.population:
+                    break
+            if len(parents) < 2:
+                break
+            bred = self._children(list(parents), self._plan.breed, _PAIRS, rng)
+            rows = np.vstack([rows, bred])
+            worth = np.append(worth, self._fitted().improvement(bred))
+        return rows, worth
+
+    def _fresh(
+        self, rows: Matrix, order: NDArray[np.intp], running: Collection[Codes]
+    ) -> Iterator[tuple[int, Codes]]:
+        """The rows, in this order and in canonical form, that are neither known nor being run.
+
+        The first is the place of the row.
+        """
+        for place in order.tolist():
+            codes = self._settle(tuple(rows[place].tolist()))
+            known = codes is None or codes == self._default or codes in self._ratios
+            if codes is not None and not known and codes not in running:
+                yield place, codes
+
+    def _newcomers(self, rng: np.random.Generator) -> Matrix:
+        dealt = self._operators.deal(_TRIES, self._plan.lengths, rng)
+        return np.array(dealt, dtype=np.intp).reshape(-1, len(self._codec.sizes))
+
+    def tell(self, codes: Codes, ratio: float, scatter: Scatter | None = None) -> None:
+        if codes == self._default:
+            return  # It is known without a trial.
+        self._ratios[codes] = ratio
+        self._scatter = scatter or self._scatter
+        self._stale = True
+        self._trials += 1
+        improved = ratio < self._best
+        self._best = min(ratio, self._best)
+        self._unimproved = 0 if improved else self._unimproved + 1
+
+    def relabel(self) -> None:
+        self._ratios = {self._settle(codes) or codes: r for codes, r in self._ratios.items()}
+        self._stale = True
+
+    def favourite(self) -> Codes | None:
+        return self._fitted().favourite()
+
+    def members(self) -> list[Codes]:
+        """The population: the best individuals so far, the best first."""
+        ranked, means = self._fitted().ranking()
+        if self._default is not None and self._plan.start_default and self._default not in ranked:
+            ranked.insert(int((means < 0).sum()), self._default)
+        return ranked[: self._plan.population]
+
+    def _fitted(self) -> Estimates | JointModel:
+        """The surrogate of all trials so far."""
+        if self._stale:
+            self._model.fit(self._ratios, self._scatter)
+            self._stale = False
+        return self._model
+
+    def _surrogate(self) -> Estimates | JointModel:
+        """Effects of levels and of pairs in a small space, sparse ones and cliffs elsewhere."""
+        codec, anchored = self._codec, self._default is not None
+        if codec.space.listed(LISTING_LIMIT) is not None:
+            return Estimates(codec, _BELIEF, _CLIP, has_default=anchored)
+        return JointModel(
+            codec, _CLIP, lambda count: self._rng(_SAMPLES, count), has_default=anchored
+        )
+
+    def _balanced(self) -> list[Codes]:
+        rng = self._rng(_START)
+        low, high = self._plan.lengths
+        count = len(self._codec.sizes)
+        length = min(max(count // _SHARE, low), high or count)
+        return self._operators.balance(length, rng)

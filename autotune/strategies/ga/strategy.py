@@ -1,4 +1,8 @@
-"""The genetic search as an Optuna sampler and as a strategy."""
+"""The genetic search as a strategy for studies, and as an Optuna sampler.
+
+The sampler asks and tells the search itself (:mod:`autotune.strategies.ga.population`), which says
+step by step what becomes of a generation.
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,8 @@ from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies.base import SCATTER, Proposal
 from autotune.strategies.codec import Codec, Codes
-from autotune.strategies.ga.assisted_population import AssistedPopulation
-from autotune.strategies.ga.options import (
-    OPTIONS,
-    THESIS,
-    GeneticOptions,
-    genetic_options,
-)
-from autotune.strategies.ga.population import Population
+from autotune.strategies.ga.options import OPTIONS, THESIS, GeneticOptions, genetic_options
+from autotune.strategies.ga.population import AssistedPopulation, GeneticSearch, Population
 from autotune.strategies.options import Option, OptionValue
 from autotune.strategies.optuna_samplers import NUMBER, OptunaStrategy, distributions
 
@@ -53,8 +51,6 @@ class GASampler(BaseSampler):
 
     def favourite(self) -> Setting | None:
         """The setting that the surrogate estimates as best; None without a surrogate."""
-        if not isinstance(self._population, AssistedPopulation):
-            return None
         codes = self._population.favourite()
         return None if codes is None else self._codec.decode(codes)
 
@@ -92,7 +88,7 @@ class GASampler(BaseSampler):
             for t in study.get_trials(deepcopy=False)[self._read :]
             if t.state == TrialState.RUNNING and t.number != trial.number
         }
-        codes = self._population.next(running, len(self._seen) + len(running))
+        codes = self._population.ask(running, len(self._seen) + len(running))
         if codes is None:
             return {}
         texts = zip(self._codec.names, self._codec.texts, codes, strict=True)
@@ -124,7 +120,7 @@ class GASampler(BaseSampler):
         self._codec = Codec(self._space)
         seeds = [codes for s in self._seeds if (codes := self._codec.encode(s)) is not None]
         kind = AssistedPopulation if self._plan.assisted else Population
-        self._population = kind(self._codec, self._plan, self._seed, seeds)
+        self._population: GeneticSearch = kind(self._codec, self._plan, self._seed, seeds)
         self._seen: set[int] = set()
         self._read = 0  # Trials before this index have ended and were recorded.
         self._last = (-1, -1)
@@ -132,13 +128,11 @@ class GASampler(BaseSampler):
     def _take(self, trial: FrozenTrial) -> None:
         self._seen.add(trial.number)
         self._last = _order(trial)
+        codes = self._codes(trial)
         ratio = float("inf") if trial.value is None else trial.value
-        if isinstance(self._population, AssistedPopulation):
-            scatter = trial.user_attrs.get(SCATTER)
-            self._population.tell(self._codes(trial), ratio, tuple(scatter) if scatter else None)
-        else:
-            self._population.tell(self._codes(trial), ratio)
-        setting = self._codec.decode(self._codes(trial))
+        scatter = trial.user_attrs.get(SCATTER)
+        self._population.tell(codes, ratio, tuple(scatter) if scatter else None)
+        setting = self._codec.decode(codes)
         if self._codec.leave_out(trial.user_attrs, setting):
             self._population.relabel()
 

@@ -31,7 +31,7 @@ class Rates:
     insert: float | Floats
 
 
-class Genes:
+class Operators:
     """The genetic operators for one space."""
 
     def __init__(self, codec: Codec) -> None:
