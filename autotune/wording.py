@@ -243,6 +243,14 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h)?\s*")
 _UNIT = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, None: 1.0}
 
 
+def whole_number(text: str, most: int) -> int | None:
+    """The number that ASCII digits name; None for any other text, and above ``most``."""
+    digits = text.lstrip("0") or text[-1:]
+    if not (text.isascii() and text.isdigit()) or len(digits) > len(str(most)):
+        return None
+    return number if (number := int(digits)) <= most else None
+
+
 def parse_duration(text: str, where: str = "") -> float:
     """The duration in seconds of a text such as 90s or 1h30m.
 

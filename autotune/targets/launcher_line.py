@@ -26,6 +26,7 @@ from autotune.targets.wrapped_launcher import (
     shell_text,
     split_wrappers,
 )
+from autotune.wording import whole_number
 from runner import files
 from runner.files.paths import is_file, resolved
 from runner.mpi.discover import adapter, find_library
@@ -353,7 +354,7 @@ class _Parser:
         ``first`` is the option as it was typed.
         """
         (text,) = match.values
-        if text.isascii() and text.isdigit() and 1 <= int(text) <= _MOST:
+        if whole_number(text, _MOST):
             return None
         what, code, usual = _COUNTED[match.option.treatment]
         name = first if match.count > 1 else match.option.name

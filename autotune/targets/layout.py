@@ -16,7 +16,10 @@ from dataclasses import dataclass
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Setting, Space
+from autotune.wording import whole_number
 
+_MOST = 10**6
+"""Largest number of ranks, threads or workers that is read."""
 NUM_THREADS = "OMP_NUM_THREADS"
 """The variable by which every OpenMP run-time takes its number of threads."""
 
@@ -116,6 +119,9 @@ def require_room(space: Space, cores: int) -> None:
 
 
 def _count(name: str, text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise UsageError(f"{name}={text} is not a whole number of 1 or more", code="layout.range")
-    return int(text)
+    number = whole_number(text, _MOST)
+    if not number:
+        raise UsageError(
+            f"{name}={text[:40]} is not a whole number from 1 to {_MOST}", code="layout.range"
+        )
+    return number
