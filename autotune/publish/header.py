@@ -25,7 +25,11 @@ from runner.files.json_text import parse_json
 from runner.mpi.library import Library
 
 SCHEMA = 1
-_DATA = re.compile(r"data: (\{.*?\})(?: -->)?$", re.MULTILINE)
+_LONGEST = 1500
+"""Largest number of characters of a line: Open MPI 5.0 refuses a file with a line above 2,048."""
+_DATA = re.compile(r"^\W{0,9}data: (\{.*?)(?: -->)?$")
+_MORE = re.compile(r"^\W{0,9}data\+ (.*?)(?: -->)?$")
+"""The first line of the data, and a further one."""
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 
 
@@ -117,12 +121,26 @@ class Header:
         packed = json.dumps(self.data(), sort_keys=True, separators=(",", ":"))
         for sign, escape in _ESCAPES.items():
             packed = packed.replace(sign, escape)
-        return [
-            BEGIN,
-            *(comment_text(line) for line in said),
-            f"data: {packed}",
-            BLANK,
-        ]
+        comments = [part for line in said for part in _parts(comment_text(line))]
+        first, *more = _parts(packed)
+        return [BEGIN, *comments, f"data: {first}", *(f"data+ {part}" for part in more), BLANK]
+
+
+def _parts(text: str) -> list[str]:
+    """A text as lines that every library reads."""
+    return [text[at : at + _LONGEST] for at in range(0, max(len(text), 1), _LONGEST)]
+
+
+def _data_text(text: str) -> str | None:
+    """The JSON of the header in ``text``; None if it has no data."""
+    _, _, header = text.partition(BEGIN)
+    parts: list[str] = []
+    for line in header.splitlines():
+        if match := (_MORE if parts else _DATA).search(line):
+            parts.append(match[1])
+        elif parts:
+            break
+    return "".join(parts) or None
 
 
 def series(library: Library) -> str:
@@ -191,11 +209,11 @@ def read_header(text: str) -> Header | None:
     """
     if BEGIN not in text:
         return None
-    found = _DATA.search(text)
+    data = _data_text(text)
     try:
-        if found is None:
+        if data is None:
             raise ValueError("its data line is missing")
-        return Header.from_data(parse_json(found[1]))
+        return Header.from_data(parse_json(data))
     except (LookupError, ValueError, TypeError, AttributeError, RecursionError) as problem:
         raise WorkError(
             f"the header that autotune wrote into this file is damaged ({problem}); restore it "
@@ -264,8 +282,7 @@ def seal(text: str) -> str:
     library's own, which need not be here.
     """
     head, _, rest = text.partition(BLANK)
-    data = _DATA.search(head)
-    covered = ("" if data is None else data[1]) + (rest if rest.startswith("\n{") else "")
+    covered = (_data_text(head) or "") + (rest if rest.startswith("\n{") else "")
     digits = hashlib.sha256(covered.encode(errors="surrogateescape")).hexdigest()
     return text.replace(BLANK, f"checksum: sha256:{digits}", 1)
 

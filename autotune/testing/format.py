@@ -16,7 +16,7 @@ from autotune.publish.content import Content, Evidence
 from autotune.publish.formats import Format
 from autotune.publish.formats.mpich import MpichTree
 from autotune.publish.formats.scripts import Script
-from autotune.publish.header import read_header
+from autotune.publish.header import BEGIN, read_header
 from autotune.publish.install import Text
 from autotune.publish.plan import Planned, plan_files
 from autotune.publish.source import PublicationSource
@@ -125,6 +125,17 @@ class FormatContract:
         whole = one.text(one.content, library_of(fmt), "x").whole
         assert "NOT PROVEN TO BE FASTER" in whole
         assert ("UNPROVEN:" in whole) == (one.unobeyed is not None)
+
+    def test_has_lines_that_every_library_reads(self, fmt: Format, tmp_path: Path) -> None:
+        long = evidence(
+            programs=[f"program-{n}" for n in range(400)], check=({"word": "x y " * 2000},)
+        )
+        whole = rendered_text(fmt, tmp_path / "f", long).whole
+        header = read_header(whole)
+        assert header is not None
+        assert header.evidence.check == long.check
+        begin, end = whole.index(BEGIN), whole.index("checksum: sha256:")
+        assert max(map(len, whole[begin:end].splitlines())) < 2048
 
     def test_notices_any_edit(self, fmt: Format, tmp_path: Path) -> None:
         path = tmp_path / "f"
