@@ -79,14 +79,15 @@ def class_of(
     return found, [cell for cell in chosen if cell.key in found.cells]
 
 
-def member(
-    cell: Cell, cluster: str, mpi: str | None, space: str | None, commutative_only: bool = False
-) -> Program:
-    """A cell of a dataset as a program here; raises UsageError for an unknown application."""
+def member(cell: Cell, place: TargetRequest, space: str | None) -> Program:
+    """A cell of a dataset as a program here, on the cluster and MPI library of ``place``.
+
+    Raises UsageError for an unknown application.
+    """
     origin = f"the card of the dataset, cell {cell.key}"
     name = check_config_name("apps", cell.app, origin)
-    asked = _words_of(name, cell.input or None, cell.ranks, cluster, mpi, commutative_only)
-    target = find_target(asked)
+    asked = {"app": name, "input": cell.input or None, "ranks": cell.ranks}
+    target = find_target(place.model_copy(update=asked))
     if cell.args is not None:
         for word in cell.args:
             check_value("args", word, origin)
@@ -95,13 +96,7 @@ def member(
     return Program(target, target.space(space), held_out=False)
 
 
-def outsider(
-    words: Sequence[str],
-    cluster: str,
-    mpi: str | None,
-    space: str | None,
-    commutative_only: bool = False,
-) -> Program:
+def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> Program:
     """A held-out program, from the words APP, INPUT and RANKS; raises UsageError."""
     name, given, ranks = (*words, *[""] * (3 - len(words)))[:3]
     if len(words) > 3 or (ranks and not ranks.isdigit()):
@@ -110,29 +105,9 @@ def outsider(
             "APP:INPUT:RANKS",
             code="classwide.held_out",
         )
-    number = int(ranks) if ranks else None
-    asked = _words_of(name, given or None, number, cluster, mpi, commutative_only)
-    target = find_target(asked)
+    asked = {"app": name, "input": given or None, "ranks": int(ranks) if ranks else None}
+    target = find_target(place.model_copy(update=asked))
     return Program(target, target.space(space), held_out=True)
-
-
-def _words_of(
-    app: str,
-    given: str | None,
-    ranks: int | None,
-    cluster: str,
-    mpi: str | None,
-    commutative_only: bool,
-) -> TargetRequest:
-    return TargetRequest(
-        app=app,
-        input=given,
-        ranks=ranks,
-        cluster=cluster,
-        mpi=mpi,
-        command="classwide",
-        commutative_only=commutative_only,
-    )
 
 
 def result_of(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from dataclasses import replace
 
 from autotune.api.run import one_run
 from autotune.api.target import find_target, silent_say, to_stderr
@@ -30,10 +29,10 @@ def with_figure(
     """
     if request.metric != AUTO:
         return request
-    plain = replace(request, metric=None, metric_choice=None)
+    plain = request.model_copy(update={"metric": None, "metric_choice": None})
     target = find_target(plain, silent_say)
     if target.app.figure is not None:
-        return replace(request, metric=None)
+        return request.model_copy(update={"metric": None})
     run = one_run("default", target, target.space(None), store, guard=guard)
     stored = None
     if store.has_study(run.key):
@@ -58,13 +57,14 @@ def with_figure(
                 code="metric.auto_none",
             )
         stored = store.store_document(store.study(run.key).id, DOCUMENT, _options(proposal))
-    chosen = replace(
-        plain,
-        metric=stored["metric"],
-        metric_rate=stored["metric_rate"],
-        metric_choice=request.metric_choice or stored["metric_choice"],
-        verify=request.verify or stored["verify"],
-        verify_absent=request.verify_absent or stored["verify_absent"],
+    chosen = plain.model_copy(
+        update={
+            "metric": stored["metric"],
+            "metric_rate": stored["metric_rate"],
+            "metric_choice": request.metric_choice or stored["metric_choice"],
+            "verify": request.verify or stored["verify"],
+            "verify_absent": request.verify_absent or stored["verify_absent"],
+        }
     )
     options = {
         "--metric": chosen.metric,

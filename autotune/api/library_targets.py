@@ -100,7 +100,7 @@ def chosen_spaces(
 def _found(request: TargetRequest, library: str, notes: list[Note]) -> Target:
     """The target under a library; ``notes`` gets what is said of it."""
     said: list[Note] = []
-    target = find_target(replace(request, mpi=library), said.append)
+    target = find_target(request.model_copy(update={"mpi": library}), said.append)
     # Which library the program loads by itself does not matter: it gets the one that is named.
     notes += [note for note in said if note != linked_note(target.program, target.library)]
     return target
@@ -153,7 +153,8 @@ def _with_program(request: TargetRequest, path: str) -> TargetRequest:
         )
     words = tuple(request.program)
     own = parse_launcher_line(words, request.command).program
-    return replace(request, program=(*words[: len(words) - len(own)], path, *own[1:]))
+    program = (*words[: len(words) - len(own)], path, *own[1:])
+    return request.model_copy(update={"program": program})
 
 
 def _with_own_library(target: Target) -> Target:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import TypedDict, Unpack, cast
+from typing import Any, TypedDict, Unpack, cast
 
 from autotune.api.figures import measured_target
 from autotune.api.target import find_target
@@ -15,7 +15,9 @@ from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Space
 from autotune.store import Store
+from autotune.strategies import OptionValue
 from autotune.study.events import Event, PhaseStarted, TrialEnded, Waiting, Watcher
+from autotune.study.request import SearchRequest
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from autotune.wording import parse_duration
@@ -32,17 +34,8 @@ Budget = str | float | None
 
 
 class ProgramOptions(TypedDict, total=False):
-    """Options of a program, each as on the command line.
-
-    ``app`` and ``input`` name a known application in place of a program.  ``ranks`` is the number
-    of MPI processes.  ``cluster`` is a name.  ``metric`` (a time), ``metric_rate`` (a rate: larger
-    is better) and ``verify`` are regular expressions or ``json:KEY``.  ``timeout`` is the longest
-    run (seconds, or "10m").  ``stdin`` is the path of rank 0's standard input.  ``before`` are the
-    words of a command that is executed before every run, and ``fresh_dir`` is a directory of which
-    every run gets a copy as its working directory. ``commutative_only`` says that all operations
-    of the program's reductions commute. ``verify_absent`` is a regular expression that the
-    output must not contain, and ``exit_codes`` are those of a success, with commas ("0,1").
-    """
+    """Options of a program: fields of :class:`~autotune.targets.request.TargetRequest`, which says
+    what they mean."""
 
     app: str
     input: str
@@ -54,11 +47,11 @@ class ProgramOptions(TypedDict, total=False):
     verify: str
     verify_absent: str
     exit_codes: str
+    stdin: str | Path
+    before: Sequence[str]
+    fresh_dir: str | Path
     timeout: float | str
     clean_env: bool
-    stdin: str
-    before: Sequence[str]
-    fresh_dir: str
     commutative_only: bool
 
 
@@ -69,26 +62,39 @@ class TargetOptions(ProgramOptions, total=False):
 
 
 class SearchOptions(ProgramOptions, total=False):
-    """Options of a program for a search.
+    """Options of a program for a search, and fields of
+    :class:`~autotune.study.request.SearchRequest`, which says what they mean.
 
     ``mpi`` names the MPI library, or several: the first is that of the default, and the library is
     one of the parameters.
     """
 
     mpi: str | Sequence[str]
+    preset: str
+    options: Mapping[str, OptionValue]
+    trials: int
+    min_gain: float
+    seed: int
+    starts: Sequence[str]
+    features: str | Path
+    params_file: str | Path
+    guard: bool
+    remeasure: bool
+    fidelity: bool
 
 
-def one_library(options: SearchOptions) -> tuple[TargetOptions, tuple[str, ...]]:
-    """The options under the first MPI library, and the names of the further libraries."""
-    named = options.get("mpi")
-    if named is None or isinstance(named, str):
-        return cast(TargetOptions, options), ()
-    if not named:
-        raise UsageError(
-            "mpi=[] names no MPI library; expected one name or several", code="usage.argument"
-        )
-    first, *others = named
-    return cast(TargetOptions, {**options, "mpi": first}), tuple(others)
+def search_parts(options: SearchOptions) -> tuple[dict[str, Any], TargetOptions]:
+    """The fields of a search request, and the options of its target under the first library."""
+    own = {n: value for n, value in options.items() if n in SearchRequest.model_fields}
+    target: dict[str, Any] = {n: value for n, value in options.items() if n not in own}
+    named = target.get("mpi")
+    if named is not None and not isinstance(named, str):
+        if not named:
+            raise UsageError(
+                "mpi=[] names no MPI library; expected one name or several", code="usage.argument"
+            )
+        target["mpi"], *own["libraries"] = named
+    return own, cast(TargetOptions, target)
 
 
 def target_request(program: Sequence[str] | None, options: TargetOptions) -> TargetRequest:
@@ -112,7 +118,7 @@ def target_request(program: Sequence[str] | None, options: TargetOptions) -> Tar
             f"{', '.join(TargetOptions.__annotations__)}",
             code="usage.option_unknown",
         )
-    return TargetRequest(program=None if program is None else tuple(program), **options)
+    return TargetRequest.of("target()", program=program, **options)
 
 
 def target(program: Sequence[str] | None = None, **options: Unpack[TargetOptions]) -> Target:

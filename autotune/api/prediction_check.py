@@ -24,6 +24,7 @@ from autotune.study.checks_words import checks_words
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
 from autotune.targets.request import TargetRequest
+from autotune.targets.resolve import with_request
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED
 from runner.files.paths import is_folder
@@ -175,8 +176,8 @@ def recorded_target(features: Features, asked: TargetRequest) -> Target:
             "here; give the command instead: --check -- PROGRAM ARGS",
             code="program.directory_missing",
         )
-    app = asked.as_said(
-        app_from_command(features.argv, asked.metric, asked.verify, asked.metric_rate)
+    app = with_request(
+        app_from_command(features.argv, asked.metric, asked.verify, asked.metric_rate), asked
     )
     return Target.of(
         app,

@@ -34,7 +34,7 @@ class OneRun:
 
 
 @dataclass(frozen=True)
-class RunRequest:
+class PreparedRun:
     """One run that is prepared: its setting, the space with all its names, and its study's key."""
 
     setting: Setting
@@ -72,7 +72,7 @@ def one_run(
     *,
     guard: bool = True,
     tell: Say = to_stderr,
-) -> RunRequest:
+) -> PreparedRun:
     """Prepare one run of a program; ``setting`` in a form of the command line.
 
     Raises UsageError for a setting that cannot be used.
@@ -82,4 +82,4 @@ def one_run(
     known, [chosen] = read_settings([setting], space, target.library, store)
     key = study_key(target, known, adapter, RUN, {}, 0, guard)
     current = current_key(store, key, notes_to(tell))
-    return RunRequest(chosen, known, target, store, current, guard)
+    return PreparedRun(chosen, known, target, store, current, guard)

@@ -23,13 +23,14 @@ from autotune.study.pipeline import (
     StudyContext,
     StudyRun,
 )
-from autotune.study.request import SearchRequest, WorkerRequest
+from autotune.study.request import SearchRequest
 from autotune.study.result import FINISHED, Result, follow_moved_study
 from autotune.study.start_settings import start_hint, start_settings
 from autotune.study.study_key import require_same_study
 from autotune.study.study_request import StudyRequest, answer_of
 from autotune.study.trial_store import history_of
 from autotune.study.tried_layouts import TriedLayout, tried_layouts
+from autotune.study.worker_request import WorkerRequest
 from autotune.study.worker_trust import sign
 from autotune.targets.target import Target
 from autotune.wording import short_setting

@@ -7,6 +7,7 @@ import sys
 
 from autotune.notes import Note, Say
 from autotune.targets.request import TargetRequest
+from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings, Target
 from runner.mpi.library import Library
 
@@ -26,7 +27,7 @@ def find_target(request: TargetRequest, say: Say = to_stderr) -> Target:
     Files that autotune published are out of force wherever a default is measured, so variables that
     name them are removed from this process's environment.
     """
-    return request.resolve(lambda library: _apart(library, say), say)
+    return resolve(request, lambda library: _apart(library, say), say)
 
 
 def _apart(library: Library, say: Say) -> Surroundings:

@@ -19,7 +19,7 @@ from autotune.errors import UsageError, WorkError
 from autotune.notes import Note
 from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
-from autotune.study.request import SearchRequest
+from autotune.study.request import Crew, SearchRequest
 from autotune.study.result import Result, follow_moved_study
 from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
@@ -43,23 +43,12 @@ LOG_BYTES = 1 << 20
 """The end of a worker's log that is read."""
 
 
-@dataclass(frozen=True)
-class Crew:
-    """The workers: number, nodes of each, time limit in seconds, options of the scheduler."""
-
-    scheduler: str
-    workers: int
-    nodes: int = 1
-    time_s: float | None = None
-    options: tuple[str, ...] = ()
-
-
 def work(crew: Crew, search: Search, url: str | None) -> Result:
     """Submit the workers of a search and wait for its result; ``url`` is that of its database.
 
     Raises WorkError if they end without a result.  If interrupted, it cancels them; no run is lost.
     """
-    jobs = _Jobs(find(crew.scheduler), crew, search, url)
+    jobs = _Jobs(find(str(crew.scheduler)), crew, search, url)
     try:
         for _ in range(crew.workers):
             jobs.submit()
@@ -101,7 +90,7 @@ class _Jobs:
             log=log,
             nodes=self.crew.nodes,
             time_s=self.crew.time_s,
-            options=self.crew.options,
+            options=self.crew.job_options,
             cwd=str(Path.cwd()),
             # The URL is not among the arguments: every user can see these, and it may hold a
             # password.

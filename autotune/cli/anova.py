@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from autotune.anova.factors import CORRECTIONS, MODELS
-from autotune.anova.stability import WAYS
-from autotune.cli import completion
-from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.api.analysis_requests import AnovaRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console, note_line, table, write_json
@@ -26,88 +23,27 @@ if TYPE_CHECKING:
 SIGN = 0.5
 """Parameters with a larger corrected p are only named in the list of those without an effect."""
 SHOWN_PAIRS = 5
-SOURCE = "Recorded runs: a dataset (name or folder) or a study (study:ID)."
-SourceArgument = Annotated[
-    str | None,
-    typer.Argument(
-        metavar="DATASET|study:ID",
-        help=SOURCE,
-        show_default=False,
-        autocompletion=completion.sources,
-    ),
-]
-SourceOption = Annotated[
-    str | None,
-    opt("--from DATASET", "Same as the argument: a dataset (name or folder) or study:ID."),
-]
 
 
-def anova(
-    argument: SourceArgument = None,
-    from_: SourceOption = None,
-    preset: Annotated[
-        str,
-        opt(
-            "--preset P",
-            "Set of defaults. careful: mixed model, p values corrected for the number of "
-            "parameters, a level is named only if it beats the default. thesis: one-way "
-            "model, 99.9 % confidence, the level with the highest mean.",
-        ),
-    ] = "careful",
-    response: Annotated[
-        str,
-        opt(
-            "--response R",
-            "Quantity that is analysed. gain: gain over the default as a share of the best "
-            "known gain; cells where nothing beats the default are left out. log: "
-            "logarithm of the ratio to the default's time, winsorised, all cells.",
-        ),
-    ] = "gain",
-    model: Annotated[
-        str | None,
-        opt("--model M", f"Statistical model: {', '.join(MODELS)}. Default: that of --preset."),
-    ] = None,
-    level: Annotated[
-        float, opt("--level PERCENT", "Confidence level of the test of one parameter, in percent.")
-    ] = 99.9,
-    correction: Annotated[
-        str | None,
-        opt(
-            "--correction C",
-            f"Correction of the p values for many parameters: {', '.join(CORRECTIONS)}. "
-            "Default: that of --preset.",
-        ),
-    ] = None,
-    by: Annotated[
-        str | None,
-        opt(
-            "--by WAY",
-            "Repeat the analysis on parts of the data to see whether it is stable; the "
-            f"parts are formed by {', '.join(WAYS)}.",
-        ),
-    ] = None,
-    pairs: Annotated[
-        bool, opt("--pairs/--no-pairs", "Test interactions of two parameters.")
-    ] = True,
-    joint: Annotated[
-        bool, opt("--joint", "Fit one more model: a mixed model of all parameters that matter.")
-    ] = False,
-    picture: Annotated[
-        Path | None, opt("--picture FILE.html", "HTML file for plots of the level means.")
-    ] = None,
-    store: StoreUrl = None,
-    json_out: JsonOut = None,
-) -> None:
+@takes_request
+def anova(request: AnovaRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Find the parameters that matter over all programs, and the best level of each (ANOVA)."""
     from autotune.api.anova import analyse, read_options
 
-    source = one_source(argument, from_, "anova DATASET")
-    options = read_options(preset, model, level, correction)
+    source = one_source(request.argument, request.source, "anova DATASET")
+    options = read_options(request.preset, request.model, request.level, request.correction)
     found = analyse(
-        source, options, response=response, by=by, pairs=pairs, joint=joint, store=store
+        source,
+        options,
+        response=request.response,
+        by=request.by,
+        pairs=request.pairs,
+        joint=request.joint,
+        store=store,
     )
+    picture = request.picture
     if picture is not None:
-        write_text(picture, found.page())
+        write_text(Path(picture), found.page())
     if json_out:
         write_json(found.to_json(), json_out)
     if json_out != "-":

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from autotune.cli import options as o
-from autotune.cli.options import opt, rank_counts
+from autotune.api.requests import CalibrateRequest
+from autotune.cli.options import JsonOut, StoreUrl, rank_counts
+from autotune.cli.requests import takes_request
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import HEADLINES, WHY_UNGUARDED, count, parse_duration, percent, seconds
+from autotune.wording import HEADLINES, WHY_UNGUARDED, count, percent, seconds
 
 if TYPE_CHECKING:
     from autotune.calibration.response import Calibration, ResponseTable
@@ -17,25 +18,8 @@ _SHOWN = 10
 _NOTABLE = 0.05
 
 
-def calibrate(
-    ranks: Annotated[
-        str,
-        opt(
-            "--ranks N,M",
-            "Numbers of ranks, separated by commas; each gets a table of its own.",
-        ),
-    ] = "2,4",
-    space: o.SpaceName = None,
-    budget: o.Budget = None,
-    seed: Annotated[
-        int, opt("--seed N", "Seed of the random generator (order of runs).", min=0)
-    ] = 0,
-    cluster: o.ClusterName = "local",
-    mpi: o.Mpi = None,
-    guard: o.Guard = True,
-    store: o.StoreUrl = None,
-    json_out: o.JsonOut = None,
-) -> None:
+@takes_request
+def calibrate(request: CalibrateRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Measure what the operations of MPI cost on this cluster and how they answer to settings.
 
     Twice for each cluster, an hour apart, with another --seed. autotune predict then knows the
@@ -48,23 +32,20 @@ def calibrate(
     from autotune.calibration.response import CALIBRATIONS
     from autotune.collectives.tables import with_ranks
     from autotune.store import Store
-    from autotune.targets.request import TargetRequest
     from autotune.terminal.progress import Progress
 
-    counts = rank_counts(ranks)
-    words = TargetRequest(
-        app="micro", ranks=counts[0], cluster=cluster, mpi=mpi, command="calibrate"
-    )
-    targets = with_ranks(find_target(words), counts)
+    counts = rank_counts(request.ranks)
+    asked = request.target.model_copy(update={"app": "micro", "ranks": counts[0]})
+    targets = with_ranks(find_target(asked), counts)
     with Store.open(store) as opened, Progress(None, None, True) as progress:
         terms = CalibrationTerms(
             store=opened,
-            space=space,
-            seed=seed,
-            guard=guard,
+            space=request.space,
+            seed=request.seed,
+            guard=request.guard,
             watch=progress,
             say=lambda note: error_console().print(note.words, markup=False),
-            budget_s=None if budget is None else parse_duration(budget),
+            budget_s=request.budget_s,
         )
         try:
             result = measure(targets, terms)

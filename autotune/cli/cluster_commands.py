@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from autotune.cli import completion
-from autotune.cli.options import JsonOut, Mpi, opt
+from autotune.cli.options import JsonOut, opt
+from autotune.cli.requests import Mpi
 from autotune.config.app import App, load_app
 from autotune.config.cluster import (
     Cluster,

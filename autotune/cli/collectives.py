@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from autotune.cli import options as o
-from autotune.cli.options import opt, rank_counts
-from autotune.collectives.tournament import OPERATIONS
+from autotune.api.requests import CollectivesRequest
+from autotune.cli.options import JsonOut, StoreUrl, rank_counts
+from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.terminal.render import console, error_console, table, write_json
 from autotune.wording import (
     HEADLINES,
     WHY_UNGUARDED,
     interval,
-    parse_duration,
     percent,
     verdict_words,
 )
@@ -22,63 +21,9 @@ if TYPE_CHECKING:
     from autotune.collectives.result import CollectiveResult, TablePart
 
 
-USUAL = "bcast,allreduce,reduce,allgather,alltoall"
-
-
+@takes_request
 def collectives(
-    operations: Annotated[
-        str,
-        opt(
-            "--operations A,B",
-            f"Collective operations to tune, separated by commas. Known: {', '.join(OPERATIONS)}.",
-        ),
-    ] = USUAL,
-    ranks: Annotated[
-        str,
-        opt(
-            "--ranks N,M",
-            "Communicator sizes (numbers of ranks), separated by commas; each gets a table "
-            "of its own.",
-        ),
-    ] = "2,4",
-    sizes: Annotated[
-        str | None,
-        opt(
-            "--sizes BYTES",
-            "Message sizes in bytes: a list (8,64,1k) or a range in factors of 4 (8:1m). "
-            "Default: 8 to 1M in powers of 2.",
-        ),
-    ] = None,
-    pairs: Annotated[
-        int, opt("--pairs N", "Pairs of runs (default, table) in the proof.", min=6)
-    ] = 12,
-    min_gain: Annotated[
-        float,
-        opt(
-            "--min-gain PERCENT",
-            "Smallest gain that an entry of the table must have, in percent.",
-            min=0,
-            max=50,
-        ),
-    ] = 5.0,
-    multi_object: Annotated[
-        bool,
-        opt(
-            "--mcoll",
-            "Compare collectives in which every rank of a node sends to other nodes, too "
-            "(PiP-MColl; allgather, allreduce). No table names them: a program calls them.",
-        ),
-    ] = False,
-    budget: o.Budget = None,
-    seed: Annotated[
-        int, opt("--seed N", "Seed of the random generator (order of runs).", min=0)
-    ] = 0,
-    cluster: o.ClusterName = "local",
-    mpi: o.Mpi = None,
-    commutative_only: o.CommutativeOnly = False,
-    guard: o.Guard = True,
-    store: o.StoreUrl = None,
-    json_out: o.JsonOut = None,
+    request: CollectivesRequest, store: StoreUrl = None, json_out: JsonOut = None
 ) -> None:
     """Find the best algorithm of each collective by ranks and message size, and prove the table.
 
@@ -88,29 +33,28 @@ def collectives(
     from autotune.collectives.result import TABLES
     from autotune.collectives.tables import SIZES, TableTerms, find_tables, with_ranks
     from autotune.store import Store
-    from autotune.targets.request import TargetRequest
     from autotune.terminal.progress import Progress
 
-    chosen = [word.strip() for word in operations.split(",") if word.strip()]
-    wanted = SIZES if sizes is None else _sizes(sizes)
-    counts = rank_counts(ranks)
-    words = TargetRequest(
-        app="micro", ranks=counts[0], cluster=cluster, mpi=mpi, command="collectives"
+    chosen = [word.strip() for word in request.operations.split(",") if word.strip()]
+    wanted = SIZES if request.sizes is None else _sizes(request.sizes)
+    counts = rank_counts(request.ranks)
+    asked = request.target.model_copy(
+        update={"app": "micro", "ranks": counts[0], "commutative_only": False}
     )
-    targets = with_ranks(find_target(words), counts)
+    targets = with_ranks(find_target(asked), counts)
     with Store.open(store) as opened, Progress(None, None, True) as progress:
         terms = TableTerms(
             store=opened,
             sizes=wanted,
-            pairs=pairs,
-            min_gain=min_gain / 100,
-            seed=seed,
-            guard=guard,
+            pairs=request.pairs,
+            min_gain=request.min_gain,
+            seed=request.seed,
+            guard=request.guard,
             watch=progress,
             say=lambda note: error_console().print(note.words, markup=False),
-            budget_s=None if budget is None else parse_duration(budget),
-            multi_object=multi_object,
-            commutative_only=commutative_only,
+            budget_s=request.budget_s,
+            multi_object=request.multi_object,
+            commutative_only=request.target.commutative_only,
         )
         try:
             result = find_tables(targets, chosen, terms)

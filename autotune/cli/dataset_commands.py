@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotune.cli import completion
-from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
+from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.cli.requests import Guard, Mpi
 from autotune.datasets.card import Cell, read_card
 from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
 from autotune.errors import UsageError
@@ -184,12 +185,11 @@ def trace(
     for cell in wanted:
         path = place / f"{cell.key}.json"
         words = TargetRequest(
-            None,
-            cell.app,
-            cell.input or None,
-            cell.ranks,
-            cell.cluster,
-            mpi,
+            app=cell.app,
+            input=cell.input or None,
+            ranks=cell.ranks,
+            cluster=cell.cluster,
+            mpi=mpi,
             command="dataset trace",
         )
         target = find_target(words)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
+from autotune.cli.options import JsonOut, opt
+from autotune.cli.requests import ClusterName, Mpi
 from autotune.terminal.render import console, hanging, write_json
 
 if TYPE_CHECKING:

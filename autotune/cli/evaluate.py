@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from autotune.cli import options as o
-from autotune.cli.options import opt
-from autotune.cli.train import From, Named, Split
+from autotune.api.analysis_requests import EvaluateRequest
+from autotune.cli.options import JsonOut
+from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.terminal.render import console, error_console, note_line, table, write_json
@@ -30,35 +30,17 @@ def _root() -> None:
 
 
 @evaluate.command("predict")
-def predict(
-    datasets: Named = None,
-    from_: From = None,
-    leave_out: Annotated[
-        str,
-        opt(
-            "--leave-out WHAT",
-            "What is left out and predicted in turn: program, or, to see whether the model "
-            "transfers, cluster, ranks, machine or program+machine; report: all cells that are "
-            "only for reporting, at once.",
-        ),
-    ] = "program",
-    models: Annotated[
-        list[str] | None,
-        opt("--model M", "Evaluate only this model; may be repeated. Default: all."),
-    ] = None,
-    split: Split = None,
-    picture: Annotated[
-        Path | None, opt("--picture FILE", "SVG file for a picture of the table.")
-    ] = None,
-    json_out: o.JsonOut = None,
-) -> None:
+@takes_request
+def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
     """Leave each program out in turn, predict its setting, and compare with its recorded runs."""
     from autotune.prediction import GROUPS, KINDS, training_set
     from autotune.prediction import evaluate as judge
     from autotune.prediction.evaluation import METHODS, REPORT, class_wide
     from autotune.prediction.program_effects import COMPOSED
 
-    sources = [*(datasets or []), *(from_ or [])]
+    sources = [*request.datasets, *request.sources]
+    leave_out, models = request.leave_out, request.models
+    picture = None if request.picture is None else Path(request.picture)
     if not sources:
         raise UsageError(
             "no dataset given; expected autotune evaluate predict --from DATASET",
@@ -69,7 +51,7 @@ def predict(
             f"--leave-out {leave_out!r} is not known; expected one of {', '.join(GROUPS)}",
             code="evaluation.unknown",
         )
-    unknown = [m for m in models or [] if m not in METHODS]
+    unknown = [m for m in models if m not in METHODS]
     if unknown:
         raise UsageError(
             f"--model {unknown[0]!r} is not known; expected one of {', '.join(METHODS)}",
@@ -77,7 +59,7 @@ def predict(
         )
     if picture is not None:
         check_writable(picture)
-    data = training_set(sources, split)
+    data = training_set(sources, request.split)
     if leave_out == REPORT and not any(e.split == REPORT for e in data.examples):
         raise UsageError(
             "--leave-out report: no cell of these datasets is only for reporting; add a dataset "

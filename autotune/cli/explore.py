@@ -5,62 +5,23 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from autotune.cli import completion
-from autotune.cli import options as o
-from autotune.cli.options import opt
+from autotune.api.requests import ExploreRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.terminal.command_line import this_command
 from autotune.terminal.progress import LiveLine
 from autotune.terminal.render import console, error_console, table, write_json
-from autotune.wording import parse_duration, remaining, seconds
+from autotune.wording import remaining, seconds
 
 if TYPE_CHECKING:
     from autotune.datasets.campaign import Told
     from autotune.datasets.plan import ExplorationPlan, Prepared
 
 
-def explore(
-    plan: Annotated[
-        str,
-        typer.Argument(
-            metavar="PLAN",
-            help="Name of a plan, or path of its TOML file (cells, settings, blocks to measure).",
-            autocompletion=completion.plans,
-        ),
-    ],
-    out: Annotated[
-        Path | None,
-        opt(
-            "-o --out FOLDER",
-            "Folder of the dataset. Default: datasets/NAME, with the plan's name.",
-        ),
-    ] = None,
-    cells: Annotated[
-        str | None,
-        opt(
-            "--cells KEY,KEY",
-            "Measure only these cells, given by their keys. Default: all cells of the plan.",
-        ),
-    ] = None,
-    budget: Annotated[
-        str | None,
-        opt(
-            "--budget TIME",
-            "Start no block that is expected to end after this time, for example 30m. "
-            "Default: no limit.",
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool, opt("--dry-run", "Show cells, settings and planned time; run nothing.")
-    ] = False,
-    mpi: o.Mpi = None,
-    guard: o.Guard = True,
-    store: o.StoreUrl = None,
-    json_out: o.JsonOut = None,
-) -> None:
+@takes_request
+def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Measure the cells of a plan into a dataset, block by block.
 
     The same command continues an interrupted measurement.
@@ -70,25 +31,29 @@ def explore(
     from autotune.datasets.describe import describe
     from autotune.datasets.plan import cell_target, load_plan, prepare_dataset, start_dataset
     from autotune.store import Store
-    from autotune.targets.request import refuse_nested_launch
+    from autotune.targets.resolve import refuse_nested_launch
 
     refuse_nested_launch()
-    known = load_plan(plan)
-    wanted = known.chosen([key.strip() for key in cells.split(",")] if cells else [])
-    budget_s = parse_duration(budget) if budget else None
-    prepared = prepare_dataset(known, wanted, lambda cell: cell_target(cell, mpi))
-    if dry_run:
+    known = load_plan(request.plan)
+    wanted = known.chosen(
+        [key.strip() for key in request.cells.split(",")] if request.cells else []
+    )
+    prepared = prepare_dataset(known, wanted, lambda cell: cell_target(cell, request.target.mpi))
+    if request.dry_run:
         _show(known, prepared, json_out)
         return
+    out = None if request.out is None else Path(request.out)
     folder = out or FOLDER / known.name
     library = prepared[0].target.library
     words = f"{library.family} {library.version}"
     # The card is passed on: it says nothing of where the files lie on this machine.
     elsewhere = ["-o", _passed_on(out)] if out else []
-    regenerate = ["autotune", "explore", _passed_on(Path(plan)), *elsewhere]
+    regenerate = ["autotune", "explore", _passed_on(Path(request.plan)), *elsewhere]
     dataset = start_dataset(known, prepared, folder, shlex.join(regenerate), words)
     with Store.open(store) as opened, ExploreProgress(json_out == "-") as progress:
-        campaign = Campaign(known, prepared, dataset, opened, progress, guard, budget_s)
+        campaign = Campaign(
+            known, prepared, dataset, opened, progress, request.guard, request.budget_s
+        )
         progress.left_s = campaign.left_s()
         try:
             done = campaign.run()

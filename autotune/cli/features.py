@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING
 
-from autotune.cli import options as o
-from autotune.cli.options import opt
+from autotune.api.requests import FeaturesRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.files import check_writable
 from autotune.terminal.render import console, error_console, note_line, table, write_json
 from autotune.wording import Metric, count, seconds
@@ -19,43 +20,8 @@ if TYPE_CHECKING:
 _PRINTED_GROUPS = ("thesis", "extra")
 
 
-def features(
-    program: o.Program = None,
-    out: Annotated[Path, opt("--output -o FILE", "File for the features (JSON).")] = Path(
-        "app_features.json"
-    ),
-    app: o.AppName = None,
-    input_name: o.InputName = None,
-    ranks: o.Ranks = None,
-    cluster: o.ClusterName = "local",
-    mpi: o.Mpi = None,
-    metric: o.Metric = None,
-    metric_rate: o.Rate = None,
-    metric_choice: o.Choice = None,
-    verify: o.Verify = None,
-    verify_absent: o.VerifyAbsent = None,
-    exit_codes: o.ExitCodes = None,
-    stdin: o.Stdin = None,
-    before: o.Before = None,
-    fresh_dir: o.FreshDir = None,
-    timeout: o.Timeout = None,
-    clean_env: o.CleanEnv = False,
-    method: Annotated[
-        Literal["auto", "pmpi", "mpi4py"],
-        opt(
-            "--method",
-            "How MPI calls are counted. pmpi: by the compiled profiling library, for any "
-            "program; mpi4py: in Python, for mpi4py programs; auto: the first of these "
-            "that works.",
-        ),
-    ] = "auto",
-    explain: Annotated[
-        bool, opt("--list", "List every feature with its unit and definition; run nothing.")
-    ] = False,
-    guard: o.Guard = True,
-    store: o.StoreUrl = None,
-    json_out: o.JsonOut = None,
-) -> None:
+@takes_request
+def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Trace one run of a program and write its communication features (app_features.json).
 
     The results database keeps them, too: a search of the program then begins with predicted
@@ -65,26 +31,21 @@ def features(
     from autotune.api.figures import measured_target
     from autotune.store import Store
     from autotune.targets.metric import failure_lines
-    from autotune.targets.request import TargetRequest
 
-    if explain:
+    if request.explain:
         _explain(json_out)
         return
-    words = TargetRequest(
-        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env,
-        "features", metric_choice, stdin, metric_rate, o.command_words(before),
-        fresh_dir,
-        verify_absent=verify_absent, exit_codes=exit_codes,
-    )  # fmt: skip
+    out, guard = Path(request.out), request.guard
     check_writable(out)
     with Store.open(store) as opened:
-        target = measured_target(words, opened, guard=guard)
-        found, traced = traced_features(target, method, guard)
+        target = measured_target(request.target, opened, guard=guard)
+        found, traced = traced_features(target, request.method, guard)
         found.save(out)
         keep_features(found, traced, target, opened)
     if json_out:
         write_json(found.to_json(), json_out)
-    if (metric or metric_rate) and traced.record.state == "no_metric":
+    asked = request.target.metric or request.target.metric_rate
+    if asked and traced.record.state == "no_metric":
         for line in (
             note_line("metric.none", traced.record.reason),
             *failure_lines(traced.record),

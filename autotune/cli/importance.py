@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from autotune.cli import completion
-from autotune.cli.anova import SourceOption, one_source
-from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.api.analysis_requests import ImportanceRequest
+from autotune.cli.anova import one_source
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.files import write_text
 from autotune.terminal.render import console, note_line, table, write_json
 from autotune.wording import count, percent
@@ -22,42 +21,9 @@ if TYPE_CHECKING:
 SHOWN_PAIRS = 5
 
 
+@takes_request
 def importance_of(
-    argument: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="STUDY|DATASET",
-            help="Study (study:ID), or dataset of recorded runs (name or folder).",
-            autocompletion=completion.sources,
-            show_default=False,
-        ),
-    ] = None,
-    from_: SourceOption = None,
-    cell: Annotated[
-        str | None, opt("--cell KEY", "Use only this cell of the dataset, given by its key.")
-    ] = None,
-    picture: Annotated[
-        Path | None,
-        opt(
-            "--picture FILE.html",
-            "HTML file for plots of the shares of variance and of the landscape around the "
-            "best setting.",
-        ),
-    ] = None,
-    limit: Annotated[int, opt("--limit N", "Number of parameters to list.", min=1)] = 15,
-    features: Annotated[
-        Path | None,
-        opt(
-            "--features FILE",
-            "File written by autotune features. Parameters that act only on MPI features "
-            "which this program does not use are left out.",
-        ),
-    ] = None,
-    seed: Annotated[
-        int, opt("--seed N", "Seed of the random generator (forest, bootstrap).", min=0)
-    ] = 0,
-    store: StoreUrl = None,
-    json_out: JsonOut = None,
+    request: ImportanceRequest, store: StoreUrl = None, json_out: JsonOut = None
 ) -> None:
     """Estimate the importance of each parameter, with confidence intervals.
 
@@ -66,18 +32,19 @@ def importance_of(
     from autotune.api.importance import explain
 
     found = explain(
-        one_source(argument, from_, "importance STUDY|DATASET"),
+        one_source(request.argument, request.source, "importance STUDY|DATASET"),
         store=store,
-        cell=cell,
-        features=features,
-        seed=seed,
+        cell=request.cell,
+        features=None if request.features is None else Path(request.features),
+        seed=request.seed,
     )
+    picture = request.picture
     if picture is not None:
-        write_text(picture, found.page())
+        write_text(Path(picture), found.page())
     if json_out:
         write_json(found.to_json(), json_out)
     if json_out != "-":
-        _print(found, limit)
+        _print(found, request.limit)
         if picture is not None:
             console().print(f"wrote {picture}", markup=False)
 

@@ -2,69 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from autotune.cli import options as o
-from autotune.cli.options import opt
-from autotune.study.noise import FEWEST
+from autotune.cli.options import JsonOut, Quiet, StoreUrl
+from autotune.cli.requests import takes_request
+from autotune.study.request import NoiseRequest
 from autotune.terminal.render import console, error_console, to_stderr, write_json
-from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
     from autotune.study.noise import NoiseReport
 
 
+@takes_request
 def noise(
-    program: o.Program = None,
-    app: o.AppName = None,
-    input_name: o.InputName = None,
-    ranks: o.Ranks = None,
-    runs: Annotated[int, opt("--runs N", "Number of valid runs of the default.", min=FEWEST)] = 20,
-    budget: o.Budget = None,
-    cluster: o.ClusterName = "local",
-    mpi: o.Mpi = None,
-    metric: o.Metric = None,
-    metric_rate: o.Rate = None,
-    metric_choice: o.Choice = None,
-    verify: o.Verify = None,
-    verify_absent: o.VerifyAbsent = None,
-    exit_codes: o.ExitCodes = None,
-    stdin: o.Stdin = None,
-    before: o.Before = None,
-    fresh_dir: o.FreshDir = None,
-    timeout: o.Timeout = None,
-    clean_env: o.CleanEnv = False,
-    guard: o.Guard = True,
-    quiet: o.Quiet = False,
-    store: o.StoreUrl = None,
-    json_out: o.JsonOut = None,
+    request: NoiseRequest,
+    quiet: Quiet = False,
+    store: StoreUrl = None,
+    json_out: JsonOut = None,
 ) -> None:
     """Measure the noise of the default, and with it which gain can be detected at which cost."""
     from autotune.api.figures import measured_target
     from autotune.api.target import silent_say
     from autotune.store import Store
     from autotune.study.noise import measure_noise
-    from autotune.targets.request import TargetRequest
     from autotune.terminal.progress import Progress
 
-    words = TargetRequest(
-        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "noise",
-        metric_choice, stdin, metric_rate, o.command_words(before),
-        fresh_dir,
-        verify_absent=verify_absent, exit_codes=exit_codes,
-    )  # fmt: skip
     say = silent_say if quiet else to_stderr
     hidden = quiet or json_out == "-"
     with Store.open(store) as opened, Progress(None, None, hidden) as progress:
-        target = measured_target(words, opened, say, guard=guard)
+        target = measured_target(request.target, opened, say, guard=request.guard)
         try:
             report = measure_noise(
                 target,
                 target.space(None),
                 opened,
-                runs=runs,
-                budget_s=None if budget is None else parse_duration(budget),
-                guard=guard,
+                runs=request.runs,
+                budget_s=request.budget_s,
+                guard=request.guard,
                 watch=progress,
             )
         except KeyboardInterrupt:

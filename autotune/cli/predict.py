@@ -4,120 +4,22 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from autotune.cli import options as o
-from autotune.cli.options import opt
+from autotune.api.requests import PredictRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.errors import UsageError, WorkError
 from autotune.files import check_writable
 from autotune.terminal.render import console, write_json
-from autotune.wording import parse_duration
 
 if TYPE_CHECKING:
     from autotune.api.prediction_check import PredictionCheck
     from autotune.prediction import NamedSetting
 
-CHECK = "Check"
-LOCAL = "local"
 
-
-def predict(
-    features_file: Annotated[
-        Path, typer.Argument(metavar="FEATURES", help="File written by autotune features.")
-    ],
-    program: o.Program = None,
-    model: Annotated[
-        str | None,
-        opt(
-            "--model FILE",
-            "Model file. Default: the model written by autotune train, else the shipped one.",
-        ),
-    ] = None,
-    params_file: Annotated[
-        Path | None,
-        opt(
-            "--params-file FILE",
-            "File for the predicted setting, in the form that mpirun --tune reads.",
-        ),
-    ] = None,
-    unproven: Annotated[
-        bool,
-        opt(
-            "--unproven",
-            "Write --params-file even if the model was not trained on this machine and MPI "
-            "library.",
-        ),
-    ] = False,
-    check: Annotated[
-        bool,
-        opt(
-            "--check",
-            "Compare the predicted setting, or the one with the best score if none is certain "
-            "enough, with the default on this machine, by running --app or -- PROGRAM.",
-            CHECK,
-        ),
-    ] = False,
-    run_recorded: Annotated[
-        bool,
-        opt(
-            "--run-recorded",
-            "With --check: run the command line that is recorded in FEATURES.",
-            CHECK,
-        ),
-    ] = False,
-    budget: Annotated[
-        str | None,
-        opt(
-            "--budget TIME",
-            "Machine time for --check, for example 90s or 10m. Default: at most 24 runs.",
-            CHECK,
-        ),
-    ] = None,
-    runs: o.MaxRuns = None,
-    min_gain: Annotated[
-        float,
-        opt(
-            "--min-gain PERCENT", "Smallest gain that counts as a gain, in percent.", min=0, max=50
-        ),
-    ] = 2.0,
-    app: o.AppName = None,
-    input_name: o.InputName = None,
-    ranks: o.Ranks = None,
-    space: Annotated[
-        str | None,
-        opt(
-            "--space NAME|FILE",
-            "Parameter space that the setting is checked against. Default: that of the MPI "
-            "library.",
-        ),
-    ] = None,
-    cluster: Annotated[
-        str | None,
-        opt(
-            "--cluster C",
-            "Cluster on which the program will run. Default: the one it was traced on.",
-            o.TARGET,
-        ),
-    ] = None,
-    mpi: o.Mpi = None,
-    metric: o.Metric = None,
-    metric_rate: o.Rate = None,
-    metric_choice: o.Choice = None,
-    verify: o.Verify = None,
-    verify_absent: o.VerifyAbsent = None,
-    exit_codes: o.ExitCodes = None,
-    stdin: o.Stdin = None,
-    before: o.Before = None,
-    fresh_dir: o.FreshDir = None,
-    timeout: o.Timeout = None,
-    clean_env: o.CleanEnv = False,
-    commutative_only: o.CommutativeOnly = False,
-    guard: o.Guard = True,
-    store: o.StoreUrl = None,
-    json_out: o.JsonOut = None,
-) -> None:
+@takes_request
+def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Predict a setting for a program from the features of one traced run.
 
     The evidence for the prediction is printed with it.  --check proves it by runs.
@@ -135,63 +37,53 @@ def predict(
     from autotune.api.target import find_target
     from autotune.space import DEFAULT
     from autotune.store import Store
-    from autotune.targets.request import AUTO, TargetRequest
+    from autotune.targets.request import AUTO
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.prediction import print_prediction
     from autotune.terminal.progress import Progress
 
-    features = read_features(features_file)
-    if (program or app) and not check:
+    features = read_features(Path(request.features))
+    asked, check, guard = request.target, request.check, request.guard
+    named = bool(asked.program or asked.app)
+    params_file = None if request.params_file is None else Path(request.params_file)
+    if named and not check:
         raise UsageError(
             "a program is run only with --check; leave the program out, or add --check",
             code="prediction.options",
         )
-    if check and run_recorded and (program or app):
+    if check and request.run_recorded and named:
         raise UsageError(
             "--run-recorded and a program are two ways to name what --check runs; give "
             "only one of them",
             code="prediction.options",
         )
-    if run_recorded and not check:
+    if request.run_recorded and not check:
         raise UsageError("--run-recorded needs --check", code="prediction.options")
     if params_file is not None:
         check_writable(params_file)
-    words = TargetRequest(
-        program,
-        app,
-        input_name,
-        ranks or features.ranks,
-        cluster or traced_on(features),
-        mpi or traced_with(features, program),
-        metric,
-        verify,
-        timeout,
-        clean_env,
-        f"predict {features_file} --check",
-        metric_choice,
-        stdin,
-        metric_rate,
-        o.command_words(before),
-        fresh_dir,
-        commutative_only,
-        verify_absent=verify_absent,
-        exit_codes=exit_codes,
+    words = asked.model_copy(
+        update={
+            "ranks": asked.ranks or features.ranks,
+            "cluster": request.cluster or traced_on(features),
+            "mpi": asked.mpi or traced_with(features, asked.program),
+            "command": f"predict {request.features} --check",
+        }
     )
-    if check and metric == AUTO and not run_recorded:
+    if check and words.metric == AUTO and not request.run_recorded:
         with Store.open(store) as opened:
             words = with_figure(words, opened, guard=guard)
     target = None
     if check:
-        target = recorded_target(features, words) if run_recorded else find_target(words)
+        target = recorded_target(features, words) if request.run_recorded else find_target(words)
     quiet = json_out == "-"
     found = predicted(
         features,
-        model=model,
-        space=space,
+        model=request.model,
+        space=request.space,
         cluster=words.cluster,
-        mpi=mpi,
+        mpi=asked.mpi,
         target=target,
-        commutative_only=commutative_only,
+        commutative_only=asked.commutative_only,
     )
     if not quiet:
         print_prediction(found)
@@ -200,14 +92,13 @@ def predict(
     refused = ""
     try:
         if check and len(found.to_check):
-            budget_s = None if budget is None else parse_duration(budget)
-            with Store.open(store) as opened, Progress(None, budget_s, quiet) as progress:
+            with Store.open(store) as opened, Progress(None, request.budget_s, quiet) as progress:
                 proof = check_prediction(
                     found,
                     opened,
-                    min_gain=min_gain / 100,
-                    budget_s=budget_s,
-                    max_runs=runs,
+                    min_gain=request.min_gain,
+                    budget_s=request.budget_s,
+                    max_runs=request.max_runs,
                     guard=guard,
                     params_file=params_file,
                     watch=progress,
@@ -216,7 +107,7 @@ def predict(
             if not quiet:
                 print_comparison(DEFAULT.key, found.to_check.key, proof.outcome.to_json())
         elif params_file is not None and len(found.setting):
-            refused = refusal(found, unproven)
+            refused = refusal(found, request.unproven)
             if not refused:
                 written = write_params(found, params_file)
     finally:

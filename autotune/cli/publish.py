@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from autotune.cli import completion
-from autotune.cli.options import ClusterName, CommutativeOnly, JsonOut, Mpi, StoreUrl, opt
+from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.cli.requests import ClusterName, CommutativeOnly, Mpi
 from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
 from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json

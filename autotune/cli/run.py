@@ -4,50 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Annotated
 
 import typer
 
-from autotune.cli import options as o
-from autotune.cli.options import opt
+from autotune.cli.options import JsonOut, Quiet, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.notes import Say
+from autotune.study.request import RunRequest
 from autotune.targets.target import NOT_PARAMETERS
 from autotune.terminal.render import console, error_console, table, to_stderr, write_json
 from autotune.wording import UNGUARDED, Metric, seconds
 from runner.types import LIBRARY, RunRecord, to_json
 
 
+@takes_request
 def run(
-    program: o.Program = None,
-    setting: Annotated[
-        str,
-        opt(
-            "--setting -s SETTING",
-            "Setting of the run: default, name=value,name=value, @FILE, or study:ID (the "
-            "setting recommended by a study).",
-        ),
-    ] = "default",
-    app: o.AppName = None,
-    input_name: o.InputName = None,
-    ranks: o.Ranks = None,
-    space: o.SpaceName = None,
-    cluster: o.ClusterName = "local",
-    mpi: o.Mpi = None,
-    metric: o.Metric = None,
-    metric_rate: o.Rate = None,
-    metric_choice: o.Choice = None,
-    verify: o.Verify = None,
-    verify_absent: o.VerifyAbsent = None,
-    exit_codes: o.ExitCodes = None,
-    stdin: o.Stdin = None,
-    before: o.Before = None,
-    fresh_dir: o.FreshDir = None,
-    timeout: o.Timeout = None,
-    clean_env: o.CleanEnv = False,
-    guard: o.Guard = True,
-    quiet: o.Quiet = False,
-    store: o.StoreUrl = None,
-    json_out: o.JsonOut = None,
+    request: RunRequest,
+    quiet: Quiet = False,
+    store: StoreUrl = None,
+    json_out: JsonOut = None,
 ) -> None:
     """Run a program once with one setting; show the result and which parameters took effect."""
     from autotune.api.figures import measured_target
@@ -57,26 +32,20 @@ def run(
     from autotune.study.figure_notes import figure_notes, output_notes
     from autotune.targets.figures import proposal_of
     from autotune.targets.layout import replaced_note
-    from autotune.targets.request import TargetRequest
     from autotune.targets.target import limit_note
 
-    words = TargetRequest(
-        program, app, input_name, ranks, cluster, mpi, metric, verify, timeout, clean_env, "run",
-        metric_choice, stdin, metric_rate, o.command_words(before),
-        fresh_dir,
-        verify_absent=verify_absent, exit_codes=exit_codes,
-    )  # fmt: skip
+    guard = request.guard
     tell: Say = silent_say if quiet else to_stderr
     notes: Say = silent_say if quiet or json_out == "-" else to_stderr
     with Store.open(store) as opened:
-        target = measured_target(words, opened, tell, guard=guard)
-        known = target.space(space)
+        target = measured_target(request.target, opened, tell, guard=guard)
+        known = target.space(request.space)
         if target.timeout_s is None:
             notes(limit_note(target))
         if replaced := replaced_note(known):
             notes(replaced)
         try:
-            prepared = one_run(setting, target, known, opened, guard=guard, tell=tell)
+            prepared = one_run(request.setting, target, known, opened, guard=guard, tell=tell)
             done = prepared.measure(tell)
         except KeyboardInterrupt:
             _say("\nInterrupted: the program was ended; nothing was stored.")

@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from autotune.cli import completion
-from autotune.cli.options import ClusterName, JsonOut, Mpi, opt
+from autotune.cli.options import JsonOut, opt
+from autotune.cli.requests import ClusterName, Mpi
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.files import write_text

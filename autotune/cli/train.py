@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
-
-from autotune.cli import options as o
-from autotune.cli.options import opt
+from autotune.api.analysis_requests import TrainRequest
+from autotune.cli.options import JsonOut, StoreUrl
+from autotune.cli.requests import takes_request
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
 from autotune.terminal.render import console, note_line, table, write_json
@@ -19,59 +18,9 @@ from runner.files.scratch import Scratch
 if TYPE_CHECKING:
     from autotune.prediction import TrainingSet
 
-From = Annotated[
-    list[str] | None,
-    opt(
-        "--from DATASET",
-        "Dataset to learn from (name or folder of recorded runs); may be repeated.",
-    ),
-]
-Split = Annotated[
-    str | None,
-    opt("--split S", "Use only the cells of this split of the dataset: design or report."),
-]
 
-
-Named = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="[DATASET]...", help="Datasets to learn from; same as --from DATASET."),
-]
-
-
-def train(
-    datasets: Named = None,
-    sources: From = None,
-    store: o.StoreUrl = None,
-    features: Annotated[
-        list[Path] | None,
-        opt(
-            "--features FILE",
-            "With --store: feature file of a program; its studies in the database are "
-            "learned from. May be repeated.",
-        ),
-    ] = None,
-    model: Annotated[
-        str,
-        opt(
-            "--model M",
-            "Kind of model: auto (the best on programs left out), knn, mlp or exposure; "
-            "or composed: how programs differ from what a calibration of their machine composes.",
-        ),
-    ] = "auto",
-    preset: Annotated[
-        str | None,
-        opt("--preset NAME", "Named set of options: thesis (plain knn or mlp) is the only one."),
-    ] = None,
-    split: Split = None,
-    out: Annotated[
-        Path | None,
-        opt(
-            "--output -o FILE",
-            "Model file to write. Default: the user's model, which autotune predict uses first.",
-        ),
-    ] = None,
-    json_out: o.JsonOut = None,
-) -> None:
+@takes_request
+def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Train a model that predicts settings from the features of a program.
 
     The kind of model is chosen by cross-validation: each program is left out in turn.
@@ -84,8 +33,10 @@ def train(
     from autotune.prediction.program_effects import COMPOSED, own_place
     from autotune.terminal.progress import ProgressState
 
-    composed = model == COMPOSED and preset is None
-    kinds = () if composed else _kinds(model, preset)
+    composed = request.model == COMPOSED and request.preset is None
+    kinds = () if composed else _kinds(request.model, request.preset)
+    out = None if request.out is None else Path(request.out)
+    features = [Path(file) for file in request.features]
     place = out or (own_place() if composed else default_place())
     if out is None:
         try:
@@ -98,17 +49,17 @@ def train(
             ) from None
     check_writable(place)
     with ExitStack() as stack:
-        folders = [*(datasets or []), *(sources or [])]
+        folders = [*request.datasets, *request.sources]
         if not folders:
             scratch = stack.enter_context(Scratch("train"))
-            folders = [str(dataset_of_traced(store, features or [], scratch / "store"))]
+            folders = [str(dataset_of_traced(store, features, scratch / "store"))]
         elif features:
             raise UsageError(
                 "--features is only used with --store; a dataset has feature files of its own "
                 "(folder features)",
                 code="training.not_applicable",
             )
-        data = training_set(folders, split)
+        data = training_set(folders, request.split)
         if composed:
             _learn_effects(data, place, json_out)
             return

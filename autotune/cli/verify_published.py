@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from autotune.cli.options import Guard, JsonOut, Mpi, StoreUrl, opt
+from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.cli.requests import Guard, Mpi
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.publish.recheck import PAIRS

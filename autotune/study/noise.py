@@ -21,15 +21,13 @@ from autotune.store import Store, StudyKey
 from autotune.store.keys import NOISE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
+from autotune.study.request import FEWEST_RUNS
 from autotune.study.run_history import WARMUP, HistoryEntry
 from autotune.study.session import MEASURED, Session
 from autotune.study.study_key import study_key
 from autotune.targets.metric import default_failure
 from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count
-
-FEWEST = 6
-"""Smallest number of runs of the default."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ def measure_noise(
     """Run the default ``runs`` times against itself.
 
     There are fewer runs if ``budget_s`` machine seconds do not hold so many. Raises WorkError if
-    the default does not run, BudgetTooSmall if the budget held fewer than :data:`FEWEST` runs.
+    the default does not run, BudgetTooSmall if the budget held fewer than :data:`FEWEST_RUNS` runs.
     """
 
     def key_of(one: Target) -> StudyKey:
@@ -103,11 +101,11 @@ def measure_noise(
                 entries.append(evaluator.run(DEFAULT, NOISE, position=len(entries)))
         except BudgetSpent:
             pass  # The runs so far may be enough.
-        if len(entries) < FEWEST:
+        if len(entries) < FEWEST_RUNS:
             held = count(len(entries), "run")
             raise BudgetTooSmall(
                 f"the budget of {asked_time(budget_s or 0)} held {held} of the default; at "
-                f"least {FEWEST} are needed: give a larger --budget",
+                f"least {FEWEST_RUNS} are needed: give a larger --budget",
                 code="budget.too_small",
             )
         _require_valid(entries, evaluator.history.files_written)

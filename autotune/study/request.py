@@ -1,65 +1,183 @@
-"""Search requests: a search as one versioned document of JSON types, and workers' requests.
+"""Requests of studies: what a search, a comparison, a run or a measurement of noise is asked.
 
-The command line, Python and the workers of a study all begin with a search request.
-
-A worker's request is a search request with its directory. It comes from the results database, so it
-is data until its author is known (``autotune.study.worker_trust``).
+The command line, Python and the workers of a study all begin with a request. That of a search is a
+versioned document of JSON types, which the results database keeps for workers.
 """
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ConfigDict, Field
-
-from autotune.config.validated import validate
+from autotune.config.option import (
+    PAIRS,
+    PATH,
+    PERCENT,
+    TIME,
+    FilePath,
+    OptionField,
+    Request,
+    late_option,
+    option,
+    part,
+)
 from autotune.errors import UsageError
-from autotune.store.text import canonical
-from autotune.study.budget import SearchPlan
 from autotune.targets.request import TargetRequest
+
+if TYPE_CHECKING:
+    from autotune.study.budget import SearchPlan
 
 SCHEMA = "autotune-search-1"
 DEFAULT_TRIALS = 100
+FEWEST_RUNS = 6
+"""Fewest runs that show the noise."""
 
 
-class SearchRequest(BaseModel):
+SPACE = option(
+    None,
+    "--space NAME|FILE",
+    "Parameter space that the setting is checked against. Default: that of the MPI library.",
+    completion="spaces",
+)
+BUDGET = option(
+    None,
+    "--budget TIME",
+    "Machine time for all launches together, for example 90s, 10m or 2h. Default: no limit.",
+    TIME,
+    gt=0,
+)
+MAX_RUNS = option(
+    None, "--runs N", "Number of launches in all, rejected ones included. Default: no limit.", ge=1
+)
+MIN_GAIN = option(
+    0.02,
+    "--min-gain PERCENT",
+    "Smallest gain that counts as a gain, in percent.",
+    PERCENT,
+    ge=0,
+    le=0.5,
+)
+GUARD = late_option(
+    True,
+    "--guard/--no-guard",
+    "Reject runs during which other processes used the machine. With --no-guard they count too, "
+    "and nothing is proven.",
+)
+
+
+def _strategy_help() -> str:
+    from autotune.strategies import names
+
+    return f"Search strategy: {', '.join(names())} (docs/explanation/strategies.md)."
+
+
+class SearchRequest(Request):
     """What is searched, how, and for how long.
 
-    ``space`` is a name or file (None: the space of the MPI), and ``options`` are the strategy's by
-    name. ``trials`` counts settings, ``budget_s`` machine seconds, ``max_runs`` launches; with none
-    of them, :data:`DEFAULT_TRIALS` settings are tried. ``min_gain`` is a fraction. ``starts`` are
-    settings to try first, as the user wrote them. ``features`` and ``params_file`` are paths.
-    ``fidelity``: cheap runs screen the settings. ``libraries`` are further MPI libraries, named as
-    ``target.mpi``, which is that of the default.
+    With neither ``trials`` nor ``budget_s`` nor ``max_runs``, :data:`DEFAULT_TRIALS` settings are
+    tried. ``libraries`` are further MPI libraries, named as ``target.mpi``, which is that of the
+    default.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    target: TargetRequest = part(mpi="libraries")
+    libraries: tuple[str, ...] = late_option(
+        (),
+        "--mpi P",
+        "MPI library: family and version (openmpi-5.0, mpich) or installation directory. Default: "
+        "the first found. Given several times: the library is a parameter of the search, and the "
+        "first one is that of the default.",
+    )
+    strategy: str = option("auto", "--strategy S", _strategy_help, completion="strategies")
+    space: str | None = option(
+        None,
+        "--space NAME|FILE",
+        "Parameter space to search: name or file; join several with +. Default: that of the MPI "
+        "library.",
+        completion="spaces",
+    )
+    trials: int | None = option(
+        None,
+        "--trials N",
+        f"Number of settings to try, the default not counted. Default: {DEFAULT_TRIALS}; no limit "
+        "with --budget or --runs.",
+        ge=1,
+    )
+    budget_s: float | None = option(
+        None,
+        "--budget TIME",
+        "Machine time for search and proof together, for example 90s, 10m or 2h. Default: no "
+        "limit.",
+        TIME,
+        gt=0,
+    )
+    max_runs: int | None = MAX_RUNS
+    seed: int = option(
+        0,
+        "--seed N",
+        "Seed of the random generator; the same seed proposes the same settings.",
+        ge=0,
+    )
+    preset: str | None = option(
+        None, "--preset NAME", "Named set of strategy options; thesis (for ga) is the only one."
+    )
+    options: Mapping[str, int | float | str] = option(
+        {},
+        "-O --option NAME=VALUE",
+        "Option of the strategy, for example -O population=20 (docs/explanation/strategies.md). "
+        "May be repeated.",
+        PAIRS,
+    )
+    min_gain: float = MIN_GAIN
+    remeasure: bool = option(
+        False, "--remeasure", "Measure everything anew; take no runs from other studies."
+    )
+    fidelity: bool = option(
+        False,
+        "--fidelity",
+        "Run each setting first in the cheap form of the input that the application's file "
+        "declares; those that show no gain there are not run in full. The proof is made of full "
+        "runs only.",
+    )
+    starts: tuple[str, ...] = option(
+        (),
+        "--start SETTING",
+        "Setting to try first: name=value,..., @FILE, or study:ID, also of a study under another "
+        "MPI library, whose answer is then written in this one's words. May be repeated.",
+    )
+    features: FilePath | None = option(
+        None,
+        "--features FILE",
+        "Warm start: file written by autotune features; the settings that the model predicts for "
+        "it are tried first.",
+        PATH,
+    )
+    params_file: FilePath | None = option(
+        None,
+        "--params-file FILE",
+        "File for the proven setting, for mpirun --tune. Default: autotune-APP-STUDY.conf in this "
+        "directory.",
+        PATH,
+    )
+    guard: bool = GUARD
 
-    target: TargetRequest
-    libraries: tuple[str, ...] = ()
-    space: str | None = None
-    strategy: str = "auto"
-    preset: str | None = None
-    options: Mapping[str, int | float | str] = Field(default_factory=dict)
-    seed: int = Field(0, ge=0)
-    trials: int | None = Field(None, ge=1)
-    budget_s: float | None = Field(None, gt=0)
-    max_runs: int | None = Field(None, ge=1)
-    min_gain: float = Field(0.02, ge=0, le=0.5)
-    guard: bool = True
-    remeasure: bool = False
-    starts: tuple[str, ...] = ()
-    features: str | None = None
-    params_file: str | None = None
-    fidelity: bool = False
+    @classmethod
+    def arrange(cls, command: str, data: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a command line, in which ``--mpi`` names all libraries."""
+        first, *others = data.pop("libraries", None) or (None,)
+        data = super().arrange(command, data)
+        return data | {"target": data["target"] | {"mpi": first}, "libraries": others}
+
+    def value_at(self, field: OptionField) -> Any:
+        """The value of an option; inverse of :meth:`arrange`."""
+        if field.name != "libraries":
+            return super().value_at(field)
+        return [name for name in (self.target.mpi, *self.libraries) if name is not None]
 
     @property
     def plan(self) -> SearchPlan:
         """How much the search may do; raises UsageError if ``max_runs`` does not hold a proof."""
+        from autotune.study.budget import SearchPlan
+
         trials, runs = self.trials, self.max_runs
         if trials is None and self.budget_s is None and runs is None:
             trials = DEFAULT_TRIALS
@@ -78,9 +196,12 @@ class SearchRequest(BaseModel):
         return plan
 
     def to_json(self) -> dict[str, Any]:
-        """The document in JSON types: the fields that are not at their defaults."""
-        data = self.model_dump(mode="json", exclude_defaults=True)
-        return {"schema": SCHEMA, **data, "target": _said(self.target)}
+        """The document in JSON types: the fields that are not at their defaults.
+
+        The command that asked is no part of it.
+        """
+        data = self.model_dump(mode="json", exclude_defaults=True, exclude={"target": {"command"}})
+        return {"schema": SCHEMA, **data}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any], origin: str) -> SearchRequest:
@@ -96,156 +217,112 @@ class SearchRequest(BaseModel):
             )
         return cls.of(origin, **{name: part for name, part in data.items() if name != "schema"})
 
-    @classmethod
-    def of(cls, origin: str, **fields: Any) -> SearchRequest:
-        """A request with these fields; raises UsageError, with ``origin``, for wrong ones."""
-        return validate(fields, origin, cls)
-
     def words(self) -> list[str]:
         """The command line of ``autotune`` for the same search."""
-        target = self.target
-        line = ["search"]
-        for name, value in (
-            ("--app", target.app),
-            ("--input", target.input),
-            ("--ranks", target.ranks),
-            ("--cluster", target.cluster),
-            *(("--mpi", name) for name in (target.mpi, *self.libraries)),
-            ("--metric", target.metric),
-            ("--metric-rate", target.metric_rate),
-            ("--metric-choice", target.metric_choice),
-            ("--stdin", target.stdin),
-            ("--before", None if target.before is None else shlex.join(target.before)),
-            ("--fresh-dir", target.fresh_dir),
-            ("--verify", target.verify),
-            ("--verify-absent", target.verify_absent),
-            ("--exit-codes", target.exit_codes),
-            ("--timeout", target.timeout),
-            ("--space", self.space),
-            ("--strategy", self.strategy),
-            ("--preset", self.preset),
-            ("--seed", self.seed),
-            ("--trials", self.trials),
-            ("--budget", None if self.budget_s is None else f"{self.budget_s:g}s"),
-            ("--runs", self.max_runs),
-            ("--min-gain", f"{100 * self.min_gain:g}"),
-            ("--features", self.features),
-            ("--params-file", self.params_file),
-        ):
-            if value is not None:
-                line += [name, str(value)]
-        for start in self.starts:
-            line += ["--start", start]
-        for option, chosen in self.options.items():
-            line += ["-O", f"{option}={chosen}"]
-        for flag, said in (
-            ("--clean-env", target.clean_env),
-            ("--commutative-only", target.commutative_only),
-            ("--remeasure", self.remeasure),
-            ("--no-guard", not self.guard),
-            ("--fidelity", self.fidelity),
-        ):
-            line += [flag] if said else []
-        return [*line, "--", *target.program] if target.program else line
+        program = self.target.program
+        return ["search", *super().words(), *(["--", *program] if program else [])]
 
 
-def _said(target: TargetRequest) -> dict[str, Any]:
-    """The fields that were given, without the command that requested the search."""
-    plain = {n: v for n, v in vars(target).items() if v != getattr(TargetRequest, n)}
-    plain.pop("command", None)
-    for name in ("program", "before"):
-        if name in plain:
-            plain[name] = list(plain[name])
-    return plain
+class Crew(Request):
+    """The workers of a search: jobs of a scheduler, unless that is None."""
+
+    scheduler: str | None = option(
+        None,
+        "--scheduler S",
+        "Start workers as jobs of a scheduler (local or slurm) instead of measuring in this "
+        "process.",
+    )
+    workers: int = option(1, "--workers N", "Number of workers that --scheduler starts.", ge=1)
+    nodes: int = option(
+        1,
+        "--nodes-per-trial N",
+        "Number of nodes of each worker; every trial uses all of them.",
+        ge=1,
+    )
+    time_s: float | None = option(
+        None,
+        "--walltime TIME",
+        "Time limit of each worker's job, for example 30m or 2h. Default: that of the scheduler.",
+        TIME,
+    )
+    job_options: tuple[str, ...] = option(
+        (),
+        "--job-option WORD",
+        "Option passed on to the scheduler, for example --job-option=--partition=debug. May be "
+        "repeated.",
+    )
 
 
-REQUESTS_SCHEMA = "autotune-requests-1"
-MOST_REQUESTS = 32
-"""Largest number of requests that a study stores; of each key the newest is stored."""
-MOST_CHARACTERS = 1 << 20
-_PURPOSE = "autotune worker request 1"
-WHERE = "a worker's request"
+class RunRequest(Request):
+    """One run of one setting."""
+
+    setting: str = option(
+        "default",
+        "--setting -s SETTING",
+        "Setting of the run: default, name=value,name=value, @FILE, or study:ID (the setting "
+        "recommended by a study).",
+    )
+    target: TargetRequest = part("commutative_only")
+    space: str | None = SPACE
+    guard: bool = GUARD
 
 
-@dataclass(frozen=True)
-class WorkerRequest:
-    """A search and its working directory.
+class CompareRequest(Request):
+    """Two settings of a program, or one program under two MPI libraries (``libraries``)."""
 
-    ``key`` names the key with which the request was signed; it is empty if nobody signed it.
-    Raises UsageError for a relative directory, too much text, or a NUL.
-    """
+    first: str | None = option(
+        None,
+        "A",
+        "Reference setting: default, name=value,..., @FILE or study:ID. With two libraries: "
+        "setting of the first. Default: the default of each library.",
+    )
+    second: str | None = option(None, "B", "Setting that is compared with A, in the same form.")
+    target: TargetRequest = part(mpi=("libraries", "second_program"))
+    libraries: tuple[str, ...] = late_option(
+        (),
+        "--mpi P",
+        "MPI library: family and version (openmpi-5.0, mpich) or installation directory. Default: "
+        "the first found. Given twice: compare the program under the second library with the "
+        "program under the first.",
+    )
+    second_program: str | None = late_option(
+        None,
+        "--program-b PATH",
+        "Build of the program for the second --mpi; the arguments are the same. Default: one "
+        "program for both.",
+    )
+    budget_s: float | None = BUDGET
+    max_runs: int | None = MAX_RUNS
+    pairs: int | None = option(
+        None,
+        "--pairs N",
+        "Measure exactly N pairs and test once. Default: a sequential test after 8, 12, 18, 27, 40 "
+        "pairs.",
+        ge=6,
+    )
+    min_gain: float = MIN_GAIN
+    seed: int = option(
+        0, "--seed N", "Seed of the random generator (order within the pairs).", ge=0
+    )
+    space: str | None = SPACE
+    guard: bool = GUARD
+    remeasure: bool = late_option(
+        False, "--remeasure", "Measure new pairs; do not use the stored ones of this comparison."
+    )
 
-    search: SearchRequest
-    cwd: str
-    key: str = ""
-    signature: str = ""
-
-    def __post_init__(self) -> None:
-        if not PurePosixPath(self.cwd).is_absolute():
-            raise UsageError(
-                f"{WHERE} has the directory {self.cwd[:200]!r}; expected an absolute path",
-                code="request.refused",
-            )
-        content = canonical([self.search.to_json(), self.cwd])
-        if len(content) > MOST_CHARACTERS:
-            raise UsageError(
-                f"{WHERE} has {len(content)} characters; expected {MOST_CHARACTERS} at most",
-                code="request.refused",
-            )
-        if "\\u0000" in content:
-            raise UsageError(f"{WHERE} has a NUL in a word", code="request.refused")
-
-    def signed_text(self, study: str) -> bytes:
-        """The signed bytes: everything that is carried out, and the hash of its study."""
-        search = self.search.to_json()
-        content = {"cwd": self.cwd, "study": study, "search": search, "for": _PURPOSE}
-        return canonical(content).encode("ascii")
-
-    def to_json(self) -> dict[str, Any]:
-        search = self.search.to_json()
-        return {"search": search, "cwd": self.cwd, "key": self.key, "signature": self.signature}
-
-
-def requests_of(data: Mapping[str, Any] | None) -> list[WorkerRequest]:
-    """The requests that a study holds, the newest last; raises UsageError for damaged ones."""
-    if data is None:
-        return []
-    if data.get("schema") != REQUESTS_SCHEMA:
-        raise UsageError(
-            f"{WHERE}: the schema is {str(data.get('schema'))[:80]!r}; expected "
-            f"{REQUESTS_SCHEMA!r}: it was written by another version of autotune, or is damaged",
-            code="request.version",
-        )
-    listed = data.get("requests")
-    if not isinstance(listed, list) or len(listed) > MOST_REQUESTS:
-        raise UsageError(
-            "the study's requests are not a list: the results database is damaged",
-            code="request.damaged",
-        )
-    return [_request(item) for item in listed]
+    @classmethod
+    def arrange(cls, command: str, data: dict[str, Any]) -> dict[str, Any]:
+        """The fields of a command line; the target is under the first library."""
+        libraries = data.get("libraries", [])
+        words = "compare A B" if len(libraries) < 2 else "compare --mpi P --mpi P"
+        data = super().arrange(words, data)
+        return data | {"target": data["target"] | {"mpi": next(iter(libraries), None)}}
 
 
-def _request(data: Any) -> WorkerRequest:
-    if not isinstance(data, dict):
-        raise UsageError(
-            f"{WHERE} is not an object: the results database is damaged", code="request.damaged"
-        )
-    search = data.get("search")
-    texts = [data.get(name) for name in ("cwd", "key", "signature")]
-    if not isinstance(search, dict) or not all(isinstance(text, str) for text in texts):
-        raise UsageError(
-            f"{WHERE} is damaged: expected a search, and a directory, key and signature that are "
-            "texts",
-            code="request.damaged",
-        )
-    return WorkerRequest(SearchRequest.from_json(search, WHERE), *map(str, texts))
+class NoiseRequest(Request):
+    """The noise of the default, from this number of valid runs."""
 
-
-def added(data: Mapping[str, Any] | None, request: WorkerRequest) -> dict[str, Any]:
-    """The requests of a study with one more, which replaces the one with the same key."""
-    try:
-        before = requests_of(data)
-    except UsageError:
-        before = []  # The stored requests cannot be used.
-    others = [one for one in before if one.key != request.key][1 - MOST_REQUESTS :]
-    return {"schema": REQUESTS_SCHEMA, "requests": [one.to_json() for one in (*others, request)]}
+    target: TargetRequest = part("commutative_only")
+    runs: int = option(20, "--runs N", "Number of valid runs of the default.", ge=FEWEST_RUNS)
+    budget_s: float | None = BUDGET
+    guard: bool = GUARD

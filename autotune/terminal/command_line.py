@@ -10,33 +10,13 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from runner.files.paths import resolved
 from runner.passwords import has_password, mask_words
 
 NAME = "autotune"
-TARGET = {
-    "--app": True,
-    "--input": True,
-    "--ranks": True,
-    "-n": True,
-    "--cluster": True,
-    "--mpi": True,
-    "--metric": True,
-    "--metric-choice": True,
-    "--metric-rate": True,
-    "--verify": True,
-    "--verify-absent": True,
-    "--exit-codes": True,
-    "--stdin": True,
-    "--before": True,
-    "--fresh-dir": True,
-    "--timeout": True,
-    "--clean-env": False,
-    "--store": True,
-}
-"""Options that all measuring commands share, each with whether a value follows it."""
 
 _words: list[str] | None = None
 
@@ -47,16 +27,22 @@ def remember_command(words: Sequence[str] | None) -> None:
     _words = None if words is None else list(words)
 
 
-def value_of(option: str, arguments: Sequence[str]) -> str | None:
-    """The value of an option among arguments, before ``--``; None if it is not there."""
+def values_of(option: str, arguments: Sequence[str]) -> list[str]:
+    """The values of an option among arguments, before ``--``, in order."""
     words = list(arguments)
     words = words[: words.index("--")] if "--" in words else words
+    values = []
     for at, word in enumerate(words):
         if word == option and at + 1 < len(words):
-            return words[at + 1]
-        if word.startswith(f"{option}="):
-            return word.partition("=")[2]
-    return None
+            values.append(words[at + 1])
+        elif word.startswith(f"{option}="):
+            values.append(word.partition("=")[2])
+    return values
+
+
+def value_of(option: str, arguments: Sequence[str]) -> str | None:
+    """The first of these values; None if there is none."""
+    return next(iter(values_of(option, arguments)), None)
 
 
 def _said() -> tuple[list[str], list[str]]:
@@ -102,17 +88,30 @@ def this_command(changed: Mapping[str, str] | None = None, without: Iterable[str
     return command_line(*options, *program)
 
 
-def given(names: Iterable[str] = TARGET) -> list[str]:
-    """The words of those options ``names`` (of :data:`TARGET`) that the command line gives."""
+@cache
+def target_options() -> dict[str, bool]:
+    """Options that all measuring commands share, each with whether a value follows it."""
+    from autotune.config.option import option_fields
+    from autotune.study.request import NoiseRequest
+
+    shared = [field for field in option_fields(NoiseRequest) if field.path[0] == "target"]
+    named = {name: not field.is_flag for field in shared for name in field.option.names}
+    return named | {"--store": True}
+
+
+def given(names: Iterable[str] | None = None) -> list[str]:
+    """The words of those options that the command line gives, by default of all of
+    :func:`target_options`."""
     options, _ = _said()
-    wanted = set(names)
+    known = target_options()
+    wanted = set(known if names is None else names)
     found: list[str] = []
     at = 0
     while at < len(options):
         word = options[at]
         name = word.partition("=")[0]
         if name in wanted:
-            whole = 2 if TARGET[name] and "=" not in word else 1
+            whole = 2 if known[name] and "=" not in word else 1
             found += options[at : at + whole]
             at += whole
         elif word.startswith("-n") and word[2:].isdigit() and "-n" in wanted:
@@ -124,10 +123,8 @@ def given(names: Iterable[str] = TARGET) -> list[str]:
 
 
 def values_given(name: str) -> list[str]:
-    """The values that the command line gives one option of :data:`TARGET`, in order."""
-    words = given([name])
-    whole = [word.partition("=")[2] for word in words if word.startswith(f"{name}=")]
-    return whole or words[1::2]
+    """The values that the command line gives an option, in order."""
+    return values_of(name, _said()[0])
 
 
 def on_this_target(command: str, *words: str, mpi: Sequence[str] | None = None) -> str:
@@ -139,7 +136,7 @@ def on_this_target(command: str, *words: str, mpi: Sequence[str] | None = None) 
     if mpi is None:
         return command_line(command, *words, *given(), *program)
     named = [word for name in mpi for word in ("--mpi", name)]
-    rest = given(name for name in TARGET if name != "--mpi")
+    rest = given(name for name in target_options() if name != "--mpi")
     return command_line(command, *words, *named, *rest, *program)
 
 

@@ -279,7 +279,7 @@ def test_parameters_that_do_nothing_are_taken_out(cli: Cli, work: Path, library:
     from tests.anova.conftest import SPACE
 
     application(library, "first", "1.00037")  # A figure of one decimal hides a loss of 2 %.
-    words = TargetRequest(None, "first", "small", 2, "local", None, None, None, None)
+    words = TargetRequest(app="first", input="small", ranks=2)
     program = Program(find_target(words), SPACE, held_out=False)
     with Store.open(work / "r.db") as store:
         terms = PairTerms(on_machine(store), prune_looks=(7,), guard=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -42,8 +43,11 @@ def install(package: Install) -> Iterator[Install]:
         package(group, entry, text)
         registry._installed_names.cache_clear()
 
+    known = sys.modules.get("autotune.cli.search")
     yield put
     registry._installed_names.cache_clear()
+    if known is None:  # Imported meanwhile: its help has the strategy that is no longer there.
+        sys.modules.pop("autotune.cli.search", None)
 
 
 def test_a_strategy_has_a_name_and_no_code_in_its_studies(install: Install, cli: Cli) -> None:

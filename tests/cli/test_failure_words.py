@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
-from autotune.study.request import SearchRequest, WorkerRequest, added, requests_of
+from autotune.study.request import SearchRequest
+from autotune.study.worker_request import WorkerRequest, added, requests_of
 from autotune.targets import target
 from autotune.targets.request import TargetRequest
 from tests.cli.conftest import Cli
@@ -117,11 +117,10 @@ def test_a_launcher_that_goes_on_after_a_failed_start(cli: Cli) -> None:
 
 def test_workers_get_the_input_and_the_choice() -> None:
     asked = TargetRequest(
-        ["./p"], None, None, 2, "local", None, "t=(.)", None, None,
-        metric_choice="last", stdin="steps.txt",
-    )  # fmt: skip
+        program=("./p",), ranks=2, metric="t=(.)", metric_choice="last", stdin="steps.txt"
+    )
     request = WorkerRequest(SearchRequest(target=asked, strategy="ga", trials=3), "/home/user")
     stored = json.loads(json.dumps(added(None, request)))
     [found] = requests_of(stored)
-    assert found.search.target == dataclasses.replace(asked, command="")
+    assert found.search.target == asked.model_copy(update={"command": ""})
     assert (found.search.target.stdin, found.search.target.metric_choice) == ("steps.txt", "last")

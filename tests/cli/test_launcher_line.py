@@ -57,7 +57,7 @@ def test_what_the_line_says_of_placement_is_not_searched(
 ) -> None:
     library = library_named("openmpi")
     line = ["mpirun", "-np", "2", "--bind-to", "none", "true"]
-    words = TargetRequest(line, None, None, None, "local", library.launcher, None, None, None)
+    words = TargetRequest(program=line, mpi=library.launcher)
     space = find_target(words).space()
     assert "map_by" in space
     assert "bind_to" not in space
@@ -120,7 +120,7 @@ def test_the_printed_line_gives_mpi4py_the_library(
     python, other = sys.executable, library_named("openmpi-4.1")
     own = Path(other.bin).resolve() == Path(python).parent.resolve()
     for program, named in ((python, not own), ("true", False)):
-        words = TargetRequest([program], None, None, 2, "local", other.launcher, None, None, None)
+        words = TargetRequest(program=[program], ranks=2, mpi=other.launcher)
         target = find_target(words)
         line = target.mpirun_line(adapter(other), None, DEFAULT)
         assert (f"-x {PYTHON_LIBRARY}=" in line) == named

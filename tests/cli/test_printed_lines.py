@@ -64,7 +64,7 @@ SHOWN = {
     "autotune/targets/launcher_line.py:_unknown",
     "autotune/targets/launcher_line.py:_option",
     "autotune/targets/launcher_line.py:parse",
-    "autotune/targets/request.py:_launcher_notes",
+    "autotune/targets/resolve.py:_launcher_notes",
     "autotune/cli/cluster_commands.py:show",
     # Words of a program, or of a command that is no launcher.
     "autotune/api/datasets.py:_what",
@@ -82,7 +82,6 @@ SHOWN = {
     "autotune/ui/study.py:_facts",
     # What a worker would run, as a list of words.
     "autotune/study/worker_trust.py:words",
-    "autotune/study/request.py:words",
     # What is started, and written into files that are.
     "autotune/api/workers.py:submit",
     "autotune/cli/explore.py:explore",

@@ -15,8 +15,9 @@ from sqlalchemy import make_url, text
 from autotune.errors import UsageError, WorkError
 from autotune.space import Parameter, Setting, Space
 from autotune.store import Store
-from autotune.study.request import SearchRequest, WorkerRequest, requests_of
+from autotune.study.request import SearchRequest
 from autotune.study.trial_store import StoredTrials
+from autotune.study.worker_request import WorkerRequest, requests_of
 from autotune.study.worker_trust import (
     judge_request,
     key_path,

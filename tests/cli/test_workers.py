@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from autotune.store import Store
-from autotune.study.request import requests_of
+from autotune.study.worker_request import requests_of
 from autotune.study.worker_trust import read_key
 from runner.scheduler import find
 from tests.cli.conftest import Cli

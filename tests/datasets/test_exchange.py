@@ -26,7 +26,7 @@ TRIED = "osc_rdma_buffer_size=8192"
 def study(tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch) -> str:
     """A study in s.db whose runs took 33 minutes: every third is the default's."""
     monkeypatch.chdir(tmp_path)
-    words = TargetRequest(None, "nas-is", "S", 2, "local", None, None, None, None)
+    words = TargetRequest(app="nas-is", input="S", ranks=2)
     target = find_target(words)
     key = study_key(target, target.space("null"), Session.adapter(target), "random", {}, seed=0)
     with Store.open("s.db") as store:

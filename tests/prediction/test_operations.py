@@ -10,6 +10,7 @@ from autotune.api.predict import predict, warm_start
 from autotune.prediction import find_model
 from autotune.space.commutativity import commutative_values, for_any_operation
 from autotune.targets.request import TargetRequest
+from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings
 from runner.mpi.library import Library
 from runner.trace import load_features
@@ -34,7 +35,7 @@ def test_they_are_named_only_if_all_operations_are_said_to_commute(open_mpi: Lib
 @pytest.mark.mpi
 def test_a_warm_start_in_the_space_that_is_left(open_mpi: Library) -> None:
     asked = TargetRequest(program=("true",), ranks=4, mpi=open_mpi.launcher)
-    target = asked.resolve(lambda library: Surroundings(), lambda words: None)
+    target = resolve(asked, lambda library: Surroundings(), lambda words: None)
     features = load_features(TRACED)
     found = warm_start(features, for_any_operation(target.space()), target)
     assert not any(map(commutative_values, found))

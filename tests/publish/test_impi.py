@@ -153,9 +153,7 @@ def test_published_out_of_the_default_in_force_and_undone(
     assert (file["path"], file["proven"]) == (str(made), True)
     assert f"-genv {BCAST} 3\n" in made.read_text()
 
-    target = find_target(
-        TargetRequest(None, "micro", "pingpong-8", 2, "local", impi.bin, None, None, None)
-    )
+    target = find_target(TargetRequest(app="micro", input="pingpong-8", ranks=2, mpi=impi.bin))
     expected = {f"{made}:{SITE}": "2"} if SITE in lines else {}
     assert target.inherited(Session.adapter(target)) == expected
     with Runner(adapter(impi), guard=False) as runner:

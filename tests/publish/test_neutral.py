@@ -26,7 +26,7 @@ PUBLISHED, SITE = "btl_sm_eager_limit", "btl_sm_max_send_size"
 
 def target(mpi: Library, say: Say = unheard) -> Target:
     define_ping_pong(Path.cwd(), mpi)
-    words = TargetRequest(None, "ping-pong", None, 2, "local", mpi.bin, None, None, None)
+    words = TargetRequest(app="ping-pong", ranks=2, mpi=mpi.bin)
     return find_target(words, say)
 
 

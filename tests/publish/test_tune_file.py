@@ -30,7 +30,7 @@ def test_a_value_with_a_blank_is_refused() -> None:
 @pytest.mark.mpi
 def test_a_file_is_seen_to_take_effect(open_mpi: Library, work: Path) -> None:
     define_ping_pong(work, open_mpi)
-    words = TargetRequest(None, "ping-pong", None, 2, "local", None, None, None, None)
+    words = TargetRequest(app="ping-pong", ranks=2)
     target = find_target(words)
     space = target.space(None)
     setting = Setting.parse("btl_sm_eager_limit=8192")
@@ -46,7 +46,7 @@ def test_a_file_that_is_overruled_is_not_written(
     open_mpi: Library, work: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     define_ping_pong(work, open_mpi)
-    words = TargetRequest(None, "ping-pong", None, 2, "local", None, None, None, None)
+    words = TargetRequest(app="ping-pong", ranks=2)
     target = find_target(words)
     space = target.space(None)
     # The environment beats --tune (field.md G1).

@@ -252,7 +252,7 @@ def test_a_launch_has_its_cores_and_its_line_can_be_pasted(
     if cores < 2:
         pytest.skip("one core: there is nothing to divide")
     (tmp_path / "show.py").write_text(SHOW)
-    words = TargetRequest(None, "jacobi3d", None, cores, "local", None, None, None, 30)
+    words = TargetRequest(app="jacobi3d", ranks=cores, timeout=30)
     wanted = find_target(words)
     shown = wanted.app.model_copy(
         update={"command": ("{python}", str(tmp_path / "show.py")), "metric": None, "verify": None}

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from autotune.errors import UsageError
-from autotune.study.request import (
+from autotune.study.request import SearchRequest
+from autotune.study.worker_request import (
     MOST_REQUESTS,
     REQUESTS_SCHEMA,
-    SearchRequest,
     WorkerRequest,
     added,
     requests_of,

@@ -17,6 +17,7 @@ from autotune.errors import UsageError
 from autotune.targets.launch_options import fixed_names
 from autotune.targets.launcher_line import parse_launcher_line
 from autotune.targets.request import TargetRequest
+from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings
 from runner.mpi.discover import find_library, identify_environment
 from runner.mpi.library import Library
@@ -256,5 +257,5 @@ def test_ranks_do_not_leave_the_copied_directory(work: Path, open_mpi: Library) 
     words = ("mpirun", "-n", "2", "-wdir", str(work), "true")
     request = TargetRequest(program=words, fresh_dir=str(work))
     with pytest.raises(UsageError) as refusal:
-        request.resolve(lambda library: Surroundings(), lambda note: None)
+        resolve(request, lambda library: Surroundings(), lambda note: None)
     assert refusal.value.code == "fresh_dir.wdir"

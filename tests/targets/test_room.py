@@ -12,6 +12,7 @@ from autotune.errors import UsageError
 from autotune.space import DEFAULT
 from autotune.study.study_key import study_key
 from autotune.targets.request import TargetRequest
+from autotune.targets.resolve import resolve
 from autotune.targets.target import Surroundings, Target
 from runner.mpi.discover import adapter
 from tests.mpis import library_named
@@ -35,7 +36,7 @@ def target(line: str, mpi: str = "openmpi-4.1", cluster: str = "local") -> Targe
     request = TargetRequest(
         program=shlex.split(line), mpi=library_named(mpi).bin, cluster=cluster, command="run"
     )
-    return request.resolve(lambda library: Surroundings(), lambda note: None)
+    return resolve(request, lambda library: Surroundings(), lambda note: None)
 
 
 def command(line: str, mpi: str) -> list[str]:

@@ -288,7 +288,7 @@ def test_commands_from_up_to_down(bed: tb.Testbed, capfd: pytest.CaptureFixture[
 def test_what_the_cluster_fixes_is_out_of_every_space(bed: tb.Testbed, definition: str) -> None:
     file = Path(definition)
     file.write_text(file.read_text() + '[fixed]\nbind_to = "nodes look alike"\n')
-    words = TargetRequest(["true"], None, None, 2, definition, None, None, None, None)
+    words = TargetRequest(program=["true"], ranks=2, cluster=definition)
     space = find_target(words).space(None)
     assert "bind_to" not in space
     assert "map_by" in space

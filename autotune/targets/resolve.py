@@ -1,0 +1,314 @@
+"""Looks up what a request names: program, cluster, library, ranks."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePath
+
+from autotune.config.app import (
+    App,
+    app_from_command,
+    check_figure,
+    check_pattern,
+    load_app,
+    readable_metric,
+)
+from autotune.config.cluster import load_cluster
+from autotune.errors import UsageError
+from autotune.notes import Note, Say
+from autotune.targets.build import linked_note
+from autotune.targets.launcher_line import (
+    LauncherLine,
+    chosen_mpi,
+    is_replaced,
+    parse_launcher_line,
+    script_words,
+)
+from autotune.targets.request import AUTO, TargetRequest
+from autotune.targets.room import Room
+from autotune.targets.target import Surroundings, Target
+from autotune.targets.wrapped_launcher import is_launcher
+from runner.errors import RunnerError
+from runner.files.paths import exists, is_folder, resolved
+from runner.mpi.discover import find_library
+from runner.mpi.library import Library
+
+Apart = Callable[[Library], Surroundings]
+"""A function that returns what keeps launches of a library from files that autotune published."""
+
+
+def resolve(request: TargetRequest, apart: Apart, say: Say) -> Target:
+    """Look everything up; raises UsageError for the first mistake.
+
+    :data:`AUTO` must have been replaced by a metric.
+
+    ``say`` gets a note on launch options of the cluster that the program's own line
+    overrules.
+    """
+    refuse_nested_launch()
+    if request.metric == AUTO:
+        raise UsageError(
+            f"{request.named('metric')} {AUTO} needs a run of the program, which this command "
+            "does not make; expected a pattern, such as 'Time *= *(\\S+)'",
+            code="metric.auto_here",
+        )
+    words = tuple(request.program or ())
+    library = _library(request, words)
+    line = (
+        parse_launcher_line(words, request.command, request.ranks, library)
+        if words
+        else LauncherLine(())
+    )
+    _require_copy(request, line)
+    app = _app(request, line)
+    cluster = load_cluster(request.cluster)
+    library = library or find_library(chosen_mpi(request.mpi, words))
+    surroundings = Surroundings() if request.clean_env else apart(library)
+    app.input(request.input)  # Before the ranks: an unknown input is the simpler mistake.
+    ranks = _ranks(request, line, app)
+    room = Room.of(cluster, library, line, ranks)
+    if room.elsewhere and ranks <= room.cores:
+        line = line.as_typed()
+    target = Target.of(
+        app,
+        request.input,
+        ranks,
+        cluster,
+        library,
+        room=room,
+        timeout_s=request.timeout_s,
+        options=line.options,
+        placement=line.placement,
+        cores_each=line.cores_each,
+        clean_env=request.clean_env,
+        commutative_only=request.commutative_only,
+        surroundings=surroundings,
+        before=_before(request),
+        fresh_copy=request.fresh_dir is not None,
+        cwd=_directory(request),
+    )
+    for note in (*_launcher_notes(line, library), *_misread(request, target)):
+        say(note)
+    if other := linked_note(target.program, library):
+        say(other)
+    if inside := script_words(line.program, request.command, Path.cwd()):
+        say(Note("launcher.in_script", inside))
+    for name, (theirs, own) in target.overruled.items():
+        say(
+            Note(
+                "launcher.overruled",
+                f"--mca {name} {own} of your command line is used; cluster {cluster.name} has "
+                f"--mca {name} {theirs}",
+                {"parameter": name, "used": own, "cluster": theirs},
+            )
+        )
+    return target
+
+
+def _library(request: TargetRequest, words: Sequence[str]) -> Library | None:
+    """The library whose launcher a line has; None if there is no line, or no such library."""
+    if not words or not is_launcher(words[0]):
+        return None
+    try:
+        return find_library(chosen_mpi(request.mpi, words))
+    except RunnerError:
+        return None  # A mistake in the line is named first.
+
+
+def _before(request: TargetRequest) -> tuple[str, ...]:
+    """The words of the command before each run; raises UsageError for an empty one."""
+    if request.before is None:
+        return ()
+    words = tuple(request.before)
+    if not words or not words[0]:
+        raise UsageError(
+            f"{request.named('before')} is empty; expected a command that is executed before "
+            "each run, such as 'rm -f state.cpt'",
+            code="before.empty",
+        )
+    return words
+
+
+def _require_copy(request: TargetRequest, line: LauncherLine) -> None:
+    """Raise UsageError if a launcher's line leads the ranks out of the copied directory."""
+    leads = {"--wdir", "-wdir", "--wd", "--set-cwd-to-session-dir"}.intersection(line.options)
+    if request.fresh_dir is not None and leads:
+        raise UsageError(
+            f"{request.named('fresh_dir')} and {leads.pop()} of the launcher's line name two "
+            "working directories; give only one of them",
+            code="fresh_dir.wdir",
+        )
+
+
+def _directory(request: TargetRequest) -> str:
+    """The working directory; raises UsageError if it is to be copied and is none."""
+    if request.fresh_dir is None:
+        return str(Path.cwd())
+    place = Path(request.fresh_dir).expanduser()
+    if not is_folder(place):
+        raise UsageError(
+            f"{request.named('fresh_dir')} {request.fresh_dir}: there is no such directory; "
+            "expected the directory in which the program runs, with its input",
+            code="fresh_dir.missing",
+        )
+    found = resolved(place)
+    if found == found.parent:
+        raise UsageError(
+            f"{request.named('fresh_dir')} / would copy the whole machine for each run; expected "
+            "the directory in which the program runs, with its input",
+            code="fresh_dir.root",
+        )
+    return str(found)
+
+
+def _misread(request: TargetRequest, target: Target) -> list[Note]:
+    """Notes on arguments that name files here, but none where the program runs."""
+    if not target.fresh_copy or Path(target.cwd) == Path.cwd():
+        return []
+    return [
+        Note(
+            "fresh_dir.argument",
+            f"{word} is a file here, but not in {target.cwd}, where the program runs; its "
+            "arguments are read from there",
+            {"argument": word, "fresh_dir": target.cwd},
+        )
+        for word in target.program[1:]
+        if word and exists(word) and not exists(Path(target.cwd, word))
+    ]
+
+
+def _app(request: TargetRequest, line: LauncherLine) -> App:
+    app, program = request.named("app"), request.named("program")
+    if request.app and request.program:
+        raise UsageError(
+            f"{app} and {program} were both given; give only one of them", code="usage.conflict"
+        )
+    if not request.app and not request.program:
+        raise UsageError(
+            f"nothing to run; expected one of\n  autotune {request.command} --app NAME\n"
+            f"  autotune {request.command} --ranks N -- PROGRAM ARGS\n"
+            "Known applications:  autotune apps"
+            if request.command
+            else f"nothing to run; expected {app}, or {program} and {request.named('ranks')}.\n"
+            "Known applications:  autotune apps",
+            code="usage.nothing_to_run",
+        )
+    if not request.app:
+        if request.input:
+            given, of = request.named("input"), app.split()[0]
+            raise UsageError(
+                f"{given} is an option for {of} only; give the program its own arguments",
+                code="usage.not_applicable",
+            )
+        return with_request(
+            app_from_command(line.program, request.metric, request.verify, request.metric_rate),
+            request,
+        )
+    names = request.named("metric"), request.named("metric_rate")
+    check_figure(request.metric, request.metric_rate, *names)
+    check_pattern(request.named("verify"), request.verify, 0)
+    return with_request(load_app(request.app), request)
+
+
+def with_request(app: App, request: TargetRequest) -> App:
+    """The application with the values of this request."""
+    check_pattern(request.named("verify_absent"), request.verify_absent, 0)
+    changed: dict[str, object] = {
+        "metric": request.metric,
+        "metric_rate": request.metric_rate,
+        "verify": request.verify,
+        "verify_absent": request.verify_absent,
+        "exit_codes": _exit_codes(request),
+        "metric_choice": request.metric_choice,
+    }
+    if request.stdin is not None:
+        changed["stdin"] = readable_metric(request.stdin, request.named("stdin"))
+        changed["inputs"] = {
+            name: given.model_copy(update={"stdin": None}) for name, given in app.inputs.items()
+        }
+    changed = {name: value for name, value in changed.items() if value is not None}
+    # One figure counts: what the request names replaces what the application's file names.
+    if "metric" in changed or "metric_rate" in changed:
+        changed = {"metric": None, "metric_rate": None, **changed}
+    if request.metric_choice and app.model_copy(update=changed).figure is None:
+        choice, metric = request.named("metric_choice"), request.named("metric")
+        rate = request.named("metric_rate")
+        raise UsageError(
+            f"{choice} needs {metric} or {rate}: without them the wall time counts, and a run "
+            "has only one",
+            code="metric.missing",
+        )
+    return app.model_copy(update=changed)
+
+
+def _exit_codes(request: TargetRequest) -> tuple[int, ...] | None:
+    """The numbers of ``exit_codes``; raises UsageError for anything else."""
+    if request.exit_codes is None:
+        return None
+    texts = [text.strip() for text in request.exit_codes.split(",")]
+    if not all(text.isascii() and text.isdigit() and int(text) < 256 for text in texts):
+        raise UsageError(
+            f"{request.named('exit_codes')} {request.exit_codes!r}: expected whole numbers from 0 "
+            "to 255 with commas between them, such as 0,1",
+            code="exit_codes.range",
+        )
+    return tuple(sorted({int(text) for text in texts}))
+
+
+def _ranks(request: TargetRequest, line: LauncherLine, app: App) -> int:
+    if request.ranks and line.ranks and request.ranks != line.ranks:
+        raise UsageError(
+            f"--ranks {request.ranks} and the launcher line's {line.ranks} ranks contradict "
+            "each other; give only one of them",
+            code="ranks.conflict",
+        )
+    ranks = request.ranks or line.ranks or app.input(request.input).ranks or app.default_ranks
+    if ranks is None:
+        if inside := script_words(line.program, request.command, Path.cwd()):
+            raise UsageError(inside, code="launcher.inside")
+        how = f"autotune {request.command} --ranks N ..." if request.command else "ranks=N"
+        cores = len(os.sched_getaffinity(0))
+        raise UsageError(
+            f"the number of ranks is missing; expected {how} (this machine has {cores} cores)",
+            code="ranks.missing",
+        )
+    return ranks
+
+
+def _launcher_notes(line: LauncherLine, library: Library) -> list[Note]:
+    """What of a launcher's line is not done as it stands there."""
+    notes = []
+    if line.launcher is not None and is_replaced(line.launcher):
+        name = PurePath(line.launcher).name
+        started = shlex.join([PurePath(library.launcher).name, *line.options])
+        notes.append(
+            Note(
+                "launcher.replaced",
+                f"{name} is not used: {started} of {library.family} {library.version} starts the "
+                "ranks",
+                {"launcher": name, "used": library.launcher},
+            )
+        )
+    if line.dropped:
+        notes.append(
+            Note(
+                "launcher.dropped",
+                f"not handed to the launcher: {' '.join(line.dropped)}",
+                {"options": list(line.dropped)},
+            )
+        )
+    return notes
+
+
+def refuse_nested_launch() -> None:
+    """Raise UsageError if autotune was started by a launcher, since every rank would then tune."""
+    for name in ("OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"):
+        if name in os.environ:
+            raise UsageError(
+                f"autotune was started inside an MPI launch ({name} is set), and mpirun inside "
+                "mpirun does not work.\nStart autotune without a launcher; it starts mpirun "
+                "itself.",
+                code="launcher.nested",
+            )
