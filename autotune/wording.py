@@ -243,7 +243,11 @@ _PART = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min|h)?\s*")
 _UNIT = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, None: 1.0}
 
 
-def whole_number(text: str, most: int) -> int | None:
+MOST_RANKS = 10**6
+"""Largest number of ranks, threads or workers that is read."""
+
+
+def whole_number(text: str, most: int = MOST_RANKS) -> int | None:
     """The number that ASCII digits name; None for any other text, and above ``most``."""
     digits = text.lstrip("0") or text[-1:]
     if not (text.isascii() and text.isdigit()) or len(digits) > len(str(most)):

@@ -21,6 +21,7 @@ from autotune.space import DEFAULT
 from autotune.space.commutativity import commutative_values
 from autotune.space.trust import check_config_name, check_value
 from autotune.targets.request import TargetRequest
+from autotune.wording import whole_number
 from runner.machine import describe_machine
 
 
@@ -98,15 +99,16 @@ def member(cell: Cell, place: TargetRequest, space: str | None) -> Program:
 
 def outsider(words: Sequence[str], place: TargetRequest, space: str | None) -> Program:
     """A held-out program, from the words APP, INPUT and RANKS; raises UsageError."""
-    name, given, ranks = (*words, *[""] * (3 - len(words)))[:3]
-    if len(words) > 3 or (ranks and not ranks.isdigit()):
+    name, input_name, text = (*words, *[""] * (3 - len(words)))[:3]
+    ranks = whole_number(text)
+    if len(words) > 3 or (text and not ranks):
         raise UsageError(
             f"--held-out {':'.join(words)!r} is not understood; expected APP, APP:INPUT or "
             "APP:INPUT:RANKS",
             code="classwide.held_out",
         )
-    asked = {"app": name, "input": given or None, "ranks": int(ranks) if ranks else None}
-    target = find_target(place.model_copy(update=asked))
+    program = {"app": name, "input": input_name or None, "ranks": ranks}
+    target = find_target(place.model_copy(update=program))
     return Program(target, target.space(space), held_out=True)
 
 

@@ -8,6 +8,7 @@ import typer
 
 from autotune.errors import UsageError
 from autotune.terminal.command_line import values_given
+from autotune.wording import whole_number
 
 
 def opt(said: str, help: str, **more: Any) -> Any:
@@ -68,11 +69,11 @@ Quiet = Annotated[
 
 def rank_counts(text: str) -> list[int]:
     """The numbers of ranks of ``--ranks 2,4``, ascending; raises UsageError for anything else."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if not words or not all(word.isdigit() and int(word) >= 2 for word in words):
+    counts = [whole_number(word.strip()) or 0 for word in text.split(",") if word.strip()]
+    if min(counts, default=0) < 2:
         raise UsageError(
             f"--ranks {text!r}: expected numbers of ranks of 2 or more, separated by "
             "commas, such as 2,4",
             code="ranks.range",
         )
-    return sorted({int(word) for word in words})
+    return sorted(set(counts))

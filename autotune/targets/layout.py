@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Setting, Space
-from autotune.wording import whole_number
+from autotune.wording import MOST_RANKS, whole_number
 
-_MOST = 10**6
-"""Largest number of ranks, threads or workers that is read."""
 NUM_THREADS = "OMP_NUM_THREADS"
 """The variable by which every OpenMP run-time takes its number of threads."""
 
@@ -119,9 +117,9 @@ def require_room(space: Space, cores: int) -> None:
 
 
 def _count(name: str, text: str) -> int:
-    number = whole_number(text, _MOST)
+    number = whole_number(text)
     if not number:
         raise UsageError(
-            f"{name}={text[:40]} is not a whole number from 1 to {_MOST}", code="layout.range"
+            f"{name}={text[:40]} is not a whole number from 1 to {MOST_RANKS}", code="layout.range"
         )
     return number

@@ -30,6 +30,7 @@ from autotune.targets.request import AUTO, TargetRequest
 from autotune.targets.room import Room
 from autotune.targets.target import Surroundings, Target
 from autotune.targets.wrapped_launcher import is_launcher
+from autotune.wording import whole_number
 from runner.errors import RunnerError
 from runner.files.paths import exists, is_folder, resolved
 from runner.mpi.discover import find_library
@@ -247,14 +248,14 @@ def _exit_codes(request: TargetRequest) -> tuple[int, ...] | None:
     """The numbers of ``exit_codes``; raises UsageError for anything else."""
     if request.exit_codes is None:
         return None
-    texts = [text.strip() for text in request.exit_codes.split(",")]
-    if not all(text.isascii() and text.isdigit() and int(text) < 256 for text in texts):
+    codes = [whole_number(text.strip(), 255) for text in request.exit_codes.split(",")]
+    if None in codes:
         raise UsageError(
             f"{request.named('exit_codes')} {request.exit_codes!r}: expected whole numbers from 0 "
             "to 255 with commas between them, such as 0,1",
             code="exit_codes.range",
         )
-    return tuple(sorted({int(text) for text in texts}))
+    return tuple(sorted({code for code in codes if code is not None}))
 
 
 def _ranks(request: TargetRequest, line: LauncherLine, app: App) -> int:
