@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from autotune.api.libraries import compare_libraries
     from autotune.api.options import target
     from autotune.api.predict import Prediction, predict
-    from autotune.api.search import SearchInterrupted
     from autotune.api.study import Best, Study
     from autotune.api.tune import tune
     from autotune.errors import AutotuneError, UsageError, WorkError
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from autotune.study.comparison import ComparisonOutcome
     from autotune.study.noise import NoiseReport
     from autotune.study.result import Result
+    from autotune.study.search import SearchInterrupted
     from autotune.targets.target import Target
 
 _PLACES = {
@@ -40,7 +40,7 @@ _PLACES = {
     "Prediction": "api.predict",
     "Proposal": "strategies",
     "Result": "study.result",
-    "SearchInterrupted": "api.search",
+    "SearchInterrupted": "study.search",
     "Setting": "space",
     "Space": "space",
     "Store": "store",

@@ -37,10 +37,9 @@ from autotune.stats import LookPlan
 from autotune.strategies import create
 from autotune.study.budget import SearchPlan
 from autotune.study.comparison import ComparisonRequest, compare_on
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.loop import SearchLoop
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.rounds import Rounds
-from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore
 from benchmarks.classwide_simulation import program
 from benchmarks.common import commit, document, run_benchmark
@@ -111,7 +110,7 @@ def proof(finalists: int) -> Procedure:
         settings = [Setting({f"p{number}": 2}) for number in range(finalists)]
         trials, where, plan = MemoryTrialStore(), space(), SearchPlan(trials=0)
         strategy = create("random", where, seed=seed)
-        search = SearchPhase(evaluator, trials, strategy, where, plan)
+        search = SearchLoop(evaluator, trials, strategy, where, plan)
         search.defaults.start()
         Rounds(trials, where, plan.alpha).preregister(
             settings, min_gain=plan.min_gain, limit_s=search.proof_limit_s, slim=settings

@@ -26,12 +26,12 @@ from typing import Any
 from unittest.mock import patch
 
 from autotune.store import Store
-from autotune.strategies import find
-from autotune.study.budget import SearchPlan
+from autotune.strategies import Strategy, find
 from autotune.study.events import Event, RunEnded, TrialEnded
-from autotune.study.pipeline import StudyContext
+from autotune.study.request import SearchRequest
 from autotune.study.run_history import RunHistory
-from autotune.study.study_request import StudyRequest
+from autotune.study.search import SearchStudy
+from autotune.targets.request import TargetRequest
 from autotune.targets.target import Target
 from autotune.terminal.progress import Progress
 from benchmarks.common import options, report, run_benchmark, table
@@ -107,12 +107,12 @@ class Clock:
 
 
 @contextmanager
-def parted(parts: PartClock, wanted: StudyRequest) -> Iterator[None]:
+def parted(parts: PartClock, target: Target, strategy: type[Strategy]) -> Iterator[None]:
     """Count the calls of the study for the parts."""
-    adapter_type = type(adapter(wanted.target.library))
+    adapter_type = type(adapter(target.library))
     with ExitStack() as stack:
         for name, owner, words in (
-            ("proposal", wanted.strategy, STRATEGY),
+            ("proposal", strategy, STRATEGY),
             ("database", Store, DATABASE),
             ("launch preparation", Target, ("spec",)),
             ("launch preparation", Runner, ("_request",)),
@@ -191,28 +191,22 @@ def main() -> None:
     arguments.add_argument("--strategy", default="ga")
     given = arguments.parse_args()
     target = Place.of().target(program=PROGRAM, ranks=2)
-    wanted = StudyRequest(
-        target=target,
-        space=target.space(),
-        strategy=find(given.strategy),
-        options={},
-        seed=0,
-        plan=SearchPlan(trials=given.trials),
-        guard=False,
-    )
+    strategy = find(given.strategy)
+    request = SearchRequest(target=TargetRequest(), trials=given.trials, guard=False)
     parts = PartClock()
     with (
         tempfile.TemporaryDirectory() as place,
         Store.open(str(Path(place) / "results.db")) as store,
         unseen_terminal(),
         Progress(given.trials, None) as drawing,
-        parted(parts, wanted),
+        parted(parts, target, strategy),
     ):
-        clock = wanted.watch = Clock(parts, drawing)
-        with StudyContext(wanted, store) as study_run:
-            clock.runner = study_run.runner
+        clock = Clock(parts, drawing)
+        space = target.space()
+        with SearchStudy(store, request, target, space, strategy, {}, watch=clock) as study:
+            clock.runner = study.runner
             clock.start()
-            result = study_run.run()
+            result = study.measure()
     trials = clock.trial_s
     first, last = trials[:50], trials[-50:]
     rows = split(clock.by_part)

@@ -24,7 +24,7 @@ from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.strategies import create
 from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import judge_status
-from autotune.study.pipeline import run_procedure
+from autotune.study.procedure import run_procedure
 from autotune.study.run_history import CONFIRM, HistoryEntry
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark

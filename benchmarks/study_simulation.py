@@ -23,7 +23,7 @@ import numpy as np
 from autotune.space import Parameter, Setting, Space
 from autotune.strategies import create
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import run_procedure
+from autotune.study.procedure import run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 

@@ -27,8 +27,7 @@ from scipy import stats
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.run_history import HistoryEntry
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from benchmarks.common import report, run_benchmark

@@ -34,8 +34,8 @@ from autotune.strategies import create
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
 from autotune.study.evaluator import MachineEvaluator
+from autotune.study.loop import SearchLoop
 from autotune.study.run_history import HistoryEntry
-from autotune.study.search import SearchPhase
 from autotune.study.trial_store import OthersFaster, StoredTrials, Trial, history_of
 from benchmarks.common import options, report, run_benchmark, table
 from benchmarks.store_speed import study_key
@@ -135,7 +135,7 @@ def work(
         plan = SearchPlan(trials=trials)
         options: dict[str, OptionValue] = {"patience": 0} if given.strategy in ENDING else {}
         strategy = create(given.strategy, SPACE, seed=1, options=options)
-        SearchPhase(evaluator, trial_store, strategy, SPACE, plan).run()
+        SearchLoop(evaluator, trial_store, strategy, SPACE, plan).run()
 
 
 def crew(url: str, workers: int, trials: int, given: argparse.Namespace) -> dict[str, Any]:

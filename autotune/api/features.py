@@ -91,11 +91,10 @@ def features_of(target: Target, traced: Traced) -> Features:
 
 def keep_features(features: Features, traced: Traced, target: Target, store: Store) -> None:
     """Store the features of a traced run for later searches of the program."""
-    from autotune.study.session import Session
     from autotune.study.study_key import study_key
 
     space = target.space(None)
-    key = study_key(target, space, Session.adapter(target), "features", {}, 0)
+    key = study_key(target, space, "features", {}, 0)
     files = [file.to_json() for file in executables_of(traced.record, target.program)]
     store.keep_trace(key, features.to_json() | {_EXECUTABLES: files})
 

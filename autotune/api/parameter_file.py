@@ -10,12 +10,12 @@ from autotune.publish.tune_file import NotObeyed, file_evidence, gain_words, wri
 from autotune.space import Setting
 from autotune.space.library_choice import MPI
 from autotune.study.checks_words import checks_words
-from autotune.study.pipeline import StudyRun
 from autotune.study.result import Result
+from autotune.study.search import SearchStudy
 from autotune.wording import UNGUARDED
 
 
-def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None:
+def write_proven(search: SearchStudy, result: Result, named: str | None) -> None:
     """Write the parameter file of a proven setting; a file that is not obeyed becomes a warning.
 
     Without the guard the file has the setting that only looked better, and is written only if the
@@ -29,9 +29,8 @@ def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None
     if claim is None:
         return
     setting, proof = claim
-    request = study_run.request
     place = path or Path(f"autotune-{_safe(result.app)}-{result.study[:8]}.conf")
-    side, bare = study_run.evaluator.side(setting), setting.without(MPI)
+    side, bare = search.evaluator.side(setting), setting.without(MPI)
     use = f"use: mpirun --tune {shlex.quote(place.name)} ...   undo: leave the option out"
     checks = [] if result.checks is None else [f"checks: {checks_words(result.checks)}"]
     evidence = file_evidence(setting, [*proof, *checks, use], side.target, result.machine)
@@ -42,7 +41,7 @@ def write_proven(study_run: StudyRun, result: Result, named: str | None) -> None
         return
     if written is not None:
         result.params_file = str(written)
-        result.mpirun_with_file = request.launch_line(setting, result.params_file)
+        result.mpirun_with_file = search.launch_line(setting, result.params_file)
 
 
 def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:

@@ -11,12 +11,11 @@ from autotune.space import Setting, Space
 from autotune.store import Store, StudyKey
 from autotune.study.events import notes_to
 from autotune.study.executables import current_key, store_executables
-from autotune.study.session import MEASURED
 from autotune.study.setting_syntax import read_settings
+from autotune.study.study import MEASURED
 from autotune.study.study_key import study_key
 from autotune.targets.executables import executables_of
 from autotune.targets.target import Target
-from runner.mpi.discover import adapter as adapter_for
 from runner.supervise import DeferredInterrupts
 from runner.types import RunRecord
 
@@ -78,8 +77,7 @@ def one_run(
     Raises UsageError for a setting that cannot be used.
     """
     target.require_apart(store.url.database)
-    adapter = adapter_for(target.library)
     known, [chosen] = read_settings([setting], space, target.library, store)
-    key = study_key(target, known, adapter, RUN, {}, 0, guard)
+    key = study_key(target, known, RUN, {}, 0, guard)
     current = current_key(store, key, notes_to(tell))
     return PreparedRun(chosen, known, target, store, current, guard)

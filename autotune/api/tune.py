@@ -19,7 +19,7 @@ from autotune.api.options import (
     target_of,
     target_request,
 )
-from autotune.api.search import Search
+from autotune.api.search import begin_search
 from autotune.api.study import Study
 from autotune.space import Space
 from autotune.strategies import Strategy
@@ -83,7 +83,7 @@ def tune(
         if objective is not None:
             found = found or target_of(program, target, watch, database, request.guard)
             found = replace(found, objective=objective)
-        search = Search(
+        search = begin_search(
             request,
             database,
             watch=watch,

@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autotune.api.search import Search
 from autotune.errors import UsageError, WorkError
-from autotune.notes import Note
+from autotune.notes import Note, Say
 from autotune.store import Store, StudyRecord
 from autotune.store.location import VARIABLE
 from autotune.study.request import Crew, SearchRequest
 from autotune.study.result import Result, follow_moved_study
+from autotune.study.search import SearchStudy
 from autotune.study.worker_trust import judge_request
 from autotune.wording import count, remaining
 from runner import files
@@ -43,18 +43,18 @@ LOG_BYTES = 1 << 20
 """The end of a worker's log that is read."""
 
 
-def work(crew: Crew, search: Search, url: str | None) -> Result:
+def work(crew: Crew, search: SearchStudy, url: str | None, say: Say) -> Result:
     """Submit the workers of a search and wait for its result; ``url`` is that of its database.
 
     Raises WorkError if they end without a result.  If interrupted, it cancels them; no run is lost.
     """
-    jobs = _Jobs(find(str(crew.scheduler)), crew, search, url)
+    jobs = _Jobs(find(str(crew.scheduler)), crew, search, url, say)
     try:
         for _ in range(crew.workers):
             jobs.submit()
         said = count(crew.workers, "worker")
         words = f"{said} submitted to {crew.scheduler}: {', '.join(jobs.ids)}"
-        search.say(Note("workers.submitted", words, {"jobs": [*jobs.ids]}))
+        say(Note("workers.submitted", words, {"jobs": [*jobs.ids]}))
         answer = jobs.wait()
     except BaseException:
         with suppress(RunnerError):  # The user sees the first error, not that of the cancellation.
@@ -71,8 +71,9 @@ class _Jobs:
 
     scheduler: Scheduler
     crew: Crew
-    search: Search
+    search: SearchStudy
     url: str | None
+    say: Say
     ids: list[str] = field(default_factory=list)
     logs: list[Path] = field(default_factory=list)
     _seen: dict[str, State] = field(default_factory=dict)
@@ -102,7 +103,7 @@ class _Jobs:
     def wait(self) -> Result:
         """Wait until the study has its result; raises WorkError if no worker can give it."""
         began, told, again = time.monotonic(), "", 0
-        store, say = self.search.store, self.search.say
+        store, say = self.search.store, self.say
         while True:
             self._look()
             states = Counter(self._seen.values())
@@ -145,7 +146,7 @@ class _Jobs:
                 self._seen = self.scheduler.states(self.ids)
                 return
             except RunnerError as problem:
-                self.search.say(Note("scheduler.again", f"{problem}; trying again"))
+                self.say(Note("scheduler.again", f"{problem}; trying again"))
                 time.sleep(UNANSWERED_S)
         self._seen = self.scheduler.states(self.ids)
 
@@ -157,11 +158,11 @@ class _Jobs:
             self._ended.add(job)
             if _proves_elsewhere(log):
                 words = f"worker {job} has ended: another worker runs the proof"
-                self.search.say(Note("worker.ended", words, {"job": job}))
+                self.say(Note("worker.ended", words, {"job": job}))
                 continue
             said = _lines(log)
             last = f"its last line: {said[-1]}" if said else "it printed nothing"
-            self.search.say(
+            self.say(
                 Note(
                     "worker.lost",
                     f"worker {job} is lost: {last} ({log.name}).  Its finished runs are stored; "

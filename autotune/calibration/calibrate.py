@@ -35,7 +35,7 @@ from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import Watcher, silent
 from autotune.study.run_history import RunHistory
-from autotune.study.session import Session
+from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count
@@ -147,11 +147,9 @@ def _table(
         )
     )
     timed, asked = probe_target(target, every), probe_space(space, every)
-    key = study_key(
-        timed, asked, Session.adapter(timed), STRATEGY, {"points": listed(every)}, terms.seed,
-        terms.guard,
-    )  # fmt: skip
-    with Session(terms.store, key, timed, asked, terms.watch, whole=True) as on:
+    options = {"points": listed(every)}
+    key = study_key(timed, asked, STRATEGY, options, terms.seed, terms.guard)
+    with MeasuredStudy(terms.store, key, timed, asked, terms.watch, whole=True) as on:
         history = on.evaluator.history
         budget = Budget(history, left_s).from_here()
         machine = PointMeasurement(on.evaluator, budget, STRATEGY, terms.seed)

@@ -15,8 +15,8 @@ from autotune.terminal.render import console, error_console, to_stderr, write_js
 from runner.files.paths import is_file
 
 if TYPE_CHECKING:
-    from autotune.api.search import Search
     from autotune.study.result import Result
+    from autotune.study.search import SearchStudy
     from autotune.study.tried_layouts import TriedLayout
     from autotune.terminal.follow_up import FollowUp
     from autotune.terminal.progress import Progress
@@ -52,7 +52,7 @@ def search(
     The same command continues an interrupted search, and prints the stored result of a finished
     one.
     """
-    from autotune.api.search import Search
+    from autotune.api.search import begin_search
     from autotune.api.target import silent_say
     from autotune.api.workers import work
     from autotune.store import Store
@@ -65,14 +65,14 @@ def search(
         shared = join or crew.scheduler is not None
         progress = watch(request, json_out, quiet)
         say = silent_say if quiet else to_stderr
-        begun = Search(request, opened, join=shared, watch=progress, say=say)
+        begun = begin_search(request, opened, join=shared, watch=progress, say=say)
         if pareto:
-            require_layouts(begun.request.space)
+            require_layouts(begun.space)
         if crew.scheduler is None:
             run_search(begun, progress, json_out, pareto=pareto)
             return
         stored = begun.followed_answer()
-        result = work(crew, begun, store) if stored is None else stored
+        result = work(crew, begun, store, say) if stored is None else stored
         rows = begun.layouts(result) if pareto else None
         finish(result, json_out, next_commands=_next(begun, result), layouts=rows)
 
@@ -85,7 +85,7 @@ def watch(asked: SearchRequest, json_out: str | None, quiet: bool = False) -> Pr
 
 
 def run_search(
-    search: Search,
+    search: SearchStudy,
     progress: Progress,
     json_out: str | None,
     command: bool = True,
@@ -96,8 +96,8 @@ def run_search(
     ``progress`` is the watcher of the search.  ``command``: this command is a search, which can be
     repeated with other options.  ``pareto``: show the layouts that were tried.
     """
-    from autotune.api.search import SearchInterrupted
     from autotune.api.workers import ended_elsewhere
+    from autotune.study.search import SearchInterrupted
 
     stored = search.answer()
     if stored is not None:
@@ -124,15 +124,15 @@ def run_search(
     )
 
 
-def _next(search: Search, result: Result) -> list[FollowUp]:
+def _next(search: SearchStudy, result: Result) -> list[FollowUp]:
     """The commands that come after this result."""
     from autotune.publish.plan import publish_options
     from autotune.terminal.follow_up import follow_up
 
     publish: list[str] | None = None
     if result.status == "recommended":
-        target = search.request.target_of(result.recommended)
-        files = [word for word in (search.asked.space or "").split("+") if is_file(word)]
+        target = search.target_of(result.recommended)
+        files = [word for word in (search.request.space or "").split("+") if is_file(word)]
         place = (target.cluster, target.library, search.store)
         publish = publish_options(result.study, *place, files)
     return follow_up(result, publish)

@@ -44,7 +44,7 @@ def worker(
     otherwise it only shows what it would run.  A worker may be ended at any time: its finished runs
     are stored, and another worker takes over its last trial.
     """
-    from autotune.api.search import Search
+    from autotune.api.search import begin_search
     from autotune.api.workers import request_of
     from autotune.store import Store
 
@@ -59,5 +59,5 @@ def worker(
         asked = request_of(opened, found, trust=trust, guard=guard)
     with Store.open(store) as opened:
         progress = watch(asked, json_out)
-        begun = Search(asked, opened, join=True, of=found.hash, watch=progress)
+        begun = begin_search(asked, opened, join=True, of=found.hash, watch=progress)
         run_search(begun, progress, json_out, command=False)

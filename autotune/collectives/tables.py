@@ -46,7 +46,7 @@ from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.confirmation import order_seed
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
-from autotune.study.session import Session
+from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from autotune.wording import asked_time
@@ -157,7 +157,7 @@ def _part(
     terms.say(Note("collectives.begun", words_of_start, data))
     sizes = terms.sizes
     micro_target = target_for(target, operation, sizes)
-    with _session(micro_target, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
+    with _study(micro_target, search_space(space, sizes), {"sizes": list(sizes)}, terms) as on:
         machine = SizeMeasurement(
             on.evaluator, _budget(on.evaluator, left_s), operation, terms.seed
         )
@@ -179,7 +179,7 @@ def _part(
         loads, setting = loading_space(words.loading(rules, target.library, folder(), stem))
         micro_target = target_for(target, operation, sorted({*sizes, *between(sizes)}))
         options = {"sizes": list(sizes), "pairs": terms.pairs}
-        with _session(micro_target, loads, options, terms) as on:
+        with _study(micro_target, loads, options, terms) as on:
             budget = _budget(on.evaluator, left_s)
             proven_table = prove_table(
                 *(on.evaluator, budget, table, setting, sizes, terms.pairs),
@@ -246,7 +246,7 @@ def _rivals(
     forms = rival_settings(operation, target.ranks)
     both = dataclasses.replace(loads, parameters=(*loads.parameters, *rival_parameters(operation)))
     options = {"sizes": list(terms.sizes), "pairs": terms.pairs, "compared": "multi-object"}
-    with _session(target_for(target, operation, terms.sizes), both, options, terms) as on:
+    with _study(target_for(target, operation, terms.sizes), both, options, terms) as on:
         budget = _budget(on.evaluator, left_s)
         rivalry = compare_rivals(
             *(on.evaluator, budget, operation, entries, table, terms.sizes, forms, terms.pairs),
@@ -267,14 +267,12 @@ def _rivals(
     return rivalry, left_s, launches
 
 
-def _session(
+def _study(
     target: Target, space: Space, options: dict[str, object], terms: TableTerms
-) -> Session:
-    """The session of one study: the search of a table, or its proof."""
-    key = study_key(
-        target, space, Session.adapter(target), STRATEGY, options, terms.seed, terms.guard
-    )
-    return Session(terms.store, key, target, space, terms.watch, whole=True)
+) -> MeasuredStudy:
+    """One study: the search of a table, or its proof."""
+    key = study_key(target, space, STRATEGY, options, terms.seed, terms.guard)
+    return MeasuredStudy(terms.store, key, target, space, terms.watch, whole=True)
 
 
 def _budget(evaluator: Evaluator, left_s: float | None) -> Budget:

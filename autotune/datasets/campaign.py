@@ -36,7 +36,7 @@ from autotune.study.events import Event, PhaseStarted, Waiting
 from autotune.study.executables import stored_executables
 from autotune.study.inactive import inactive_in
 from autotune.study.run_history import WARMUP, HistoryEntry
-from autotune.study.session import Session
+from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.targets.executables import PROGRAM
 from autotune.targets.metric import default_failure
@@ -95,8 +95,8 @@ class Campaign:
         target, space = prepared.target, prepared.space
         options = {"plan": self.plan.name, "cell": prepared.plan.key}
         seed = self.plan.seed
-        key = study_key(target, space, Session.adapter(target), EXPLORE, options, seed, self.guard)
-        with Session(self.store, key, target, space, self.watch) as on:
+        key = study_key(target, space, EXPLORE, options, seed, self.guard)
+        with MeasuredStudy(self.store, key, target, space, self.watch) as on:
             evaluator = PausingEvaluator(on.evaluator, on.evaluator.quiet, self.watch, self.clock)
             evaluator.run(DEFAULT, WARMUP, 0)
             self._require_program(prepared, self._programs(on.study.id))

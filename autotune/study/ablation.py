@@ -20,8 +20,8 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import BudgetSpent
 from autotune.study.confirmation import Blocks, ReferenceFailed
 from autotune.study.events import PhaseStarted
+from autotune.study.loop import SearchLoop
 from autotune.study.pairs import MISSED_SHARE, Pairs, is_missed
-from autotune.study.search import SearchPhase
 
 SINGLES = 4
 """Up to so many parameters are taken out one by one; more are first taken out in groups."""
@@ -54,7 +54,7 @@ class AblationResult:
 class Ablation:
     """Takes parameters out of the settings of one search."""
 
-    def __init__(self, search: SearchPhase, seed: int) -> None:
+    def __init__(self, search: SearchLoop, seed: int) -> None:
         self.evaluator = search.evaluator
         self.search = search
         self.plan = search.plan

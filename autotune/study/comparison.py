@@ -16,7 +16,7 @@ from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.space.commutativity import commutative_values
 from autotune.stats import Comparison, Decision, LookPlan, NoBlocks, comparison_words, known_gain
-from autotune.store import Store, StudyKey
+from autotune.store import Store
 from autotune.store.keys import COMPARE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.conclusion import proof_warnings, rejection_rows
@@ -37,7 +37,7 @@ from autotune.study.other_library import OtherLibrary, described
 from autotune.study.result_checks import result_checks
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.second_look import SecondLook, later_blocks, second_look
-from autotune.study.session import Session
+from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.study.unchecked import StoredAnswer, unchecked
 from autotune.targets.target import Target
@@ -267,17 +267,10 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
     The same request given again continues the stored comparison. Raises WorkError if A does not
     run, BudgetTooSmall if the budget held not one pair.
     """
-
-    def key_of(target: Target) -> StudyKey:
-        adapter = Session.adapter(target)
-        return study_key(
-            target, request.space, adapter, COMPARE, request.options, request.seed, request.guard
-        )
-
     target = request.target
-    with Session(
+    with MeasuredStudy(
         store,
-        key_of(target),
+        study_key(target, request.space, COMPARE, request.options, request.seed, request.guard),
         target,
         request.space,
         request.watch,
@@ -290,13 +283,13 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
     return outcome
 
 
-def _compare_in(session: Session, request: ComparisonRequest) -> ComparisonOutcome:
-    """Compare in a session, under both libraries if there are two."""
-    study = session.study.hash[:12]
+def _compare_in(open_study: MeasuredStudy, request: ComparisonRequest) -> ComparisonOutcome:
+    """Compare in an open study, under both libraries if there are two."""
+    study = open_study.study.hash[:12]
     settings = (request.first, request.candidate)
-    session.evaluator.sees_operations = any(map(commutative_values, settings))
+    open_study.evaluator.sees_operations = any(map(commutative_values, settings))
     try:
-        return compare_on(session.evaluator, request, study)
+        return compare_on(open_study.evaluator, request, study)
     except (MachineBusy, BudgetTooSmall):
         raise
     except WorkError as problem:

@@ -10,20 +10,54 @@ import statistics
 from collections import Counter
 from typing import Any
 
+from autotune.config.app import App
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats import estimate, known_gain
 from autotune.strategies import INACTIVE, UNUSED
+from autotune.study.budget import SearchPlan
 from autotune.study.confirmation import Confirmation
 from autotune.study.disturbance import carry_over_notes, position_note, search_note, spells_note
+from autotune.study.next_step import search_step
 from autotune.study.objections import remarks
-from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
+from autotune.study.procedure import StudyOutcome
+from autotune.study.recommendation import Recommendation, disturbed
 from autotune.study.result import Finalist, Result, Status
+from autotune.study.result_checks import result_checks
 from autotune.study.run_history import RunHistory
 from autotune.study.tails import slow_row
 from autotune.study.trial_store import Trial
 from autotune.study.tried_layouts import unseen_threads
 from autotune.wording import LOOKS_BETTER
+
+
+def conclude(
+    result: Result,
+    answer: StudyOutcome,
+    history: RunHistory,
+    trials: list[Trial],
+    app: App,
+    plan: SearchPlan,
+) -> None:
+    """Fill in what follows from the runs and from the proof."""
+    best = answer.search.best
+    result.best = best_seen(history, best.effective if best else None)
+    result.status = judge_status(answer, history, result.guard)
+    result.finalists = finalist_rows(answer)
+    result.rounds = round_rows(answer, result.guard)
+    result.drift_repeats = sum(proof.repeated for _, proof in answer.proofs)
+    result.contradictions = contradictions(answer)
+    vetoed = answer.vetoed[0].setting if answer.vetoed else DEFAULT
+    result.checks = result_checks(app, history, answer.chosen or vetoed)
+    result.warnings = study_warnings(history, trials, answer)
+    if answer.recommendation is None:
+        step = search_step(answer, plan, result.ended_by)
+        if step is not None and result.status in ("inconclusive", "too_noisy"):
+            result.next_step = step.to_json()
+        return
+    result.best = best_seen(history, answer.recommendation.setting)
+    if result.guard:
+        name_recommendation(result, answer.recommendation)
 
 
 def count_runs(result: Result, history: RunHistory) -> None:

@@ -18,7 +18,7 @@ from autotune.stats import (
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Confirmation
 from autotune.study.pairs import Pairs
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome
 from autotune.study.result import BUDGET_SPENT, MORE_TRIALS
 from autotune.study.rounds import look_plan
 from autotune.wording import seconds, share

@@ -17,13 +17,13 @@ from autotune.stats import (
     estimate,
     resolution_table,
 )
-from autotune.store import Store, StudyKey
+from autotune.store import Store
 from autotune.store.keys import NOISE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.events import PhaseStarted, Watcher, silent
 from autotune.study.request import FEWEST_RUNS
 from autotune.study.run_history import WARMUP, HistoryEntry
-from autotune.study.session import MEASURED, Session
+from autotune.study.study import MEASURED, MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.targets.metric import default_failure
 from autotune.targets.target import Target
@@ -82,11 +82,8 @@ def measure_noise(
     There are fewer runs if ``budget_s`` machine seconds do not hold so many. Raises WorkError if
     the default does not run, BudgetTooSmall if the budget held fewer than :data:`FEWEST_RUNS` runs.
     """
-
-    def key_of(one: Target) -> StudyKey:
-        return study_key(one, space, Session.adapter(one), NOISE, {}, 0, guard)
-
-    with Session(store, key_of(target), target, space, watch, budget_s=budget_s) as on:
+    key = study_key(target, space, NOISE, {}, 0, guard)
+    with MeasuredStudy(store, key, target, space, watch, budget_s=budget_s) as on:
         evaluator = on.evaluator
         before = evaluator.history.rejected
         budget = Budget(evaluator.history, budget_s).from_here()

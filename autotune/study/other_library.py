@@ -19,7 +19,6 @@ from autotune.study.evaluator import Side
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from runner.files.paths import resolved
-from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
 
@@ -52,7 +51,7 @@ class OtherLibrary:
         The directories are part of it: two builds of one version are two libraries here.
         """
         target = self.target
-        key = study_key(target, self.space, adapter(target.library), strategy, {}, 0, guard)
+        key = study_key(target, self.space, strategy, {}, 0, guard)
         return {
             "second": key.hash,
             "libraries": [str(resolved(t.library.bin)) for t in (first, target)],

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from autotune.notes import Note
@@ -39,10 +39,10 @@ from autotune.study.fresh_pairs import (
     fresh_findings,
     look_again,
 )
+from autotune.study.loop import SearchLoop
 from autotune.study.objections import Finding, findings_on, objections
 from autotune.study.pairs import is_missed
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
-from autotune.study.search import SearchPhase
 from autotune.study.tails import (
     TAIL_BLOCKS,
     doubtful,
@@ -113,7 +113,7 @@ class Recommendation:
 class Recommender:
     """Makes recommendations of one search's winners; stored plans and runs are used again."""
 
-    def __init__(self, search: SearchPhase, documents: DocumentStore, seed: int) -> None:
+    def __init__(self, search: SearchLoop, documents: DocumentStore, seed: int) -> None:
         self.search = search
         self.evaluator = search.evaluator
         self.seed = seed
@@ -321,55 +321,6 @@ def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
 def _digest(setting: Setting) -> str:
     """A short name of a setting for phases and documents."""
     return hashlib.sha256(setting.key.encode()).hexdigest()[:8]
-
-
-@dataclass
-class StudyOutcome:
-    """The outcome of a study.
-
-    ``proofs`` are its rounds with their confirmations. ``recommendation`` is None if the default
-    stands. ``vetoed`` are proven settings that are not recommended because of an objection.
-    """
-
-    search: SearchPhase
-    proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
-    recommendation: Recommendation | None = None
-    vetoed: list[Recommendation] = field(default_factory=list)
-    budget_ended: bool = False
-    """Whether the budget ended the study before what was found could be proven."""
-
-    @property
-    def chosen(self) -> Setting | None:
-        """The recommended setting; None if the default stands."""
-        return None if self.recommendation is None else self.recommendation.setting
-
-    @property
-    def proof(self) -> Confirmation | None:
-        """The round that proved the recommended setting, else the last one."""
-        if self.recommendation is not None:
-            named = self.recommendation.round.number
-            return next(proof for made, proof in self.proofs if made.number == named)
-        return self.proofs[-1][1] if self.proofs else None
-
-
-def ranked_winners(
-    answer: StudyOutcome, min_gain: float
-) -> list[tuple[Setting, Round, Confirmation]]:
-    """Proven settings in the order of preference, those of the last round first.
-
-    A proof of an earlier round stands unless a later round refuted it: the error budget covers all
-    rounds together.
-    """
-    found: list[tuple[Setting, Round, Confirmation]] = []
-    gone: set[Setting] = set()
-    for made, proof in reversed(answer.proofs):
-        found += [
-            (s, made, proof)
-            for s in order_winners(proof, min_gain)
-            if s not in gone and all(s != known for known, _, _ in found)
-        ]
-        gone |= {s for s, d in proof.decisions.items() if d.outcome in REFUTED}
-    return found
 
 
 def disturbed(proof: Confirmation) -> list[Setting]:

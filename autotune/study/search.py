@@ -1,386 +1,421 @@
-"""The search phase: ask, measure, tell, until the strategy, the trials or the budget end.
+"""A search study: opened, continued, and its result.
 
-The last part is the heartbeat: a worker renews its leases whatever it does, so that its trials are
-not taken for lost.
+Everything is decided from the run history and the trials, so the same request continues an
+interrupted study, and a larger budget extends a finished one.
+
+The last part says whether a stored result answers a request, and which worker makes the proofs.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import statistics
-import threading
+import os
 import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from datetime import UTC, datetime
+from typing import Any, Self
 
-from autotune.errors import AutotuneError
-from autotune.space import DEFAULT, InactiveParameters, Setting, Space
-from autotune.stats import noise_band
-from autotune.stats.blocks import NEAREST
-from autotune.store import Store
-from autotune.store.leases import BEAT_S
-from autotune.store.model import PRUNED
-from autotune.strategies import (
-    DEFAULTS,
-    INACTIVE,
-    SCATTER,
-    UNUSED,
-    Observation,
-    Proposal,
-    Strategy,
+from autotune.errors import AutotuneError, UsageError
+from autotune.space import DEFAULT, Setting, Space
+from autotune.space.commutativity import commutative_levels
+from autotune.space.library_choice import MPI
+from autotune.space.trust import check_values
+from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
+from autotune.store.keys import OPERATIONS, OTHERS, SCREENING
+from autotune.store.model import NEW
+from autotune.strategies import Strategy, code_of
+from autotune.study.budget import SearchPlan
+from autotune.study.conclusion import conclude, count_runs, sharing_warnings
+from autotune.study.confirmation import order_seed
+from autotune.study.evaluator import MachineEvaluator
+from autotune.study.events import Waiting, Watcher, silent
+from autotune.study.executables import stored_executables, unseen_notes
+from autotune.study.launched_libraries import library_rows, switch_to
+from autotune.study.loop import POLL_S
+from autotune.study.operations import remarks_on
+from autotune.study.other_library import OtherLibrary
+from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
+from autotune.study.request import SearchRequest
+from autotune.study.result import (
+    BUDGET_GONE,
+    BUDGET_SPENT,
+    FINISH,
+    FINISHED,
+    NOTHING_LEFT,
+    SESSION,
+    Result,
+    follow_moved_study,
 )
-from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Defaults, Evaluator
-from autotune.study.events import (
-    DefaultMeasured,
-    PhaseStarted,
-    TrialEnded,
-    Waiting,
-    Watcher,
-    silent,
-)
-from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
-from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
-from autotune.study.run_history import SEARCH
+from autotune.study.run_history import RunHistory
 from autotune.study.screening import Screening
-from autotune.study.trial_store import CHEAP, OthersFaster, Trial, TrialStore
-from runner.types import RunRecord
+from autotune.study.screening_summary import LINK, stored_summary
+from autotune.study.searched_space import allowed_starts, searched_space
+from autotune.study.study import MEASURED, MeasuredStudy
+from autotune.study.study_key import study_key
+from autotune.study.trial_store import StoredTrials, history_of
+from autotune.study.tried_layouts import TriedLayout, tried_layouts
+from autotune.study.unchecked import StoredAnswer, unchecked
+from autotune.targets.provenance import provenance_of
+from autotune.targets.target import Target
+from runner.files.paths import is_file
+from runner.mpi.discover import adapter
 
-ASK_RUNS = 20
-ASK_LEAST_S = 20.0
-"""A search whose strategy has looked for a new setting for so many times a run, and at least so
-many seconds, ends."""
-POLL_S = 1.0
-"""Seconds between two looks at the trials of other workers."""
+WARM_START = "warm-start"
+"""Document of a study: the settings that were suggested when it began."""
 
 
-class _NothingNew(Exception):
-    """The strategy has looked for a new setting for too long."""
+class SearchInterrupted(KeyboardInterrupt):
+    """The search was stopped by the user; ``result`` is the result so far, which is stored."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__("interrupted")
+        self.result = result
 
 
-class SearchPhase:
-    """Runs the search phase on an evaluator; ``best`` may be read while it runs."""
+class SearchStudy(MeasuredStudy):
+    """The part of one process in a search whose names were looked up.
+
+    ``space`` and ``others``, the further MPI libraries, are those that its settings can name.
+    ``options`` are the strategy's, all of them. ``priors`` are settings to try first (the warm
+    start), and part of the study's key. ``suggest`` gives more of them; it is asked once, when the
+    study begins, so its answer is not part of the key. ``join``: other workers take part in the
+    study, and one of them makes the proofs. ``at_end`` gets the study and its result before the
+    machine is given back, and may add to the result. Raises UsageError for a space in which no
+    parameter can vary here, and for cheap runs of an input without a cheap form.
+    """
 
     def __init__(
         self,
-        evaluator: Evaluator,
-        trial_store: TrialStore,
-        strategy: Strategy,
+        store: Store,
+        request: SearchRequest,
+        target: Target,
         space: Space,
-        plan: SearchPlan,
+        strategy: type[Strategy],
+        options: Mapping[str, Any],
+        *,
+        others: Sequence[OtherLibrary] = (),
+        priors: Sequence[Setting] = (),
+        suggest: Callable[[StudyKey], Sequence[Setting]] | None = None,
+        join: bool = False,
         watch: Watcher = silent,
-        screening: Screening | None = None,
-        warm: bool = False,
+        at_end: Callable[[SearchStudy, Result], None] = lambda study, result: None,
     ) -> None:
-        self.evaluator = evaluator
-        self.trial_store = trial_store
+        cheap = target.cheap() if request.fidelity else None
+        if len(space) == 0:
+            absent = "".join(f"\n  {name}: {why}" for name, why in space.absent.items())
+            raise UsageError(
+                f"space {space.name} has no parameter that can vary with "
+                f"{target.library.family} {target.library.version} on cluster "
+                f"{target.cluster.name}; choose another (--space, autotune space list){absent}",
+                code="space.nothing_varies",
+            )
+        self.request = request
+        self.plan = request.plan
         self.strategy = strategy
-        self.space = space
-        self.plan = plan
-        self.watch = watch
-        self.screening = screening
-        cheap = None if screening is None else screening.evaluator.history
-        self.budget = Budget(evaluator.history, plan.budget_s, plan.max_runs, cheap)
-        if screening is not None:
-            screening.start(self.budget)
-        evaluator.budget = self.budget
-        self.defaults = Defaults(evaluator, plan, self.budget, warm)
-        self.ended_by = ""
-        self.idle = InactiveParameters(space)
-        self._asked_at = 0.0
-        self._told: set[int] = set()
-        self._told_default = False
-        self._last_told = -1
-
-    @property
-    def best(self) -> Trial | None:
-        """The trial with the smallest ratio so far, without the default."""
-        done = [t for t in self.trial_store.trials if t.state == "ok" and t.effective != DEFAULT]
-        return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
-
-    @property
-    def favourite(self) -> Setting | None:
-        """The setting with the strategy's best estimate, in the form that is launched."""
-        found = self.strategy.favourite()
-        if found is None:
-            return None
-        effective = self.idle.strip(found)
-        known = any(t.effective == effective and t.state == "ok" for t in self.trial_store.trials)
-        return effective if known and effective != DEFAULT else None
-
-    def run(self) -> None:
-        """Measure until the search ends; ``ended_by`` says in words what ended it.
-
-        Raises WorkError if the default itself does not run, BudgetTooSmall if the budget does not
-        hold one setting and its proof.
-        """
-        open_trials = self._news()
-        self.watch(PhaseStarted("search", "searching", self.plan.trials))
-        while True:
-            if open_trials:
-                trial = open_trials.pop(0)
-            else:
-                if self.trial_store.refresh() and (open_trials := self._news()):
-                    continue
-                if self._budget_spent():
-                    return
-                again = None if self.screening is None else self.screening.given_back()
-                try:
-                    proposal = self._ask() if again is None else Proposal(again)
-                except _NothingNew:
-                    self.ended_by = NOTHING_NEW
-                    return
-                if proposal is None:
-                    self.ended_by = NOTHING_LEFT
-                    return
-                try:
-                    trial = self.trial_store.open(proposal.setting, dict(proposal.attrs), "search")
-                except OthersFaster:
-                    continue  # The strategy knows its proposals and is asked for another one.
-            try:
-                self._measure(trial)
-            except BudgetSpent:
-                self.ended_by = BUDGET_GONE
-                return  # The trial stays open, and a larger budget begins with it.
-            self.strategy.tell(self._observation(trial))
-
-    def _ask(self) -> Proposal | None:
-        """The strategy's next proposal; raises _NothingNew if it looks for one for too long."""
-        self._asked_at = time.monotonic()
-        self.strategy.pulse = self._pulse
-        return self.strategy.ask()
-
-    def _pulse(self) -> None:
-        """End a proposal that takes many times as long as a run: the machine waits for it."""
-        waited = time.monotonic() - self._asked_at
-        if waited > max(ASK_RUNS * self.budget.cost_s(1), ASK_LEAST_S):
-            raise _NothingNew
-
-    def _news(self) -> list[Trial]:
-        """Tell the strategy of trials it does not know; returns those that this process must run.
-
-        These were begun before it was interrupted, or by a worker that is gone.
-        """
-        fresh = [t for t in self.trial_store.trials if t.number not in self._told]
-        running = [t for t in fresh if t.state == "running"]
-        for trial in fresh:
-            known = trial.attrs.get(INACTIVE)
-            if isinstance(known, list):
-                self.idle.learn(map(str, known), trial.setting)
-        self.strategy.restore([self._observation(t) for t in fresh if t.state != "running"])
-        for trial in running:
-            self.strategy.add_running(trial.observation())
-        return [t for t in running if not t.elsewhere]
-
-    def _observation(self, trial: Trial) -> Observation:
-        """An ended trial as the strategy is told of it, once.
-
-        With one worker, trials end in the order of their numbers. With several workers they do not,
-        and a strategy that needs this order would have to start again all the time. So the order in
-        which this worker learns of them counts there.
-        """
-        self._told.add(trial.number)
-        self._last_told = max(self._last_told + 1, trial.number)
-        return dataclasses.replace(trial.observation(), number=self._last_told)
-
-    def wait_for_others(self) -> None:
-        """Wait until no other worker measures a trial; trials of dead workers are measured here."""
-        while True:
-            if self.trial_store.refresh():
-                for trial in self._news():
-                    try:
-                        self._measure(trial)
-                    except BudgetSpent:
-                        return
-                    self.strategy.tell(self._observation(trial))
-            if not self.trial_store.busy:
-                return
-            self.watch(Waiting("waiting for the other workers' trials"))
-            time.sleep(POLL_S)
-
-    def _budget_spent(self) -> bool:
-        plan = self.plan
-        if plan.trials is not None and len(self.trial_store.trials) >= plan.trials:
-            self.ended_by = f"{plan.trials} trials done"
-            return True
-        if not self.budget.affords(plan.race_least + self.kept_runs):
-            self.ended_by = BUDGET_SPENT
-            return True
-        return False
-
-    @property
-    def kept_runs(self) -> int:
-        """Number of runs that the search and its race leave of the budget for what follows."""
-        return self.plan.kept_runs(self.budget.holds)
-
-    @property
-    def limit_s(self) -> float | None:
-        """Wall seconds after which a candidate is stopped; None before the default was measured."""
-        best = self.best
-        return self._limit(best.estimate or 1.0 if best else 1.0)
-
-    @property
-    def proof_limit_s(self) -> float | None:
-        """Wall seconds after which a candidate is stopped in a proof.
-
-        The limit depends on the default's time only: slow launches of a candidate must be seen as
-        those of the default are, however fast the best setting is.
-        """
-        return self._limit(1.0)
-
-    def _limit(self, ratio: float) -> float | None:
-        """The limit, a multiple of the incumbent's time; ``ratio``: its ratio to the default."""
-        return self.plan.run_limit_s(self.evaluator.history.default_records(), ratio)
-
-    def _measure(self, trial: Trial) -> None:
-        self._learn_unused(trial)
-        known = self._known(trial)
-        if known is None:
-            self.defaults.start()
-            self._tell_of_default()
-            self._learn_unused(trial)
-            known = self._known(trial)
-        if known is not None:
-            trial.estimate, trial.state, trial.reused = known[0], known[1], True
-        elif self.screening is None or not self.screening.screens_out(trial):
-            self._run_until_decided(trial)
-        variance, freedom = self.evaluator.history.default_scatter()
-        trial.attrs[SCATTER] = [round(variance, 8), freedom]
-        self.trial_store.close(trial)
-        best = self.best
-        self.watch(
-            TrialEnded(
-                trial.number,
-                trial.setting,
-                trial.state,
-                trial.estimate,
-                best.estimate if best else None,
-                best.effective if best else None,
-                trial.reused,
-                self._band(best) if best else None,
-            )
+        self.options = options
+        self.priors = tuple(priors)
+        # What decides the order of proposals, except the seed.
+        identity = dict(options)
+        if priors:
+            identity["priors"] = [prior.key for prior in priors]
+        if own := code_of(strategy):
+            identity["code"] = own
+        if cheap is not None:
+            identity["fidelity"] = cheap.input
+        if others:
+            identity[OTHERS] = [
+                {"name": o.name} | o.identity(target, strategy.name, request.guard) for o in others
+            ]
+        if commutative_levels(space):
+            # Answers of studies that did not look at the operations are not answers of this one.
+            identity[OPERATIONS] = "seen"
+        key = study_key(target, space, strategy.name, identity, request.seed, request.guard)
+        budget_s = self.plan.budget_s
+        super().__init__(store, key, target, space, watch, join, budget_s, others=others)
+        self.trials = StoredTrials(
+            store,
+            self.study,
+            space,
+            reuse=not request.remeasure,
+            shared=join,
+            most=self.plan.trials,
+            on_refresh=self._pull,
         )
+        self.screening: Screening | None = None
+        self._cheap = cheap
+        self._suggest = suggest
+        self._at_end = at_end
+        self._entered = False
 
-    def _tell_of_default(self) -> None:
-        """Report the default's time and what a run costs, once."""
-        records = self.evaluator.history.default_records()
-        if self._told_default or not records:
-            return
-        self._told_default = True
-        values = tuple(record.value_s for record in records)
-        self.watch(DefaultMeasured(values, self.budget.cost_s(1)))
+    def answer(self) -> Result | None:
+        """The stored result of the study, if it answers the request; else None.
 
-    def _band(self, trial: Trial) -> tuple[float, float] | None:
-        """The interval that the noise of single runs gives the trial's ratio."""
-        history = self.evaluator.history
-        runs = sum(e.trial == trial.number and e.record.valid for e in history.entries)
-        around = min(2 * NEAREST, len(history.default_values()))
-        return noise_band(trial.estimate or 1.0, *history.default_scatter(), runs, around)
+        More trials or more time than before, or a study that has not ended, need further runs.
+        """
+        done = answer_of(self.store.get_study(self.study.id), self.plan)
+        if done is not None and done.recommended != DEFAULT:
+            # Others may write to the database, so the text that users copy and run is made here.
+            origin = f"the result of study {self.study.hash[:12]} in the results database"
+            check_values(done.recommended, origin, self.space)
+            done.mpirun = self.launch_line(done.recommended)
+            done.libraries = self._library_rows(history_of(self.store, self.study.id))
+            done.switch = self._switch(done)
+            done.mpirun_with_file = ""
+            if done.params_file is not None and is_file(done.params_file):
+                done.mpirun_with_file = self.launch_line(done.recommended, done.params_file)
+        return done
 
-    def _known(self, trial: Trial) -> tuple[float | None, str] | None:
-        """The result of the effective setting if it is known without a run."""
-        if trial.effective == DEFAULT:
-            return 1.0, "ok"
-        same = [
-            other
-            for other in self.trial_store.trials
-            if other is not trial
-            and other.state != "running"
-            and other.effective == trial.effective
+    def followed_answer(self) -> Result | None:
+        """The stored result of the study that is measured in place of this one, as it is stored."""
+        study = self.store.get_study(self.study.id)
+        return answer_of(follow_moved_study(self.store, study), self.plan)
+
+    def run(self, around: AbstractContextManager[object] | None = None) -> Result | None:
+        """Measure to the end and store the result; None if another worker runs the proof.
+
+        ``around`` is entered while the search measures. An interrupted search raises
+        :class:`SearchInterrupted`; the same request continues it. Raises WorkError and its kinds
+        if the search fails.
+        """
+        try:
+            with self, around or nullcontext():
+                if self.answer() is not None:  # Finished while this waited.
+                    raise FinishedElsewhere
+                result = self.measure()
+                self._at_end(self, result)
+            self.store.set_result(self.study.id, result.status, result.to_json())
+        except FinishedElsewhere:
+            return self.answer()
+        except KeyboardInterrupt:
+            if not self._entered:
+                raise
+            so_far = self._begun_result("you stopped it")
+            self._store_stop("interrupted", so_far)
+            raise SearchInterrupted(so_far) from None
+        except AutotuneError:
+            if self._entered:
+                self._store_stop("failed", None)
+            raise
+        finally:
+            self.store.release(self.study.id)
+        return result
+
+    def measure(self) -> Result:
+        """Run or continue the study, which is open; raises as :func:`run_procedure`."""
+        launched_before = self._launched_s
+        cheap = None if self.screening is None else self.screening.evaluator.history
+        space, warm = searched_space(self.space, self.plan, self.evaluator, self.watch, cheap)
+        starts = (*self._suggested(), *self.priors)
+        priors = allowed_starts(starts, self.space, space, self.watch)
+        seed = self.request.seed
+        answer = run_procedure(
+            self.evaluator,
+            self.trials,
+            self.strategy(space, seed=seed, priors=priors, options=self.options),
+            space,
+            self.plan,
+            order_seed(self.study.hash, seed),
+            self.watch,
+            may_finish=self._may_finish,
+            screening=self.screening,
+            warm=warm,
+        )
+        result = self._begun_result(answer.search.ended_by)
+        self._conclude(result, answer)
+        result.launched_s = self._launched_s - launched_before
+        return result
+
+    def target_of(self, setting: Setting) -> Target:
+        """The target under the library of a setting."""
+        other = self._other(setting)
+        return self.target if other is None else other.target
+
+    def launch_line(self, setting: Setting, params_file: str | None = None) -> str:
+        """The launch of a setting under its library, as a user would type it."""
+        other, target = self._other(setting), self.target_of(setting)
+        space = self.space if other is None else other.space
+        bare = setting.without(MPI)
+        return target.mpirun_line(adapter(target.library), space, bare, params_file)
+
+    def layouts(self, result: Result) -> list[TriedLayout]:
+        """The layouts that the study of a result has tried, the fastest first."""
+        history = history_of(self.store, self.store.find_study(result.study).id)
+        return tried_layouts(history, self.space, self.target.ranks)
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        self._store_session()
+        self.trials.load()
+        self.evaluator.trial_ids = self.trials.ids
+        self.evaluator.counts_calls = True
+        if self._cheap is not None:
+            self.screening = self._screening(self._cheap)
+        self._entered = True
+        return self
+
+    def _pull(self) -> None:
+        """Read the new runs of all workers."""
+        self.evaluator.pull()
+
+    def _store_session(self) -> None:
+        """Store the bounds of this process and its owner, for those who watch the study."""
+        document = {
+            "trials": self.plan.trials,
+            "budget_s": self.plan.budget_s,
+            "max_runs": self.plan.max_runs,
+            "owner": dataclasses.asdict(OwnerProcess.current()),
+        }
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        self.store.store_document(self.study.id, f"{SESSION}{stamp}:{os.getpid()}", document)
+
+    def _screening(self, cheap: Target) -> Screening:
+        """The screening of this study; its runs are in a study of their own."""
+        request, of = self.request, self.study
+        options = {"of": of.hash}
+        key = study_key(cheap, self.space, SCREENING, options, request.seed, request.guard)
+        study = self.store.study(key)
+        if study.status == NEW:
+            self.store.set_result(study.id, MEASURED, None)
+        form = str(self.target.app.fidelity[self.target.input or ""])
+        self.store.store_document(of.id, LINK, {"study": study.hash, "form": form})
+        evaluator = self.evaluator_of(study, cheap, [o.cheap() for o in self.others])
+        return Screening(evaluator, form, self.trials, self.plan, self.watch)
+
+    def _suggested(self) -> tuple[Setting, ...]:
+        """What was suggested when the study began; it stays, whatever is suggested later."""
+        document = self.trials.stored_document(WARM_START)
+        if document is None:
+            if self._suggest is None or self.trials.trials:
+                return ()
+            settings = [setting.to_json() for setting in self._suggest(self.study.key)]
+            document = self.trials.store_document(WARM_START, {"settings": settings})
+        suggested = tuple(Setting(one) for one in document["settings"])
+        # Others may write to the database.
+        origin = f"the warm start of study {self.study.hash[:12]} in the results database"
+        for setting in suggested:
+            check_values(setting, origin, self.space)
+        return suggested
+
+    @property
+    def _launched_s(self) -> float:
+        """Wall seconds spent inside launches of either form."""
+        cheap = 0.0 if self.screening is None else self.screening.evaluator.history.launched_s
+        return self.evaluator.history.launched_s + cheap
+
+    def _may_finish(self) -> bool:
+        """Whether this worker makes the proofs."""
+        return not self.shared or takes_finish(self.store, self.study.id, self.plan, self.watch)
+
+    def _begun_result(self, ended_by: str) -> Result:
+        """The parts of the result that do not depend on how the study ended."""
+        target, history = self.target, self.evaluator.history
+        result = Result(
+            status="interrupted",
+            recommended=DEFAULT,
+            study=self.study.hash[:12],
+            mpi={"name": target.library.family, "version": target.library.version},
+            machine=self.study.key.machine.hash[:12],
+            cluster=target.cluster.name,
+            app=target.app.name,
+            ranks=target.ranks,
+            strategy=self.strategy.name,
+            seed=self.request.seed,
+            guard=self.study.key.has_guard,
+            ended_by=ended_by,
+            trials=len(self.trials.trials),
+            budget_s=self.plan.budget_s,
+            max_runs=self.plan.max_runs,
+            inherited=dict(self.study.key.inherited),
+        )
+        files = stored_executables(self.store, self.study.id)
+        result.executables = [file.row for file in files]
+        count_runs(result, history)
+        result.metric = history.metric
+        result.proposed_metric = self.evaluator.proposed_metric
+        result.libraries = self._library_rows(history)
+        result.waiting_s = self.evaluator.waiting_s
+        if self.screening is not None:
+            assert isinstance(self.screening.evaluator, MachineEvaluator)
+            result.waiting_s += self.screening.evaluator.waiting_s
+            result.fidelity = stored_summary(self.store, self.study)
+        result.wall_s = time.monotonic() - self.began
+        return result
+
+    def _conclude(self, result: Result, answer: StudyOutcome) -> None:
+        """Add what the runs and the proof say, and what is known of program and machine."""
+        target, history, study = self.target, self.evaluator.history, self.study
+        files = [file.path for file in stored_executables(self.store, study.id)]
+        result.origin = provenance_of(target.program, target.cwd, target.stdin, files).to_json()
+        conclude(result, answer, history, self.trials.trials, target.app, self.plan)
+        result.comparisons = self.store.comparisons(study.id)
+        chosen = (answer.chosen or DEFAULT).to_json()
+        result.unchecked = unchecked(StoredAnswer.of_key(study.key, chosen))
+        result.warnings = [
+            *sharing_warnings(target.ranks, target.cores),
+            *unseen_notes(self.store, study.id, target),
+            *remarks_on(self.space, history),
+            *result.warnings,
         ]
-        for other in sorted(same, key=lambda other: not other.measured):
-            if other.measured:
-                return other.estimate, other.state
-            if self.screening is not None and not self.screening.over:
-                trial.attrs[CHEAP] = other.attrs.get(CHEAP)
-                return None, PRUNED
-        ratio = self.trial_store.known(trial.effective)
-        return None if ratio is None else (ratio, "ok")
+        if result.recommended != DEFAULT:
+            result.mpirun = self.launch_line(result.recommended)
+            result.warnings += target.preparation
+            result.switch = self._switch(result)
 
-    def _run_until_decided(self, trial: Trial) -> None:
-        """Make one run, and more while the setting looks better than the best, against luck."""
-        ratios: list[float] = []
-        most = self.plan.promising_runs if self._may_repeat() else 1
-        while len(ratios) < most:
-            self.defaults.run_if_due()
-            entry = self.evaluator.run(
-                trial.effective,
-                SEARCH,
-                trial=trial.number,
-                block=len(ratios),
-                timeout_s=self.limit_s,
-            )
-            self._learn_inactive(entry.record, trial)
-            ratio = self.evaluator.history.ratio(entry)
-            if not entry.record.valid or ratio is None:
-                trial.state = "censored" if entry.censored and ratio is not None else "failed"
-                trial.estimate = ratio if trial.state == "censored" else None
-                trial.reason = entry.record.reason
+    def _switch(self, result: Result) -> dict[str, Any] | None:
+        """What the library of the recommended setting needs; None for that of the default."""
+        other = self._other(result.recommended)
+        return None if other is None else switch_to(self.target, other, result.libraries).to_json()
+
+    def _library_rows(self, history: RunHistory) -> list[dict[str, Any]]:
+        """A row for each MPI library of the search; empty in a search under one."""
+        if not self.others:
+            return []
+        targets = {DEFAULT.key: self.target} | {o.name: o.target for o in self.others}
+        return library_rows(targets, history)
+
+    def _other(self, setting: Setting) -> OtherLibrary | None:
+        """The library that a setting names; None for that of the default."""
+        return next((o for o in self.others if o.name == setting.get(MPI)), None)
+
+    def _store_stop(self, status: str, result: Result | None) -> None:
+        """Store how the study stopped. A worker that stops does not change the study while other
+        workers go on, or if it is finished."""
+        study = self.study.id
+        if self.shared:
+            here = OwnerProcess.current()
+            others = any(not w.is_lost and w.owner != here for w in self.store.workers(study))
+            if others or self.store.get_study(study).status in FINISHED:
                 return
-            ratios.append(ratio)
-            trial.estimate = statistics.median(ratios)
-            best = self.best
-            bar = min(best.estimate or 1.0 if best else 1.0, 1 - self.plan.min_gain)
-            if trial.estimate >= bar:
-                break
-        trial.state = "ok"
-
-    def _may_repeat(self) -> bool:
-        """Whether the strategy wants a repetition and half of the race's allowance is left.
-
-        The allowance must not be used up before the race.
-        """
-        if not self.strategy.repeats:
-            return False
-        entries = [e for e in self.evaluator.history.entries if e.kind == SEARCH and e.counts]
-        used = len(entries) - len({e.trial for e in entries})
-        return 2 * used < self.plan.extra_runs(len(self.trial_store.trials))
-
-    def _learn_unused(self, trial: Trial) -> None:
-        """Leave out parameters of collectives that the program was not seen to call, and those
-        that do nothing under the transport in force."""
-        found = TransportFacts.of(self.space, self.evaluator.history.default_records())
-        unused = unused_parameters(self.space, self.evaluator.history) | found.idle.keys()
-        if fresh := self.idle.learn_everywhere(unused):
-            trial.attrs[UNUSED] = sorted(fresh)
-        known = {n: v for n, v in found.defaults.items() if self.idle.learn_default(n, v)}
-        if known:
-            trial.attrs[DEFAULTS] = known
-        trial.effective = self.idle.strip(trial.setting)
-
-    def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
-        """Record the inactive parameters of a run, so that they are not launched again.
-
-        This holds for the run's conditions; under others, their components may be opened.
-        """
-        if idle := inactive_in(record, trial.effective):
-            self.idle.learn(idle, trial.effective)
-            trial.attrs[INACTIVE] = sorted(idle)
-            trial.effective = self.idle.strip(trial.effective)
+        self.store.set_result(study, status, None if result is None else result.to_json())
 
 
-class Heartbeat:
-    """Renews the leases of this process in one study until it is stopped.
+def answer_of(study: StudyRecord, plan: SearchPlan) -> Result | None:
+    """The stored result of a study, if it answers what ``plan`` requests; else None."""
+    if study.result is None or study.status not in FINISHED:
+        return None
+    done = Result.from_json(study.result)
+    more_trials = plan.trials is not None and plan.trials > done.trials
+    more_time = plan.budget_s is not None and plan.budget_s > (done.budget_s or 0)
+    more_runs = plan.max_runs is not None and plan.max_runs > (done.max_runs or 0)
+    # With the same budget, more trials would find it spent again.
+    bounded = plan.budget_s is not None or plan.max_runs is not None
+    more_trials = more_trials and not (bounded and done.ended_by in (BUDGET_SPENT, BUDGET_GONE))
+    if done.ended_by != NOTHING_LEFT and (more_trials or more_time or more_runs):
+        return None
+    return done
 
-    It also looks at the leases of others, and whether the database is still in its place. If a
-    database does not answer, it is asked again; if the lease or the database is lost by then, the
-    next statement of the study itself finds out.
+
+def takes_finish(store: Store, study_id: int, plan: SearchPlan, watch: Watcher) -> bool:
+    """Whether this worker makes the proofs of a study: the first one whose search phase is over.
+
+    If another one has that role, this one leaves as soon as that one is seen to live, or has ended.
     """
-
-    def __init__(self, store: Store, study_id: int, every_s: float = BEAT_S) -> None:
-        self._store, self._study_id, self._every_s = store, study_id, every_s
-        self._ended = threading.Event()
-        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
-
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._ended.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._ended.wait(self._every_s):
-            try:
-                self._store.check_place()
-                self._store.beat(self._study_id)
-            except AutotuneError:
-                continue
+    while not store.take_role(study_id, FINISH):
+        if store.is_role_active(study_id, FINISH):
+            return False
+        watch(Waiting("waiting for a sign of the worker that makes the proof"))
+        time.sleep(POLL_S)
+        if answer_of(store.get_study(study_id), plan) is not None:
+            return False
+    return True

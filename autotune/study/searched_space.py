@@ -12,24 +12,28 @@ from autotune.space.commutativity import (
     commutative_values,
     for_any_operation,
 )
-from autotune.study.budget import Budget
+from autotune.study.budget import Budget, SearchPlan
 from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.events import Watcher
 from autotune.study.operations import allows, first_known, remarks_on
 from autotune.study.run_history import WARMUP, RunHistory
-from autotune.study.study_request import StudyRequest
 
 
 def searched_space(
-    request: StudyRequest, evaluator: Evaluator, cheap: RunHistory | None = None
+    space: Space,
+    plan: SearchPlan,
+    evaluator: Evaluator,
+    watch: Watcher,
+    cheap: RunHistory | None = None,
 ) -> tuple[Space, bool]:
-    """The space that is searched, and whether a warm-up was made to know it.
+    """The part of ``space`` that is searched, and whether a warm-up was made to know it.
 
     Levels that need operations which commute are in it only if the program has no others; the
     first warm-up of the study shows it. ``cheap`` is the history of cheap runs, which have a part
     of the budget. Raises UsageError if no parameter is left, and as
     :class:`~autotune.study.evaluator.Defaults` if the default does not run.
     """
-    space, plan, history = request.space, request.plan, evaluator.history
+    history = evaluator.history
     if not commutative_levels(space):
         return space, False
     warm = first_known(history) is None
@@ -38,7 +42,7 @@ def searched_space(
         Defaults(evaluator, plan, evaluator.budget).run(WARMUP)
     notes = remarks_on(space, history)
     for note in notes:
-        request.watch(note)
+        watch(note)
     if allows(first_known(history)):
         return space, warm
     left = for_any_operation(space)
@@ -51,14 +55,16 @@ def searched_space(
     return left, warm
 
 
-def allowed_starts(starts: Iterable[Setting], request: StudyRequest, space: Space) -> list[Setting]:
-    """Those of the settings to try first that the searched ``space`` allows; the watcher is told
-    of the others."""
+def allowed_starts(
+    starts: Iterable[Setting], space: Space, searched: Space, watch: Watcher
+) -> list[Setting]:
+    """Those of the settings to try first that the ``searched`` part of the space allows; the
+    watcher is told of the others."""
     allowed = []
     for start in starts:
-        if space is request.space or not commutative_values(start):
+        if searched is space or not commutative_values(start):
             allowed.append(start)
             continue
         words = f"not tried first, because it may give wrong results: {start.key}"
-        request.watch(Note("operations.start", words, {"setting": start.to_json()}))
+        watch(Note("operations.start", words, {"setting": start.to_json()}))
     return allowed

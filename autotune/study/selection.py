@@ -23,8 +23,8 @@ from autotune.stats.effects import Level, level_effects
 from autotune.study.ablation import Ablation, AblationResult, Elimination
 from autotune.study.budget import BudgetSpent
 from autotune.study.events import PhaseStarted
+from autotune.study.loop import SearchLoop
 from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
-from autotune.study.search import SearchPhase
 from autotune.study.trial_store import Trial
 
 
@@ -54,7 +54,7 @@ class Selection:
 
     def __init__(
         self,
-        search: SearchPhase,
+        search: SearchLoop,
         seed: int,
         phase: str,
         refuted: Collection[Setting] = (),
@@ -313,7 +313,7 @@ def _known(entry: HistoryEntry, trials: dict[int, Trial]) -> bool:
 class Race:
     """The race of one search; only the run history decides, so it can be continued."""
 
-    def __init__(self, search: SearchPhase) -> None:
+    def __init__(self, search: SearchLoop) -> None:
         self.search = search
         self.evaluator = search.evaluator
         self.plan = search.plan

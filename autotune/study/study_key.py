@@ -21,13 +21,12 @@ from autotune.targets.metric import objective_name
 from autotune.targets.program_identity import file_hash, program_hash
 from autotune.targets.target import Target
 from runner.machine import describe_machine
-from runner.mpi.base import Adapter
+from runner.mpi.discover import adapter
 
 
 def study_key(
     target: Target,
     space: Space,
-    adapter: Adapter,
     strategy: str,
     options: dict[str, Any],
     seed: int,
@@ -39,7 +38,7 @@ def study_key(
     Runs without the guard (``guard`` False) are a separate study, because they prove nothing.
     """
     machine = describe_machine()
-    inherited = target.inherited(adapter)
+    inherited = target.inherited(adapter(target.library))
     program = target.program
     return StudyKey(
         app=AppInfo(

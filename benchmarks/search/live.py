@@ -25,9 +25,9 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store
 from autotune.study.budget import SearchPlan
 from autotune.study.events import TrialEnded
-from autotune.study.search import SearchPhase
+from autotune.study.loop import SearchLoop
 from autotune.study.selection import Race, race_evidence
-from autotune.study.session import Session
+from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
 from autotune.targets.target import Target
@@ -61,10 +61,10 @@ def search(
 ) -> Course:
     """Search one program with one strategy."""
     how = (name, {"live": given.runs}, seed, not given.guard)
-    key = study_key(target, space, Session.adapter(target), *how)
+    key = study_key(target, space, *how)
     course = Course()
     plan = SearchPlan(trials=None)
-    with Session(store, key, target, space) as session:
+    with MeasuredStudy(store, key, target, space) as session:
         trial_store = StoredTrials(store, session.study, space, reuse=False)
         session.evaluator.trial_ids = trial_store.ids
         history = session.evaluator.history
@@ -77,7 +77,7 @@ def search(
 
         strategy = maker(name)(space, seed, (), given.runs)
         limited = Limited(strategy, given.runs, lambda: history.search_runs)
-        running = SearchPhase(session.evaluator, trial_store, limited, space, plan, note)  # type: ignore[arg-type]
+        running = SearchLoop(session.evaluator, trial_store, limited, space, plan, note)  # type: ignore[arg-type]
         running.run()
         if history.search_runs < given.runs:
             Race(running).run()

@@ -15,9 +15,9 @@ from autotune.strategies import Observation, Proposal, Strategy
 from autotune.strategies.random_search import RandomSearch
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, TrialEnded
-from autotune.study.pipeline import run_procedure
+from autotune.study.loop import SearchLoop
+from autotune.study.procedure import run_procedure
 from autotune.study.screening import Screening
-from autotune.study.search import SearchPhase
 from autotune.study.selection import Race, race_evidence
 from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
 from benchmarks.search.landscapes import Land
@@ -124,7 +124,7 @@ def follow(
         return math.ceil(search.budget.spent_runs)
 
     limited = Timed(strategy, spent, course, runs)
-    search = SearchPhase(
+    search = SearchLoop(
         evaluator,
         trial_store,
         limited,  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ import pytest
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import create
 from autotune.study.budget import SearchPlan
-from autotune.study.pipeline import run_procedure
+from autotune.study.procedure import run_procedure
 from autotune.study.simulation import MemoryTrialStore
 from benchmarks.disturbance_simulation import (
     ANSWERS,

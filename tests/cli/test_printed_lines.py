@@ -99,7 +99,7 @@ QUOTED = {
     ("autotune/publish/verify.py", "mpi"),
     ("autotune/publish/verify.py", "path"),
     ("autotune/study/setting_syntax.py", "other"),
-    ("autotune/study/study_request.py", "absent"),
+    ("autotune/study/search.py", "absent"),
     ("autotune/targets/wrapped_launcher.py", "shown"),
 }
 """Names whose values are quoted before, or are no words of a user."""

@@ -12,7 +12,7 @@ import pytest
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import finalist_rows
-from autotune.study.pipeline import run_procedure
+from autotune.study.procedure import run_procedure
 from autotune.study.result import Result
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.terminal.outcome import print_result

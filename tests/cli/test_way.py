@@ -16,8 +16,8 @@ ROOT = Path(runner.__file__).parents[1]
 SERVER = "runner/supervise/server.py"
 """It forks the launcher, in a process of its own."""
 BEGIN = "autotune/cli/search.py"
-PIPELINE = "autotune/study/pipeline.py"
-SEARCH = "autotune/study/search.py"
+PROCEDURE = "autotune/study/procedure.py"
+LOOP = "autotune/study/loop.py"
 PROOF = "autotune/study/confirmation.py"
 
 
@@ -59,10 +59,10 @@ def test_a_reader_passes_eight_files_to_the_fork_and_six_in_a_proof(
     ways = {tuple(file for file in way if file != traced) for way in ways}
     # The test's own frame stands for client.py, whose method it replaced.
     ways = {(*way[:-1], "runner/supervise/client.py", way[-1]) for way in ways}
-    searches = [way for way in ways if SEARCH in way]
+    searches = [way for way in ways if LOOP in way]
     assert searches
     assert all(len(way) <= 8 for way in searches), searches
-    after = [way[way.index(PIPELINE) :] for way in ways]
+    after = [way[way.index(PROCEDURE) :] for way in ways]
     proofs = [way for way in after if way[1] == PROOF]
     assert proofs
     assert all(len(way) <= 6 for way in proofs), proofs

@@ -12,7 +12,6 @@ from autotune.datasets import Landscape, load
 from autotune.datasets.exchange import check_dataset
 from autotune.errors import UsageError
 from autotune.store import Store
-from autotune.study.session import Session
 from autotune.study.study_key import study_key
 from autotune.targets.request import TargetRequest
 from runner.mpi.library import Library
@@ -28,7 +27,7 @@ def study(tmp_path: Path, open_mpi: Library, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.chdir(tmp_path)
     words = TargetRequest(app="nas-is", input="S", ranks=2)
     target = find_target(words)
-    key = study_key(target, target.space("null"), Session.adapter(target), "random", {}, seed=0)
+    key = study_key(target, target.space("null"), "random", {}, seed=0)
     with Store.open("s.db") as store:
         made = store.study(key)
         for order in range(20):

@@ -19,7 +19,6 @@ from autotune.publish.formats.scripts import Script
 from autotune.publish.probe import Prober
 from autotune.publish.tune_file import NotObeyed
 from autotune.store import MpiInfo
-from autotune.study.session import Session
 from autotune.targets.request import TargetRequest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
@@ -155,7 +154,7 @@ def test_published_out_of_the_default_in_force_and_undone(
 
     target = find_target(TargetRequest(app="micro", input="pingpong-8", ranks=2, mpi=impi.bin))
     expected = {f"{made}:{SITE}": "2"} if SITE in lines else {}
-    assert target.inherited(Session.adapter(target)) == expected
+    assert target.inherited(adapter(target.library)) == expected
     with Runner(adapter(impi), guard=False) as runner:
         record = runner.run(target.spec(None))
     assert record.valid, record.reason

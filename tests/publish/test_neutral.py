@@ -11,7 +11,6 @@ from autotune.api.target import find_target
 from autotune.cli import main
 from autotune.notes import Note, Say, unheard
 from autotune.space import DEFAULT
-from autotune.study.session import Session
 from autotune.targets.request import TargetRequest
 from autotune.targets.target import Surroundings, Target
 from runner.launch import Runner
@@ -54,7 +53,7 @@ def test_a_published_file_is_out_of_force(conf: Path, open_mpi: Library) -> None
     given = target(open_mpi, said.append)
     (note,) = [note for note in said if note.code == "published.not_in_force"]
     assert note.data["files"] == [str(conf)]
-    key = given.inherited(Session.adapter(given))
+    key = given.inherited(adapter(given.library))
     assert key == {f"{conf}:{SITE}": "65536"}
     seen = shown(given)
     assert SITE in seen
@@ -68,9 +67,9 @@ def test_the_key_is_the_one_before_it_was_published(conf: Path, open_mpi: Librar
     assert main(["unpublish", str(conf)]) == 0
     before = target(open_mpi)
     assert before.surroundings == Surroundings() != after.surroundings
-    assert before.inherited(Session.adapter(before)) == after.inherited(Session.adapter(after))
-    line = after.mpirun_line(Session.adapter(after), None, DEFAULT)
-    assert line == before.mpirun_line(Session.adapter(before), None, DEFAULT)
+    assert before.inherited(adapter(before.library)) == after.inherited(adapter(after.library))
+    line = after.mpirun_line(adapter(after.library), None, DEFAULT)
+    assert line == before.mpirun_line(adapter(before.library), None, DEFAULT)
     assert "HOME" not in line
 
 
@@ -86,10 +85,10 @@ def test_variables_of_a_published_script_are_taken_out(
     monkeypatch.setenv(f"OMPI_MCA_{SITE}", "65536")
     given = target(open_mpi)
     assert f"OMPI_MCA_{PUBLISHED}" not in os.environ
-    assert given.inherited(Session.adapter(given)) == {f"OMPI_MCA_{SITE}": "65536"}
+    assert given.inherited(adapter(given.library)) == {f"OMPI_MCA_{SITE}": "65536"}
     # Another value of the same variable is somebody's own.
     monkeypatch.setenv(f"OMPI_MCA_{PUBLISHED}", "16384")
-    assert f"OMPI_MCA_{PUBLISHED}" in target(open_mpi).inherited(Session.adapter(given))
+    assert f"OMPI_MCA_{PUBLISHED}" in target(open_mpi).inherited(adapter(given.library))
 
 
 def test_without_published_files_nothing_is_done(home: Path, work: Path, open_mpi: Library) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from autotune.errors import WorkError
 from autotune.store import Store
-from autotune.study.search import Heartbeat
+from autotune.study.study import Heartbeat
 from tests.contract.store_samples import key, ok
 
 

@@ -18,8 +18,8 @@ from autotune.strategies.ga.options import genetic_options
 from autotune.strategies.ga.population import Population
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
+from autotune.study.loop import SearchLoop
 from autotune.study.run_history import SEARCH
-from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.testing.landscapes import MANY, RULES, SMALL, drive, fine
 from benchmarks.search.functions import mpi
@@ -188,7 +188,7 @@ def studied(preset: str | None, breed: int) -> SimulatedEvaluator:
     options = resolve_options("ga", {"breed": breed, "patience": 0}, preset)
     strategy = create("ga", SPACE, seed=1, options=options)
     evaluator = SimulatedEvaluator(model, np.random.default_rng(5))
-    search = SearchPhase(evaluator, MemoryTrialStore(), strategy, SPACE, SearchPlan(trials=40))
+    search = SearchLoop(evaluator, MemoryTrialStore(), strategy, SPACE, SearchPlan(trials=40))
     search.run()
     return evaluator
 

@@ -11,8 +11,8 @@ from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
 from autotune.study.ablation import SURE_BLOCKS, Ablation, Elimination, certain, groups
 from autotune.study.budget import SearchPlan
+from autotune.study.loop import SearchLoop
 from autotune.study.pairs import Pairs, is_missed
-from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator
 
@@ -126,7 +126,7 @@ def test_a_setting_that_fails_or_hangs_in_the_ablation_is_left_as_it_is(
     assert "failed" in found.why
 
 
-def search_on(simulated: SimulatedEvaluator) -> SearchPhase:
+def search_on(simulated: SimulatedEvaluator) -> SearchLoop:
     space = Space("four", tuple(Parameter(name, (1, 2)) for name in "abcd"))
     strategy: Any = ListStrategy([])
-    return SearchPhase(simulated, MemoryTrialStore(), strategy, space, SearchPlan())
+    return SearchLoop(simulated, MemoryTrialStore(), strategy, space, SearchPlan())

@@ -10,8 +10,7 @@ import pytest
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import BudgetTooSmall, SearchPlan
 from autotune.study.conclusion import judge_status
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.run_history import RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator

@@ -9,8 +9,7 @@ import pytest
 
 from autotune.space import DEFAULT, Setting, Space
 from autotune.study.budget import BudgetTooSmall, SearchPlan
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.refusals import refused
 from tests.study.conftest import ListStrategy, evaluator

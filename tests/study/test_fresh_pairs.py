@@ -15,8 +15,7 @@ from autotune.study.conclusion import best_seen
 from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.events import silent
 from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, look_again
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.run_history import LEAD
 from autotune.study.second_look import second_look
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator

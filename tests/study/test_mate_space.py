@@ -213,7 +213,7 @@ def test_inputs_of_jacobi3d_tell_their_cells() -> None:
 def test_the_key_holds_the_cores_not_the_processes() -> None:
     wanted = target(4)
     space = space_of(wanted)
-    key = study_key(wanted, space, adapter(wanted.library), "ga", {}, 0)
+    key = study_key(wanted, space, "ga", {}, 0)
     assert key.ranks == 4
     assert key.space_hash == space.hash
     other = target(2)

@@ -13,11 +13,12 @@ from sqlalchemy import text
 from autotune.space import Setting, Space
 from autotune.store import Store, StudyRecord
 from autotune.store.leases import BEAT_S, LEASE_BEATS, LeaseWatch
-from autotune.study import pipeline, search
+from autotune.study import loop, search
 from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, Waiting
-from autotune.study.pipeline import run_procedure, takes_finish
+from autotune.study.procedure import run_procedure
 from autotune.study.result import FINISH
+from autotune.study.search import takes_finish
 from autotune.study.trial_store import StoredTrials
 from tests.contract.store_samples import key
 from tests.study.conftest import ListStrategy, evaluator
@@ -45,8 +46,8 @@ class Watch:
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
     """A store for which a beat passes with each look at the leases."""
+    monkeypatch.setattr(loop, "POLL_S", 0.0)
     monkeypatch.setattr(search, "POLL_S", 0.0)
-    monkeypatch.setattr(pipeline, "POLL_S", 0.0)
     with Store.open(tmp_path / "r.db") as opened:
         now = [0.0]
 

@@ -11,8 +11,9 @@ from autotune.space import Setting, Space
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, fresh_blocks
+from autotune.study.loop import SearchLoop
 from autotune.study.pairs import Pairs
-from autotune.study.pipeline import run_procedure
+from autotune.study.procedure import run_procedure
 from autotune.study.recommendation import (
     Recommendation,
     Recommender,
@@ -20,7 +21,6 @@ from autotune.study.recommendation import (
 from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
-from autotune.study.search import SearchPhase
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.tails import TAIL_BLOCKS, slow_of, slow_row
 from tests.study.conftest import ListStrategy, evaluator, parameter
@@ -44,7 +44,7 @@ def recommend(
     """The first winner of one round of these finalists, named."""
     trial_store = MemoryTrialStore()
     strategy: Any = ListStrategy([])
-    search = SearchPhase(simulated, trial_store, strategy, space, plan or SearchPlan())
+    search = SearchLoop(simulated, trial_store, strategy, space, plan or SearchPlan())
     search.defaults.start()
     made = Rounds(trial_store, space, 0.05).preregister(
         finalists, min_gain=0.02, limit_s=None, **frozen

@@ -18,7 +18,7 @@ from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.conclusion import judge_status, proof_warnings, rejection_rows
 from autotune.study.evaluator import MachineBusy, MachineEvaluator
 from autotune.study.events import Event, Waiting
-from autotune.study.pipeline import run_procedure
+from autotune.study.procedure import run_procedure
 from autotune.study.recommendation import disturbed
 from autotune.study.run_history import ALWAYS_REJECTED, HistoryEntry, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator

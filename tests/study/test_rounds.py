@@ -13,8 +13,7 @@ from autotune.space import Setting, Space
 from autotune.stats import ErrorBudget
 from autotune.study.budget import SearchPlan
 from autotune.study.conclusion import round_rows
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.rounds import Round, Rounds, look_plan
 from autotune.study.run_history import CONFIRM
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator

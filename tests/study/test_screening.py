@@ -20,8 +20,7 @@ from autotune.stats.screening import CHANCE
 from autotune.store import Store
 from autotune.store.model import PRUNED
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.run_history import RunHistory
 from autotune.study.screening import AUDIT, BOTH_FIRST, OFF, Screening
 from autotune.study.screening_summary import (

@@ -22,8 +22,7 @@ from autotune.space import (
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.pairs import is_missed
-from autotune.study.pipeline import run_procedure
-from autotune.study.recommendation import StudyOutcome
+from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.result import BUDGET_SPENT
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import HistoryEntry, RunHistory

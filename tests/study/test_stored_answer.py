@@ -11,7 +11,7 @@ import pytest
 from autotune.space import DEFAULT
 from autotune.study.budget import SearchPlan
 from autotune.study.result import BUDGET_SPENT, NOTHING_LEFT, Result
-from autotune.study.study_request import answer_of
+from autotune.study.search import answer_of
 
 
 def stored(ended_by: str) -> Any:

@@ -126,7 +126,7 @@ def test_a_defined_cluster_stays(place: Path) -> None:
 def test_another_hostfile_is_another_study(place: Path) -> None:
     def key() -> object:
         found = target("mpirun -np 2 --hostfile hosts true")
-        return study_key(found, found.space(), adapter(found.library), "ga", {}, 0).conditions
+        return study_key(found, found.space(), "ga", {}, 0).conditions
 
     before = key()
     (place / "hosts").write_text("node001 slots=4\nnode003 slots=4\n")

@@ -28,7 +28,7 @@ from autotune.study.conclusion import (
     round_rows,
     study_warnings,
 )
-from autotune.study.pipeline import run_procedure
+from autotune.study.procedure import run_procedure
 from autotune.study.result import SESSION, Result
 from autotune.study.simulation import SimulatedEvaluator
 from autotune.study.trial_store import StoredTrials

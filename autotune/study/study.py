@@ -1,39 +1,43 @@
-"""Sessions: what a study holds open while it measures (machine lock, runner, evaluator)."""
+"""A study that is measured: its place in the database, the machine lock, the runner, the evaluator.
+
+The last part is the heartbeat: a process renews its leases whatever it does, so that its trials are
+not taken for lost.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from types import TracebackType
+from typing import Self
 
 from autotune.errors import AutotuneError
 from autotune.notes import lock_notes
 from autotune.space import Space
 from autotune.store import Store, StudyKey, StudyRecord
+from autotune.store.leases import BEAT_S
 from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import MachineEvaluator, Side
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.executables import current_key
 from autotune.study.other_library import OtherLibrary, sides_of
-from autotune.study.search import Heartbeat
 from autotune.study.trial_store import history_of
 from autotune.targets.layout import replaced_note
 from autotune.targets.target import Target, limit_note
 from runner.cpus import cpu_list
 from runner.guard import wait_quiet
 from runner.lock import MachineLock
-from runner.mpi.base import Adapter
-from runner.mpi.discover import adapter as adapter_for
 
 MEASURED = "measured"
 """The status of a study that has runs and no result of its own."""
 
 
-class Session:
-    """One process's session of a study; a context manager whose entry waits for the machine.
+class MeasuredStudy:
+    """A study in one process; a context manager whose entry waits for the machine.
 
     ``evaluator`` exists from then on; its run history has what earlier sessions measured. The key
     says whether the guard is on. ``whole``: read earlier runs with everything that they printed.
@@ -71,10 +75,6 @@ class Session:
         self._opened = ExitStack()
         self.evaluator: MachineEvaluator
 
-    @staticmethod
-    def adapter(target: Target) -> Adapter:
-        return adapter_for(target.library)
-
     def _say_reserved(self) -> None:
         """Warn of hardware threads that share a core with the chosen ones."""
         cpus = self.target.cluster.cpu_set or frozenset()
@@ -94,7 +94,7 @@ class Session:
         if replaced := replaced_note(self.space):
             self.watch(replaced)
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Self:
         self.began = time.monotonic()
         self._say_terms()
         self._lock.__enter__()
@@ -124,7 +124,7 @@ class Session:
     ) -> MachineEvaluator:
         """An evaluator that stores the runs of a target in a study, with its earlier runs.
 
-        ``others``: the targets of the other libraries, if not those of the session.
+        ``others``: the targets of the other libraries, if not those of this study.
         """
         sides = dict(self._sides)
         history = history_of(
@@ -160,7 +160,7 @@ class Session:
             self._lock.__exit__(kind, error, trace)
 
     def _note_end(self, error: BaseException | None) -> None:
-        """Store how the last session ended, for a study that has no result."""
+        """Store how this process ended, for a study that has no result."""
         if self.shared or self.store.get_study(self.study.id).result is not None:
             return
         status = MEASURED
@@ -168,3 +168,32 @@ class Session:
             ended = not isinstance(error, AutotuneError) or isinstance(error, BudgetSpent)
             status = "interrupted" if ended else "failed"
         self.store.set_result(self.study.id, status, None)
+
+
+class Heartbeat:
+    """Renews the leases of this process in one study until it is stopped.
+
+    It also looks at the leases of others, and whether the database is still in its place. If a
+    database does not answer, it is asked again; if the lease or the database is lost by then, the
+    next statement of the study itself finds out.
+    """
+
+    def __init__(self, store: Store, study_id: int, every_s: float = BEAT_S) -> None:
+        self._store, self._study_id, self._every_s = store, study_id, every_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="heartbeat", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._ended.wait(self._every_s):
+            try:
+                self._store.check_place()
+                self._store.beat(self._study_id)
+            except AutotuneError:
+                continue

@@ -1,0 +1,353 @@
+"""The search phase: ask, measure, tell, until the strategy, the trials or the budget end.
+
+The last part is the heartbeat: a worker renews its leases whatever it does, so that its trials are
+not taken for lost.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+
+from autotune.space import DEFAULT, InactiveParameters, Setting, Space
+from autotune.stats import noise_band
+from autotune.stats.blocks import NEAREST
+from autotune.store.model import PRUNED
+from autotune.strategies import (
+    DEFAULTS,
+    INACTIVE,
+    SCATTER,
+    UNUSED,
+    Observation,
+    Proposal,
+    Strategy,
+)
+from autotune.study.budget import Budget, BudgetSpent, SearchPlan
+from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.events import (
+    DefaultMeasured,
+    PhaseStarted,
+    TrialEnded,
+    Waiting,
+    Watcher,
+    silent,
+)
+from autotune.study.inactive import TransportFacts, inactive_in, unused_parameters
+from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
+from autotune.study.run_history import SEARCH
+from autotune.study.screening import Screening
+from autotune.study.trial_store import CHEAP, OthersFaster, Trial, TrialStore
+from runner.types import RunRecord
+
+ASK_RUNS = 20
+ASK_LEAST_S = 20.0
+"""A search whose strategy has looked for a new setting for so many times a run, and at least so
+many seconds, ends."""
+POLL_S = 1.0
+"""Seconds between two looks at the trials of other workers."""
+
+
+class _NothingNew(Exception):
+    """The strategy has looked for a new setting for too long."""
+
+
+class SearchLoop:
+    """Runs the search phase on an evaluator; ``best`` may be read while it runs."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        trial_store: TrialStore,
+        strategy: Strategy,
+        space: Space,
+        plan: SearchPlan,
+        watch: Watcher = silent,
+        screening: Screening | None = None,
+        warm: bool = False,
+    ) -> None:
+        self.evaluator = evaluator
+        self.trial_store = trial_store
+        self.strategy = strategy
+        self.space = space
+        self.plan = plan
+        self.watch = watch
+        self.screening = screening
+        cheap = None if screening is None else screening.evaluator.history
+        self.budget = Budget(evaluator.history, plan.budget_s, plan.max_runs, cheap)
+        if screening is not None:
+            screening.start(self.budget)
+        evaluator.budget = self.budget
+        self.defaults = Defaults(evaluator, plan, self.budget, warm)
+        self.ended_by = ""
+        self.idle = InactiveParameters(space)
+        self._asked_at = 0.0
+        self._told: set[int] = set()
+        self._told_default = False
+        self._last_told = -1
+
+    @property
+    def best(self) -> Trial | None:
+        """The trial with the smallest ratio so far, without the default."""
+        done = [t for t in self.trial_store.trials if t.state == "ok" and t.effective != DEFAULT]
+        return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
+
+    @property
+    def favourite(self) -> Setting | None:
+        """The setting with the strategy's best estimate, in the form that is launched."""
+        found = self.strategy.favourite()
+        if found is None:
+            return None
+        effective = self.idle.strip(found)
+        known = any(t.effective == effective and t.state == "ok" for t in self.trial_store.trials)
+        return effective if known and effective != DEFAULT else None
+
+    def run(self) -> None:
+        """Measure until the search ends; ``ended_by`` says in words what ended it.
+
+        Raises WorkError if the default itself does not run, BudgetTooSmall if the budget does not
+        hold one setting and its proof.
+        """
+        open_trials = self._news()
+        self.watch(PhaseStarted("search", "searching", self.plan.trials))
+        while True:
+            if open_trials:
+                trial = open_trials.pop(0)
+            else:
+                if self.trial_store.refresh() and (open_trials := self._news()):
+                    continue
+                if self._budget_spent():
+                    return
+                again = None if self.screening is None else self.screening.given_back()
+                try:
+                    proposal = self._ask() if again is None else Proposal(again)
+                except _NothingNew:
+                    self.ended_by = NOTHING_NEW
+                    return
+                if proposal is None:
+                    self.ended_by = NOTHING_LEFT
+                    return
+                try:
+                    trial = self.trial_store.open(proposal.setting, dict(proposal.attrs), "search")
+                except OthersFaster:
+                    continue  # The strategy knows its proposals and is asked for another one.
+            try:
+                self._measure(trial)
+            except BudgetSpent:
+                self.ended_by = BUDGET_GONE
+                return  # The trial stays open, and a larger budget begins with it.
+            self.strategy.tell(self._observation(trial))
+
+    def _ask(self) -> Proposal | None:
+        """The strategy's next proposal; raises _NothingNew if it looks for one for too long."""
+        self._asked_at = time.monotonic()
+        self.strategy.pulse = self._pulse
+        return self.strategy.ask()
+
+    def _pulse(self) -> None:
+        """End a proposal that takes many times as long as a run: the machine waits for it."""
+        waited = time.monotonic() - self._asked_at
+        if waited > max(ASK_RUNS * self.budget.cost_s(1), ASK_LEAST_S):
+            raise _NothingNew
+
+    def _news(self) -> list[Trial]:
+        """Tell the strategy of trials it does not know; returns those that this process must run.
+
+        These were begun before it was interrupted, or by a worker that is gone.
+        """
+        fresh = [t for t in self.trial_store.trials if t.number not in self._told]
+        running = [t for t in fresh if t.state == "running"]
+        for trial in fresh:
+            known = trial.attrs.get(INACTIVE)
+            if isinstance(known, list):
+                self.idle.learn(map(str, known), trial.setting)
+        self.strategy.restore([self._observation(t) for t in fresh if t.state != "running"])
+        for trial in running:
+            self.strategy.add_running(trial.observation())
+        return [t for t in running if not t.elsewhere]
+
+    def _observation(self, trial: Trial) -> Observation:
+        """An ended trial as the strategy is told of it, once.
+
+        With one worker, trials end in the order of their numbers. With several workers they do not,
+        and a strategy that needs this order would have to start again all the time. So the order in
+        which this worker learns of them counts there.
+        """
+        self._told.add(trial.number)
+        self._last_told = max(self._last_told + 1, trial.number)
+        return dataclasses.replace(trial.observation(), number=self._last_told)
+
+    def wait_for_others(self) -> None:
+        """Wait until no other worker measures a trial; trials of dead workers are measured here."""
+        while True:
+            if self.trial_store.refresh():
+                for trial in self._news():
+                    try:
+                        self._measure(trial)
+                    except BudgetSpent:
+                        return
+                    self.strategy.tell(self._observation(trial))
+            if not self.trial_store.busy:
+                return
+            self.watch(Waiting("waiting for the other workers' trials"))
+            time.sleep(POLL_S)
+
+    def _budget_spent(self) -> bool:
+        plan = self.plan
+        if plan.trials is not None and len(self.trial_store.trials) >= plan.trials:
+            self.ended_by = f"{plan.trials} trials done"
+            return True
+        if not self.budget.affords(plan.race_least + self.kept_runs):
+            self.ended_by = BUDGET_SPENT
+            return True
+        return False
+
+    @property
+    def kept_runs(self) -> int:
+        """Number of runs that the search and its race leave of the budget for what follows."""
+        return self.plan.kept_runs(self.budget.holds)
+
+    @property
+    def limit_s(self) -> float | None:
+        """Wall seconds after which a candidate is stopped; None before the default was measured."""
+        best = self.best
+        return self._limit(best.estimate or 1.0 if best else 1.0)
+
+    @property
+    def proof_limit_s(self) -> float | None:
+        """Wall seconds after which a candidate is stopped in a proof.
+
+        The limit depends on the default's time only: slow launches of a candidate must be seen as
+        those of the default are, however fast the best setting is.
+        """
+        return self._limit(1.0)
+
+    def _limit(self, ratio: float) -> float | None:
+        """The limit, a multiple of the incumbent's time; ``ratio``: its ratio to the default."""
+        return self.plan.run_limit_s(self.evaluator.history.default_records(), ratio)
+
+    def _measure(self, trial: Trial) -> None:
+        self._learn_unused(trial)
+        known = self._known(trial)
+        if known is None:
+            self.defaults.start()
+            self._tell_of_default()
+            self._learn_unused(trial)
+            known = self._known(trial)
+        if known is not None:
+            trial.estimate, trial.state, trial.reused = known[0], known[1], True
+        elif self.screening is None or not self.screening.screens_out(trial):
+            self._run_until_decided(trial)
+        variance, freedom = self.evaluator.history.default_scatter()
+        trial.attrs[SCATTER] = [round(variance, 8), freedom]
+        self.trial_store.close(trial)
+        best = self.best
+        self.watch(
+            TrialEnded(
+                trial.number,
+                trial.setting,
+                trial.state,
+                trial.estimate,
+                best.estimate if best else None,
+                best.effective if best else None,
+                trial.reused,
+                self._band(best) if best else None,
+            )
+        )
+
+    def _tell_of_default(self) -> None:
+        """Report the default's time and what a run costs, once."""
+        records = self.evaluator.history.default_records()
+        if self._told_default or not records:
+            return
+        self._told_default = True
+        values = tuple(record.value_s for record in records)
+        self.watch(DefaultMeasured(values, self.budget.cost_s(1)))
+
+    def _band(self, trial: Trial) -> tuple[float, float] | None:
+        """The interval that the noise of single runs gives the trial's ratio."""
+        history = self.evaluator.history
+        runs = sum(e.trial == trial.number and e.record.valid for e in history.entries)
+        around = min(2 * NEAREST, len(history.default_values()))
+        return noise_band(trial.estimate or 1.0, *history.default_scatter(), runs, around)
+
+    def _known(self, trial: Trial) -> tuple[float | None, str] | None:
+        """The result of the effective setting if it is known without a run."""
+        if trial.effective == DEFAULT:
+            return 1.0, "ok"
+        same = [
+            other
+            for other in self.trial_store.trials
+            if other is not trial
+            and other.state != "running"
+            and other.effective == trial.effective
+        ]
+        for other in sorted(same, key=lambda other: not other.measured):
+            if other.measured:
+                return other.estimate, other.state
+            if self.screening is not None and not self.screening.over:
+                trial.attrs[CHEAP] = other.attrs.get(CHEAP)
+                return None, PRUNED
+        ratio = self.trial_store.known(trial.effective)
+        return None if ratio is None else (ratio, "ok")
+
+    def _run_until_decided(self, trial: Trial) -> None:
+        """Make one run, and more while the setting looks better than the best, against luck."""
+        ratios: list[float] = []
+        most = self.plan.promising_runs if self._may_repeat() else 1
+        while len(ratios) < most:
+            self.defaults.run_if_due()
+            entry = self.evaluator.run(
+                trial.effective,
+                SEARCH,
+                trial=trial.number,
+                block=len(ratios),
+                timeout_s=self.limit_s,
+            )
+            self._learn_inactive(entry.record, trial)
+            ratio = self.evaluator.history.ratio(entry)
+            if not entry.record.valid or ratio is None:
+                trial.state = "censored" if entry.censored and ratio is not None else "failed"
+                trial.estimate = ratio if trial.state == "censored" else None
+                trial.reason = entry.record.reason
+                return
+            ratios.append(ratio)
+            trial.estimate = statistics.median(ratios)
+            best = self.best
+            bar = min(best.estimate or 1.0 if best else 1.0, 1 - self.plan.min_gain)
+            if trial.estimate >= bar:
+                break
+        trial.state = "ok"
+
+    def _may_repeat(self) -> bool:
+        """Whether the strategy wants a repetition and half of the race's allowance is left.
+
+        The allowance must not be used up before the race.
+        """
+        if not self.strategy.repeats:
+            return False
+        entries = [e for e in self.evaluator.history.entries if e.kind == SEARCH and e.counts]
+        used = len(entries) - len({e.trial for e in entries})
+        return 2 * used < self.plan.extra_runs(len(self.trial_store.trials))
+
+    def _learn_unused(self, trial: Trial) -> None:
+        """Leave out parameters of collectives that the program was not seen to call, and those
+        that do nothing under the transport in force."""
+        found = TransportFacts.of(self.space, self.evaluator.history.default_records())
+        unused = unused_parameters(self.space, self.evaluator.history) | found.idle.keys()
+        if fresh := self.idle.learn_everywhere(unused):
+            trial.attrs[UNUSED] = sorted(fresh)
+        known = {n: v for n, v in found.defaults.items() if self.idle.learn_default(n, v)}
+        if known:
+            trial.attrs[DEFAULTS] = known
+        trial.effective = self.idle.strip(trial.setting)
+
+    def _learn_inactive(self, record: RunRecord, trial: Trial) -> None:
+        """Record the inactive parameters of a run, so that they are not launched again.
+
+        This holds for the run's conditions; under others, their components may be opened.
+        """
+        if idle := inactive_in(record, trial.effective):
+            self.idle.learn(idle, trial.effective)
+            trial.attrs[INACTIVE] = sorted(idle)
+            trial.effective = self.idle.strip(trial.effective)
