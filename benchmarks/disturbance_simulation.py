@@ -35,9 +35,9 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.strategies import create
-from autotune.study.budget import SearchPlan
+from autotune.study.budget import Budget, SearchPlan
 from autotune.study.comparison import ComparisonRequest, compare_on
-from autotune.study.loop import SearchLoop
+from autotune.study.evaluator import Bench
 from autotune.study.procedure import StudyOutcome, run_procedure
 from autotune.study.rounds import Rounds
 from autotune.study.simulation import MemoryTrialStore
@@ -110,10 +110,10 @@ def proof(finalists: int) -> Procedure:
         settings = [Setting({f"p{number}": 2}) for number in range(finalists)]
         trials, where, plan = MemoryTrialStore(), space(), SearchPlan(trials=0)
         strategy = create("random", where, seed=seed)
-        search = SearchLoop(evaluator, trials, strategy, where, plan)
-        search.defaults.start()
+        bench = Bench(evaluator, plan, Budget(evaluator.history))
+        bench.ensure_defaults()
         Rounds(trials, where, plan.alpha).preregister(
-            settings, min_gain=plan.min_gain, limit_s=search.proof_limit_s, slim=settings
+            settings, min_gain=plan.min_gain, limit_s=bench.limit_s(), slim=settings
         )
         return outcome_of(run_procedure(evaluator, trials, strategy, where, plan, seed, warm=True))
 

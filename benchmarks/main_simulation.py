@@ -135,7 +135,7 @@ def study(case: Case, strategy: str, trials: int, seed: int) -> Outcome:
     plan = SearchPlan(trials=trials)
     answer = run_procedure(evaluator, MemoryTrialStore(), search, made.space, plan, seed)
     bar = (1 + case.gain) ** -0.5
-    tried = any(made.ratio(t.effective) <= bar for t in answer.search.trial_store.trials)
+    tried = any(made.ratio(t.effective) <= bar for t in answer.trials)
     chosen = answer.chosen or DEFAULT
     pruning = answer.recommendation.pruning.state if answer.recommendation else ""
     return Outcome(

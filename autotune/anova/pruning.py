@@ -19,7 +19,7 @@ from autotune.anova.paired_runs import PairsOutcome, PairTerms, Program, SharedB
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.stats import LookPlan
-from autotune.study.ablation import Elimination
+from autotune.study.pruning import without
 
 ALPHA = 0.05
 PURPOSE = "classwide pruning"
@@ -59,26 +59,27 @@ def prune(
     clock = clock or SharedBudget()
     answers: dict[str, Answer] = {}
     names = list(setting)
-    left = Elimination(setting, [program.space for program in programs])
+    spaces = [program.space for program in programs]
+    left = setting
     for number, name in enumerate(names):
-        if len(left.setting) == 1:
+        if len(left) == 1:
             break
-        if name not in left.setting:
+        if name not in left:
             answers[name] = "not slower"  # It has no effect without a removed one.
             continue
         words = f"{number + 1}/{len(names)}  without {name}"
         terms.say(Note("classwide.without", words, {"parameter": name}))
-        smaller = left.without((name,))
+        smaller = without(left, (name,), spaces)
         if smaller is None:
             answers[name] = "unmeasured"
             continue
-        answers[name] = _try(left.setting, smaller, programs, terms, clock)
+        answers[name] = _try(left, smaller, programs, terms, clock)
         if answers[name] in GONE:
-            left.take_out({(name,): 1.0})
+            left = smaller
     # The proof itself judges the last parameter that is left.
-    alone = len(left.setting) == 1
+    alone = len(left) == 1
     return Pruned(
-        left.setting,
+        left,
         tuple(n for n, said in answers.items() if said in GONE),
         tuple(n for n, said in answers.items() if said == "open"),
         () if alone else tuple(n for n, said in answers.items() if said == "unmeasured"),

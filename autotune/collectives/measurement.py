@@ -19,7 +19,7 @@ from autotune.errors import WorkError
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.comparison import hang_limit
-from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.evaluator import Bench, Evaluator
 from autotune.study.inactive import inactive_in, inactive_words
 from autotune.study.run_history import DEFAULT_PHASE, SEARCH, Figure, HistoryEntry, RunHistory
 from autotune.targets.target import Target
@@ -91,13 +91,13 @@ class RoundMeasurement(ABC, Generic[Point]):
     operation: str
     seed: int = 0
     rounds: int = 0
-    defaults: Defaults = field(init=False)
+    bench: Bench = field(init=False)
     round_history: RunHistory = field(init=False, default_factory=RunHistory)
     """The run history as it was at the end of the last round."""
 
     def __post_init__(self) -> None:
         self.evaluator.budget = self.budget
-        self.defaults = Defaults(self.evaluator, self.plan, self.budget)
+        self.bench = Bench(self.evaluator, self.plan, self.budget)
 
     @abstractmethod
     def launch_setting(self, setting: Setting, points: Sequence[Point]) -> Setting:
@@ -122,7 +122,7 @@ class RoundMeasurement(ABC, Generic[Point]):
         runs = {setting: self._run(phase, setting, jobs[setting]) for setting in settings}
         if not self.evaluator.history.blocks(closing):
             self._prepare()
-            self.defaults.run(closing)
+            self.bench.run_default(closing)
         # Later runs must not change the ratios of this round.
         last = self.evaluator.history.blocks(closing)[0][DEFAULT.key].order
         self.round_history = RunHistory.of(
@@ -143,7 +143,7 @@ class RoundMeasurement(ABC, Generic[Point]):
         if previous is not None:
             return previous
         self._prepare()
-        self.defaults.run_if_due()
+        self.bench.run_default_if_due()
         return self.evaluator.run(launch, phase, timeout_s=self.limit_s)
 
     def _prepare(self) -> None:
@@ -153,7 +153,7 @@ class RoundMeasurement(ABC, Generic[Point]):
         Raises BudgetSpent.
         """
         try:
-            self.defaults.start()
+            self.bench.ensure_defaults()
         except BudgetTooSmall as problem:
             raise BudgetSpent(str(problem), code=problem.code) from None
         if not self.budget.affords(1):

@@ -40,7 +40,7 @@ def conclude(
     plan: SearchPlan,
 ) -> None:
     """Fill in what follows from the runs and from the proof."""
-    best = answer.search.best
+    best = answer.best
     result.best = best_seen(history, best.effective if best else None)
     result.status = judge_status(answer, history, result.guard)
     result.finalists = finalist_rows(answer)

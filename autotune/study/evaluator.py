@@ -3,7 +3,8 @@
 :class:`MachineEvaluator` launches and stores runs. Tests and simulations use other evaluators; the
 decisions do not depend on which one it is.
 
-The last part makes the default's runs of a search, with which every other run is compared.
+The last part is the bench of a study. It also makes the runs of the default, with which every other
+run is compared.
 """
 
 from __future__ import annotations
@@ -385,70 +386,88 @@ class MachineEvaluator:
         return found
 
 
-class Defaults:
-    """Makes the runs of the default that a search needs, when it needs them.
+@dataclass
+class Bench:
+    """What a study measures with: an evaluator within a plan and a budget, and who watches.
 
-    The first runs show how long a run takes. A budget that cannot hold one setting and its proof
-    ends the search there. The very first run may be long for other reasons (caches, compilation),
-    so the second run gets its share of the remaining budget and not more.
+    It makes the runs of the default that a study needs, when it needs them. The first runs show how
+    long a run takes. A budget that cannot hold one setting and its proof ends the search there. The
+    very first run may be long for other reasons (caches, compilation), so the second run gets its
+    share of the remaining budget and not more.
     """
 
-    def __init__(
-        self, evaluator: Evaluator, plan: SearchPlan, budget: Budget, warm: bool = False
-    ) -> None:
-        """``warm``: this process has warmed up already."""
-        self.evaluator = evaluator
-        self.plan = plan
-        self.budget = budget
-        self._warm = warm
+    evaluator: Evaluator
+    plan: SearchPlan
+    budget: Budget
+    watch: Watcher = silent
+    warm: bool = False
+    """Whether this process has warmed up already."""
 
-    def start(self, enough: int | None = None) -> None:
+    @property
+    def history(self) -> RunHistory:
+        """The runs of the study."""
+        return self.evaluator.history
+
+    @property
+    def kept_runs(self) -> int:
+        """Number of runs that the search and its race leave of the budget for what follows."""
+        return self.plan.kept_runs(self.budget.holds)
+
+    def limit_s(self, ratio: float = 1.0) -> float | None:
+        """Wall seconds after which a run is stopped; None before the default was measured.
+
+        ``ratio`` is that of the incumbent's time to the default's. A proof takes 1: slow launches
+        of a candidate must be seen as those of the default are, however fast the best setting is.
+        """
+        return self.plan.run_limit_s(self.history.default_records(), ratio)
+
+    def ensure_defaults(self, enough: int | None = None) -> None:
         """Warm up once per process, and make sure that ``enough`` runs of the default exist.
 
         ``enough`` is the plan's number if it is left out. Raises WorkError if the default does not
         run, BudgetTooSmall if the budget does not hold a search.
         """
         wanted = self.plan.first_defaults if enough is None else enough
-        missing = wanted - len(self.evaluator.history.default_values())
-        if not self._warm:
-            self._warm = True
-            self.run(WARMUP)
+        missing = wanted - len(self.history.default_values())
+        if not self.warm:
+            self.warm = True
+            self.run_default(WARMUP)
             # At least one run near the coming runs, however many were made before an interruption.
             missing = max(missing, 1)
         for _ in range(missing):
-            self.run(DEFAULT_PHASE)
+            self.run_default(DEFAULT_PHASE)
             self._check_budget()
 
-    def run_if_due(self) -> None:
+    def run_default_if_due(self) -> None:
         """Run the default again if its last run is too many runs ago."""
         since = 0
-        for entry in reversed(self.evaluator.history.entries):
+        for entry in reversed(self.history.entries):
             if entry.key == DEFAULT_KEY and entry.counts:
                 break
             since += entry.counts
         if since >= self.plan.default_every:
-            self.run(DEFAULT_PHASE)
+            self.run_default(DEFAULT_PHASE)
 
-    def run(self, phase: str) -> HistoryEntry:
+    def run_default(self, phase: str) -> HistoryEntry:
         """Make one valid run of the default.
 
         Raises WorkError if it fails twice in a row, or five times if it has run before.
         """
         # Launchers sometimes fail to start on a busy machine. A program that does not run fails
         # again; one that fails now and then has run before.
-        attempts = ATTEMPTS if self.evaluator.history.default_records() else 2
+        attempts = ATTEMPTS if self.history.default_records() else 2
         for _ in range(attempts):
-            entry = self._launch(phase)
+            entry = self._launch_default(phase)
             if entry.record.valid or entry.censored:
                 break
         if not entry.record.valid:
-            written = self.evaluator.history.files_written
+            written = self.history.files_written
             raise default_failure(_default_fails(entry.record), entry.record, written)
         return entry
 
-    def _launch(self, phase: str) -> HistoryEntry:
+    def _launch_default(self, phase: str) -> HistoryEntry:
         """Make one run; the first may not take longer than a search could allow."""
-        if self.evaluator.history.default_records():
+        if self.history.default_records():
             return self.evaluator.run(DEFAULT, phase)
         limit = self.budget.left_s
         if limit is not None and phase != WARMUP:
@@ -463,7 +482,7 @@ class Defaults:
 
     def _too_small(self) -> str:
         """The message if no run of the default ended in time, with what is known of its length."""
-        plan, entries = self.plan, self.evaluator.history.entries
+        plan, entries = self.plan, self.history.entries
         asked = asked_time(plan.budget_s or 0)
         needed = (
             f"A search needs at least {plan.least_runs} runs (warm-up, the default, one "

@@ -1,8 +1,4 @@
-"""The search phase: ask, measure, tell, until the strategy, the trials or the budget end.
-
-The last part is the heartbeat: a worker renews its leases whatever it does, so that its trials are
-not taken for lost.
-"""
+"""The search loop: ask, measure, tell, until the strategy, the trials or the budget end."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ from autotune.strategies import (
     Strategy,
 )
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.evaluator import Bench, Evaluator
 from autotune.study.events import (
     DefaultMeasured,
     PhaseStarted,
@@ -37,7 +33,14 @@ from autotune.study.inactive import TransportFacts, inactive_in, unused_paramete
 from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, NOTHING_LEFT, NOTHING_NEW
 from autotune.study.run_history import SEARCH
 from autotune.study.screening import Screening
-from autotune.study.trial_store import CHEAP, OthersFaster, Trial, TrialStore
+from autotune.study.trial_store import (
+    CHEAP,
+    OthersFaster,
+    Trial,
+    TrialStore,
+    best_ratio,
+    best_trial,
+)
 from runner.types import RunRecord
 
 ASK_RUNS = 20
@@ -53,7 +56,7 @@ class _NothingNew(Exception):
 
 
 class SearchLoop:
-    """Runs the search phase on an evaluator; ``best`` may be read while it runs."""
+    """Runs the search phase on an evaluator; ``ended_by`` says in words what ended it."""
 
     def __init__(
         self,
@@ -74,23 +77,17 @@ class SearchLoop:
         self.watch = watch
         self.screening = screening
         cheap = None if screening is None else screening.evaluator.history
-        self.budget = Budget(evaluator.history, plan.budget_s, plan.max_runs, cheap)
+        budget = Budget(evaluator.history, plan.budget_s, plan.max_runs, cheap)
         if screening is not None:
-            screening.start(self.budget)
-        evaluator.budget = self.budget
-        self.defaults = Defaults(evaluator, plan, self.budget, warm)
+            screening.start(budget)
+        evaluator.budget = budget
+        self.bench = Bench(evaluator, plan, budget, watch, warm)
         self.ended_by = ""
         self.idle = InactiveParameters(space)
         self._asked_at = 0.0
         self._told: set[int] = set()
         self._told_default = False
         self._last_told = -1
-
-    @property
-    def best(self) -> Trial | None:
-        """The trial with the smallest ratio so far, without the default."""
-        done = [t for t in self.trial_store.trials if t.state == "ok" and t.effective != DEFAULT]
-        return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
 
     @property
     def favourite(self) -> Setting | None:
@@ -103,7 +100,7 @@ class SearchLoop:
         return effective if known and effective != DEFAULT else None
 
     def run(self) -> None:
-        """Measure until the search ends; ``ended_by`` says in words what ended it.
+        """Measure until the search ends.
 
         Raises WorkError if the default itself does not run, BudgetTooSmall if the budget does not
         hold one setting and its proof.
@@ -147,7 +144,7 @@ class SearchLoop:
     def _pulse(self) -> None:
         """End a proposal that takes many times as long as a run: the machine waits for it."""
         waited = time.monotonic() - self._asked_at
-        if waited > max(ASK_RUNS * self.budget.cost_s(1), ASK_LEAST_S):
+        if waited > max(ASK_RUNS * self.bench.budget.cost_s(1), ASK_LEAST_S):
             raise _NothingNew
 
     def _news(self) -> list[Trial]:
@@ -197,40 +194,16 @@ class SearchLoop:
         if plan.trials is not None and len(self.trial_store.trials) >= plan.trials:
             self.ended_by = f"{plan.trials} trials done"
             return True
-        if not self.budget.affords(plan.race_least + self.kept_runs):
+        if not self.bench.budget.affords(plan.race_least + self.bench.kept_runs):
             self.ended_by = BUDGET_SPENT
             return True
         return False
-
-    @property
-    def kept_runs(self) -> int:
-        """Number of runs that the search and its race leave of the budget for what follows."""
-        return self.plan.kept_runs(self.budget.holds)
-
-    @property
-    def limit_s(self) -> float | None:
-        """Wall seconds after which a candidate is stopped; None before the default was measured."""
-        best = self.best
-        return self._limit(best.estimate or 1.0 if best else 1.0)
-
-    @property
-    def proof_limit_s(self) -> float | None:
-        """Wall seconds after which a candidate is stopped in a proof.
-
-        The limit depends on the default's time only: slow launches of a candidate must be seen as
-        those of the default are, however fast the best setting is.
-        """
-        return self._limit(1.0)
-
-    def _limit(self, ratio: float) -> float | None:
-        """The limit, a multiple of the incumbent's time; ``ratio``: its ratio to the default."""
-        return self.plan.run_limit_s(self.evaluator.history.default_records(), ratio)
 
     def _measure(self, trial: Trial) -> None:
         self._learn_unused(trial)
         known = self._known(trial)
         if known is None:
-            self.defaults.start()
+            self.bench.ensure_defaults()
             self._tell_of_default()
             self._learn_unused(trial)
             known = self._known(trial)
@@ -241,7 +214,7 @@ class SearchLoop:
         variance, freedom = self.evaluator.history.default_scatter()
         trial.attrs[SCATTER] = [round(variance, 8), freedom]
         self.trial_store.close(trial)
-        best = self.best
+        best = best_trial(self.trial_store.trials)
         self.watch(
             TrialEnded(
                 trial.number,
@@ -262,7 +235,7 @@ class SearchLoop:
             return
         self._told_default = True
         values = tuple(record.value_s for record in records)
-        self.watch(DefaultMeasured(values, self.budget.cost_s(1)))
+        self.watch(DefaultMeasured(values, self.bench.budget.cost_s(1)))
 
     def _band(self, trial: Trial) -> tuple[float, float] | None:
         """The interval that the noise of single runs gives the trial's ratio."""
@@ -296,13 +269,13 @@ class SearchLoop:
         ratios: list[float] = []
         most = self.plan.promising_runs if self._may_repeat() else 1
         while len(ratios) < most:
-            self.defaults.run_if_due()
+            self.bench.run_default_if_due()
             entry = self.evaluator.run(
                 trial.effective,
                 SEARCH,
                 trial=trial.number,
                 block=len(ratios),
-                timeout_s=self.limit_s,
+                timeout_s=self.bench.limit_s(best_ratio(self.trial_store.trials)),
             )
             self._learn_inactive(entry.record, trial)
             ratio = self.evaluator.history.ratio(entry)
@@ -313,8 +286,7 @@ class SearchLoop:
                 return
             ratios.append(ratio)
             trial.estimate = statistics.median(ratios)
-            best = self.best
-            bar = min(best.estimate or 1.0 if best else 1.0, 1 - self.plan.min_gain)
+            bar = min(best_ratio(self.trial_store.trials), 1 - self.plan.min_gain)
             if trial.estimate >= bar:
                 break
         trial.state = "ok"

@@ -56,10 +56,10 @@ def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextSt
     seen = decision_power(own, logs, keep_blocks=going_on)
     blocks = max(seen.blocks - (len(logs) if going_on else 0), 1)
     runs = blocks * (len(proof.open) + 1)
-    budget = answer.search.budget
+    budget = answer.budget
     return NextStep(
         _words(seen, runs, budget.cost_s(runs), logs) + why,
-        _options(plan, budget, runs, len(answer.search.trial_store.trials), ended_by),
+        _options(plan, budget, runs, len(answer.trials), ended_by),
     )
 
 

@@ -5,22 +5,69 @@ Nothing is launched here: the evaluator does it (:mod:`autotune.study.evaluator`
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
 from autotune.space import Setting, Space
 from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
-from autotune.study.budget import BudgetSpent, SearchPlan
+from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.loop import SearchLoop
-from autotune.study.recommendation import REFUTED, Recommendation, Recommender, order_winners
+from autotune.study.pruning import Pruned, Pruner, prune_leader
+from autotune.study.race import Race, with_favourite
+from autotune.study.recommendation import REFUTED, Recommendation, order_winners, recommend
 from autotune.study.rounds import Round, Rounds
 from autotune.study.screening import Screening
-from autotune.study.selection import Selection
-from autotune.study.trial_store import TrialStore
+from autotune.study.trial_store import Trial, TrialStore, best_ratio, best_trial
+
+
+@dataclass
+class StudyOutcome:
+    """The outcome of a study.
+
+    ``ended_by`` says what ended the search, whose trials these are; ``best`` is the fastest of
+    them. ``proofs`` are the rounds with their confirmations. ``recommendation`` is None if the
+    default stands. ``vetoed`` are proven settings that are not recommended because of an objection.
+    """
+
+    ended_by: str
+    best: Trial | None
+    trials: list[Trial]
+    budget: Budget
+    proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
+    recommendation: Recommendation | None = None
+    vetoed: list[Recommendation] = field(default_factory=list)
+    budget_ended: bool = False
+    """Whether the budget ended the study before what was found could be proven."""
+
+    @property
+    def chosen(self) -> Setting | None:
+        """The recommended setting; None if the default stands."""
+        return None if self.recommendation is None else self.recommendation.setting
+
+    @property
+    def proof(self) -> Confirmation | None:
+        """The round that proved the recommended setting, else the last one."""
+        if self.recommendation is not None:
+            named = self.recommendation.round.number
+            return next(proof for made, proof in self.proofs if made.number == named)
+        return self.proofs[-1][1] if self.proofs else None
+
+
+@dataclass
+class Finalists:
+    """The settings to be proven, the most promising first.
+
+    ``slim``: those of which every parameter was seen to matter. ``whole``: the setting from which
+    the first was taken, if that had more parameters.
+    """
+
+    settings: list[Setting] = field(default_factory=list)
+    slim: list[Setting] = field(default_factory=list)
+    whole: Setting | None = None
 
 
 class FinishedElsewhere(Exception):
@@ -50,12 +97,12 @@ def run_procedure(
     Raises WorkError if the default does not run, MachineBusy if the guard rejects all runs,
     FinishedElsewhere if another worker makes the proofs.
     """
-    search = SearchLoop(evaluator, trial_store, strategy, space, plan, watch, screening, warm)
-    search.run()
+    loop = SearchLoop(evaluator, trial_store, strategy, space, plan, watch, screening, warm)
+    loop.run()
     if not may_finish():
         raise FinishedElsewhere
-    search.wait_for_others()
-    return _Proofs(search, seed).carry_out()
+    loop.wait_for_others()
+    return _Proofs(loop, seed).carry_out()
 
 
 class _Proofs:
@@ -64,33 +111,38 @@ class _Proofs:
     Stored rounds are completed; a new round is made if there is something new to prove.
     """
 
-    def __init__(self, search: SearchLoop, seed: int) -> None:
-        self.search = search
-        self.plan = search.plan
+    def __init__(self, loop: SearchLoop, seed: int) -> None:
+        self.loop = loop
+        self.bench = loop.bench
+        self.plan = loop.plan
         self.seed = seed
-        self.rounds = Rounds(search.trial_store, search.space, search.plan.alpha)
-        self.recommender = Recommender(search, search.trial_store, seed)
+        self.trials = loop.trial_store.trials
+        self.pruner = Pruner(loop.bench, loop.idle, best_ratio(self.trials), seed)
+        self.rounds = Rounds(loop.trial_store, loop.space, loop.plan.alpha)
 
     def carry_out(self) -> StudyOutcome:
-        answer = StudyOutcome(self.search)
-        for made in self.rounds.all():
-            self._prove(made, answer)
+        answer = StudyOutcome(
+            self.loop.ended_by, best_trial(self.trials), self.trials, self.bench.budget
+        )
+        for proof_round in self.rounds.all():
+            self._prove(proof_round, answer)
         while (new := self._next(answer)) is not None:
             self._prove(new, answer)
         self._recommend(answer)
         return answer
 
-    def _prove(self, made: Round, answer: StudyOutcome) -> None:
-        evaluator = self.search.evaluator
+    def _prove(self, proof_round: Round, answer: StudyOutcome) -> None:
+        bench = self.bench
         try:
-            if not evaluator.history.blocks(made.phase):
-                self.search.defaults.start()
-            blocks = Blocks(evaluator, made.phase, made.settings, self.seed, made.limit_s)
-            proof = confirm_blocks(blocks, made.plan, self.search.budget, self.search.watch)
+            if not bench.history.blocks(proof_round.phase):
+                bench.ensure_defaults()
+            settings, limit_s = proof_round.settings, proof_round.limit_s
+            blocks = Blocks(bench.evaluator, proof_round.phase, settings, self.seed, limit_s)
+            proof = confirm_blocks(blocks, proof_round.plan, bench.budget, bench.watch)
         except (BudgetSpent, NoBlocks):
             answer.budget_ended = True
             return
-        answer.proofs.append((made, proof))
+        answer.proofs.append((proof_round, proof))
 
     def _next(self, answer: StudyOutcome) -> Round | None:
         """The next round, stored; None if there is nothing to prove or the budget is spent."""
@@ -103,7 +155,7 @@ class _Proofs:
             return None
 
     def _new(self, answer: StudyOutcome) -> Round | None:
-        trials = len(self.search.trial_store.trials)
+        trials = len(self.trials)
         if answer.proofs:
             last, proof = answer.proofs[-1]
             if proof.cut_short:
@@ -112,17 +164,75 @@ class _Proofs:
                 return self._again(last, proof)
         standing = self._standing(answer)
         phase = f"prune:{self.rounds.next_name}:{trials}"
-        ablated = {
-            made.whole: made.settings[0]
-            for made, proof in answer.proofs
-            if made.whole is not None and made.settings[0] in proof.winners
+        proven = {
+            proof_round.whole: proof_round.settings[0]
+            for proof_round, proof in answer.proofs
+            if proof_round.whole is not None and proof_round.settings[0] in proof.winners
         }
-        chosen = Selection(
-            self.search, self.seed, phase, _refuted(answer), standing, ablated
-        ).choose()
+        chosen = self._finalists(phase, _refuted(answer), standing, proven)
         if not chosen.settings:
             return None
-        return self._freeze(chosen.settings, chosen.slim, chosen.whole)
+        return self._preregister(chosen.settings, chosen.slim, chosen.whole)
+
+    def _finalists(
+        self,
+        phase: str,
+        refuted: Collection[Setting],
+        standing: Setting | None,
+        proven: Mapping[Setting, Setting],
+    ) -> Finalists:
+        """At most ``plan.finalists`` settings that may well be faster than the default.
+
+        ``phase`` names the blocks of the pruning, so that it can be continued. ``refuted`` settings
+        had their proof and failed it. ``standing`` is the winner of an earlier round: it is proven
+        beside the new finalists, so that they are compared within the same blocks. ``proven`` maps
+        settings to the pruned ones that earlier rounds proved.
+        """
+        most = self.plan.finalists
+        known = Race(self.bench, self.trials).run()
+        hopeful = known.finalists(most, self.plan.min_gain)
+        hopeful = with_favourite(hopeful, self.loop.favourite)
+        hopeful = [s for s in hopeful if s not in refuted][:most]
+        if all(proven.get(s, s) == standing for s in hopeful):
+            return Finalists()
+        self.bench.ensure_defaults()
+        leader = hopeful[0]
+        if leader in proven:
+            start, pruned = proven[leader], Pruned(proven[leader])
+        else:
+            start, pruned = prune_leader(self.pruner, known, leader, phase)
+        slim = pruned.setting if pruned.setting not in refuted else leader
+        # A simpler setting with few runs is proven beside the setting that it replaces.
+        # A setting that has the pruned one as a part says no more than the leader.
+        others = [
+            proven.get(s) or self.pruner.likely_part(known, s)
+            for s in hopeful[1:]
+            if not slim.items() <= s.items()
+        ]
+        whole = [leader] if slim != leader and leader not in proven else []
+        settings = [s for s in [slim, *whole, *others] if s not in refuted]
+        settings = list(dict.fromkeys(settings))[:most]
+        if settings == [standing]:
+            return Finalists()
+        if standing is not None and standing not in settings:
+            settings = [*settings[: most - 1], standing]
+        settings = settings[: self._affordable(len(settings))]
+        if whole and leader not in settings and start not in known.settings:
+            # That the rest does nothing is the model's word alone.  Without a proof beside the
+            # setting that was run, this one is proven.
+            settings, slim = [leader], leader
+        return Finalists(
+            settings,
+            [s for s in settings if len(s) == 1 or (pruned.complete and s == pruned.setting)],
+            leader if slim != leader and slim == pruned.setting else None,
+        )
+
+    def _affordable(self, finalists: int) -> int:
+        """As many finalists as the budget can prove, at least one."""
+        budget = self.bench.budget
+        while finalists > 1 and not budget.affords(self.plan.proof_runs(finalists)):
+            finalists -= 1
+        return finalists
 
     def _again(self, last: Round, proof: Confirmation) -> Round | None:
         """A new proof of what was left undecided, if the budget is larger than before."""
@@ -131,7 +241,7 @@ class _Proofs:
             return None
         first = undecided[0] == last.settings[0]
         slim = [s for s in undecided if s in last.slim]
-        return self._freeze(undecided, slim, last.whole if first else None)
+        return self._preregister(undecided, slim, last.whole if first else None)
 
     def _grown(self, last: Round) -> bool:
         """Whether the study may, and can, do more than when its last round was stored."""
@@ -142,32 +252,35 @@ class _Proofs:
         more_runs = last.max_runs is not None and (
             plan.max_runs is None or plan.max_runs > last.max_runs
         )
-        return (more_s or more_runs) and self.search.budget.affords(plan.proof_runs(1))
+        return (more_s or more_runs) and self.bench.budget.affords(plan.proof_runs(1))
 
-    def _freeze(self, settings: list[Setting], slim: list[Setting], whole: Setting | None) -> Round:
+    def _preregister(
+        self, settings: list[Setting], slim: list[Setting], whole: Setting | None
+    ) -> Round:
         return self.rounds.preregister(
             settings,
             min_gain=self.plan.min_gain,
-            limit_s=self.search.proof_limit_s,
+            limit_s=self.bench.limit_s(),
             slim=slim,
             whole=whole,
-            trials=len(self.search.trial_store.trials),
+            trials=len(self.trials),
             budget_s=self.plan.budget_s,
             max_runs=self.plan.max_runs,
         )
 
     def _standing(self, answer: StudyOutcome) -> Setting | None:
         """The setting that the rounds so far recommend."""
-        found = ranked_winners(answer, self.plan.min_gain)
-        return found[0][0] if found else None
+        ranked = ranked_winners(answer, self.plan.min_gain)
+        return ranked[0][0] if ranked else None
 
     def _recommend(self, answer: StudyOutcome) -> None:
-        for winner, made, proof in ranked_winners(answer, self.plan.min_gain):
-            made_of = self.recommender.recommend(winner, made, proof)
-            if not made_of.objections:
-                answer.recommendation = made_of
+        documents, space = self.loop.trial_store, self.loop.space
+        for winner, proof_round, proof in ranked_winners(answer, self.plan.min_gain):
+            recommendation = recommend(self.pruner, documents, space, winner, proof_round, proof)
+            if not recommendation.objections:
+                answer.recommendation = recommendation
                 return
-            answer.vetoed.append(made_of)
+            answer.vetoed.append(recommendation)
 
 
 def _refuted(answer: StudyOutcome) -> set[Setting]:
@@ -184,35 +297,6 @@ def _refuted(answer: StudyOutcome) -> set[Setting]:
         for setting, decision in proof.decisions.items()
         if decision.outcome in ("worse", "equivalent")
     }
-
-
-@dataclass
-class StudyOutcome:
-    """The outcome of a study.
-
-    ``proofs`` are its rounds with their confirmations. ``recommendation`` is None if the default
-    stands. ``vetoed`` are proven settings that are not recommended because of an objection.
-    """
-
-    search: SearchLoop
-    proofs: list[tuple[Round, Confirmation]] = field(default_factory=list)
-    recommendation: Recommendation | None = None
-    vetoed: list[Recommendation] = field(default_factory=list)
-    budget_ended: bool = False
-    """Whether the budget ended the study before what was found could be proven."""
-
-    @property
-    def chosen(self) -> Setting | None:
-        """The recommended setting; None if the default stands."""
-        return None if self.recommendation is None else self.recommendation.setting
-
-    @property
-    def proof(self) -> Confirmation | None:
-        """The round that proved the recommended setting, else the last one."""
-        if self.recommendation is not None:
-            named = self.recommendation.round.number
-            return next(proof for made, proof in self.proofs if made.number == named)
-        return self.proofs[-1][1] if self.proofs else None
 
 
 def ranked_winners(

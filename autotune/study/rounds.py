@@ -6,16 +6,18 @@ never changes. A continued or extended study continues its rounds and adds new o
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from autotune.errors import AutotuneError, WorkError
 from autotune.space import Setting, Space
 from autotune.space.trust import check_values
 from autotune.stats import LOOKS, ErrorBudget, LookPlan
 from autotune.study.run_history import CONFIRM
+from autotune.study.trial_store import DocumentStore
 
 _PREFIX = "r"
 LOOKS_OF_TWO = (9, 13, 19, 28, 40)
@@ -31,18 +33,6 @@ def look_plan(finalists: int, alpha: float, min_gain: float) -> LookPlan:
         looks=looks, alpha=alpha, finalists=finalists, min_gain=min_gain, futility=FUTILITY
     )
     return replace(plan, win_from=plan.first_interval)
-
-
-class DocumentStore(Protocol):
-    """Stores JSON documents of a study by name; the first document of a name stays."""
-
-    def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
-        """Store ``document`` if the name is new; returns the stored document."""
-        ...
-
-    def stored_document(self, name: str) -> dict[str, Any] | None:
-        """The document of this name; None if there is none."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -75,6 +65,10 @@ class Round:
     def phase(self) -> str:
         """Name of the round's blocks in the run history."""
         return f"{CONFIRM}:{self.name}"
+
+    def later_phase(self, name: str, setting: Setting) -> str:
+        """Name of blocks after the proof of a setting."""
+        return f"{self.phase}:{name}:{digest(setting)}"
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -123,6 +117,11 @@ class Round:
                 budget_s=None if data["budget_s"] is None else float(data["budget_s"]),
                 max_runs=None if data["max_runs"] is None else int(data["max_runs"]),
             )
+
+
+def digest(setting: Setting) -> str:
+    """A short name of a setting for phases and documents."""
+    return hashlib.sha256(setting.key.encode()).hexdigest()[:8]
 
 
 @contextmanager

@@ -32,7 +32,7 @@ from autotune.study.cheap_and_full import (
     scatter_of,
     shows_none,
 )
-from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.evaluator import Bench, Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.run_history import DEFAULT_KEY, DEFAULT_PHASE, HistoryEntry
 from autotune.study.screening_summary import OFF, why_off
@@ -67,12 +67,12 @@ class Screening:
     trial_store: TrialStore
     plan: SearchPlan
     watch: Watcher = silent
-    _defaults: Defaults | None = field(default=None, init=False, repr=False)
+    _bench: Bench | None = field(default=None, init=False, repr=False)
 
     def start(self, budget: Budget) -> None:
         """Share the budget of the search, which counts cheap runs too."""
         self.evaluator.budget = budget
-        self._defaults = Defaults(self.evaluator, self.plan, budget)
+        self._bench = Bench(self.evaluator, self.plan, budget)
 
     def screens_out(self, trial: Trial) -> bool:
         """Whether the setting is kept from full runs; notes in the trial what was seen.
@@ -137,10 +137,10 @@ class Screening:
 
         It takes two runs to show that it has none.
         """
-        assert self._defaults is not None
+        assert self._bench is not None
         try:
-            self._defaults.start(DEFAULTS)
-            self._defaults.run_if_due()
+            self._bench.ensure_defaults(DEFAULTS)
+            self._bench.run_default_if_due()
             runs: list[HistoryEntry] = []
             stored = self._runs_of(setting)
             no_gain = True
@@ -148,7 +148,7 @@ class Screening:
                 if not stored and runs:
                     # A fresh default: a machine that has become slower must not count against the
                     # setting.
-                    self._defaults.run(DEFAULT_PHASE)
+                    self._bench.run_default(DEFAULT_PHASE)
                 run = stored.pop(0) if stored else self._run(setting)
                 runs.append(run)
                 no_gain = self._no_gain(run)

@@ -221,7 +221,7 @@ class SearchStudy(MeasuredStudy):
             screening=self.screening,
             warm=warm,
         )
-        result = self._begun_result(answer.search.ended_by)
+        result = self._begun_result(answer.ended_by)
         self._conclude(result, answer)
         result.launched_s = self._launched_s - launched_before
         return result

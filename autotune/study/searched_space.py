@@ -13,7 +13,7 @@ from autotune.space.commutativity import (
     for_any_operation,
 )
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.evaluator import Defaults, Evaluator
+from autotune.study.evaluator import Bench, Evaluator
 from autotune.study.events import Watcher
 from autotune.study.operations import allows, first_known, remarks_on
 from autotune.study.run_history import WARMUP, RunHistory
@@ -31,7 +31,7 @@ def searched_space(
     Levels that need operations which commute are in it only if the program has no others; the
     first warm-up of the study shows it. ``cheap`` is the history of cheap runs, which have a part
     of the budget. Raises UsageError if no parameter is left, and as
-    :class:`~autotune.study.evaluator.Defaults` if the default does not run.
+    :class:`~autotune.study.evaluator.Bench` if the default does not run.
     """
     history = evaluator.history
     if not commutative_levels(space):
@@ -39,7 +39,7 @@ def searched_space(
     warm = first_known(history) is None
     if warm:
         evaluator.budget = Budget(history, plan.budget_s, plan.max_runs, cheap)
-        Defaults(evaluator, plan, evaluator.budget).run(WARMUP)
+        Bench(evaluator, plan, evaluator.budget).run_default(WARMUP)
     notes = remarks_on(space, history)
     for note in notes:
         watch(note)

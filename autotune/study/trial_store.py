@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autotune.errors import WorkError
-from autotune.space import Setting, Space
+from autotune.space import DEFAULT, Setting, Space
 from autotune.space.library_choice import MPI
 from autotune.store import OwnerProcess, Store, StudyRecord
 from autotune.store import TrialRecord as StoredTrial
@@ -20,7 +20,6 @@ from autotune.store.model import PRUNED
 from autotune.strategies import Observation
 from autotune.study.executables import changed_executables
 from autotune.study.first_run import DOCUMENT, documents
-from autotune.study.rounds import DocumentStore
 from autotune.study.run_history import SEARCH, RunHistory, entry_of
 
 
@@ -50,6 +49,30 @@ class Trial:
     def observation(self) -> Observation:
         estimate = _taught(self.attrs) if self.state == PRUNED else self.estimate
         return Observation(self.number, self.setting, estimate, self.state, self.attrs)
+
+
+def best_trial(trials: Iterable[Trial]) -> Trial | None:
+    """The trial with the smallest ratio, without the default; None if there is none."""
+    done = [t for t in trials if t.state == "ok" and t.effective != DEFAULT]
+    return min(done, key=lambda t: (t.estimate or 1.0, t.number), default=None)
+
+
+def best_ratio(trials: Iterable[Trial]) -> float:
+    """T / T_default of the best trial; 1 if there is none."""
+    best = best_trial(trials)
+    return (best.estimate or 1.0) if best else 1.0
+
+
+class DocumentStore(Protocol):
+    """Stores JSON documents of a study by name; the first document of a name stays."""
+
+    def store_document(self, name: str, document: Mapping[str, Any]) -> dict[str, Any]:
+        """Store ``document`` if the name is new; returns the stored document."""
+        ...
+
+    def stored_document(self, name: str) -> dict[str, Any] | None:
+        """The document of this name; None if there is none."""
+        ...
 
 
 class TrialStore(DocumentStore, Protocol):

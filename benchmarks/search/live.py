@@ -26,7 +26,7 @@ from autotune.store import Store
 from autotune.study.budget import SearchPlan
 from autotune.study.events import TrialEnded
 from autotune.study.loop import SearchLoop
-from autotune.study.selection import Race, race_evidence
+from autotune.study.race import Race, race_evidence
 from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials
@@ -80,7 +80,7 @@ def search(
         running = SearchLoop(session.evaluator, trial_store, limited, space, plan, note)  # type: ignore[arg-type]
         running.run()
         if history.search_runs < given.runs:
-            Race(running).run()
+            Race(running.bench, trial_store.trials).run()
             note()
     return course
 

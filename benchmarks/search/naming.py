@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from autotune.space import DEFAULT, Setting
 from autotune.strategies import Strategy
-from autotune.study.selection import RaceEvidence, with_favourite
+from autotune.study.race import RaceEvidence, with_favourite
 from benchmarks.search.peers import Peer
 
 

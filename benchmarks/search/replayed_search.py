@@ -17,8 +17,8 @@ from autotune.study.budget import SearchPlan
 from autotune.study.events import Event, TrialEnded
 from autotune.study.loop import SearchLoop
 from autotune.study.procedure import run_procedure
+from autotune.study.race import Race, race_evidence
 from autotune.study.screening import Screening
-from autotune.study.selection import Race, race_evidence
 from autotune.study.simulation import MemoryTrialStore, Model, SimulatedEvaluator
 from benchmarks.search.landscapes import Land
 from benchmarks.search.limited import Limited
@@ -118,10 +118,10 @@ def follow(
             known = race_evidence(evaluator.history.entries, trial_store.trials)
             named = named_setting(strategy, known, search.favourite, plan.min_gain)
             own = sum(course.own_s)
-            course.named.append((spent(), search.budget.spent_s + own, named))
+            course.named.append((spent(), search.bench.budget.spent_s + own, named))
 
     def spent() -> int:
-        return math.ceil(search.budget.spent_runs)
+        return math.ceil(search.bench.budget.spent_runs)
 
     limited = Timed(strategy, spent, course, runs)
     search = SearchLoop(
@@ -138,7 +138,7 @@ def follow(
         course.screened = sum(t.state == PRUNED for t in trial_store.trials)
         course.switched_off = screening.over
     if course.ended is not None:
-        Race(search).run()
+        Race(search.bench, trial_store.trials).run()
         note()
     return course
 

@@ -85,7 +85,7 @@ def test_an_open_search_names_what_it_needs(max_runs: int | None, enough: int) -
         evaluator, trial_store, plan = open_study(max_runs, seed)
         strategy = ListStrategy([Setting({"eager": 1})])
         answer = run_procedure(evaluator, trial_store, strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
-        step = search_step(answer, plan, answer.search.ended_by)
+        step = search_step(answer, plan, answer.ended_by)
         if answer.proof is None or not answer.proof.open:
             assert step is None
             continue

@@ -109,11 +109,10 @@ def test_nothing_is_said_where_nothing_follows() -> None:
 
 def test_a_start_that_may_be_wrong_is_left_out_and_named() -> None:
     told: list[Any] = []
-    request: Any = type("Request", (), {"space": SPACE, "watch": staticmethod(told.append)})()
     left = for_any_operation(SPACE)
-    assert allowed_starts([RING, TREE], request, left) == [TREE]
+    assert allowed_starts([RING, TREE], SPACE, left, told.append) == [TREE]
     assert [(note.code, note.data) for note in told] == [
         ("operations.start", {"setting": RING.to_json()})
     ]
-    assert allowed_starts([RING, TREE], request, SPACE) == [RING, TREE]
+    assert allowed_starts([RING, TREE], SPACE, SPACE, told.append) == [RING, TREE]
     assert len(told) == 1

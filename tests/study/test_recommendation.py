@@ -7,17 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autotune.space import Setting, Space
+from autotune.space import InactiveParameters, Setting, Space
+from autotune.study import recommendation
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.evaluator import Bench
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, fresh_blocks
-from autotune.study.loop import SearchLoop
 from autotune.study.pairs import Pairs
 from autotune.study.procedure import run_procedure
-from autotune.study.recommendation import (
-    Recommendation,
-    Recommender,
-)
+from autotune.study.pruning import Pruner
+from autotune.study.recommendation import Recommendation
 from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
@@ -43,15 +42,18 @@ def recommend(
 ) -> Recommendation:
     """The first winner of one round of these finalists, named."""
     trial_store = MemoryTrialStore()
-    strategy: Any = ListStrategy([])
-    search = SearchLoop(simulated, trial_store, strategy, space, plan or SearchPlan())
-    search.defaults.start()
+    plan = plan or SearchPlan()
+    budget = Budget(simulated.history, plan.budget_s, plan.max_runs)
+    simulated.budget = budget
+    bench = Bench(simulated, plan, budget)
+    bench.ensure_defaults()
     made = Rounds(trial_store, space, 0.05).preregister(
         finalists, min_gain=0.02, limit_s=None, **frozen
     )
     blocks = Blocks(simulated, made.phase, made.settings, 1, None)
     proof = confirm_blocks(blocks, made.plan, Budget(simulated.history))
-    return Recommender(search, trial_store, 1).recommend(proof.winners[0], made, proof)
+    pruner = Pruner(bench, InactiveParameters(space), 1.0, 1)
+    return recommendation.recommend(pruner, trial_store, space, proof.winners[0], made, proof)
 
 
 def test_a_winner_that_came_whole_is_pruned_after_the_proof(space: Space) -> None:

@@ -101,7 +101,7 @@ def test_settings_without_gain_are_kept_from_full_runs_and_the_fast_one_wins(spa
     out = [t for t in trial_store.trials if t.state == PRUNED]
     assert len(out) >= 6
     assert all(t.estimate is None for t in out)
-    full_keys = {e.key for e in answer.search.evaluator.history.entries}
+    full_keys = {e.key for e in answer.budget.history.entries}
     assert not full_keys & {t.effective.key for t in out}
     assert answer.chosen is not None
     assert answer.chosen["eager"] == 8
@@ -109,7 +109,7 @@ def test_settings_without_gain_are_kept_from_full_runs_and_the_fast_one_wins(spa
     # No cheap run is among the full runs, and the other way round.
     kinds = {e.kind for e in screens.evaluator.history.entries}
     assert kinds == {"warmup", "default", "screen"}
-    assert "screen" not in answer.search.evaluator.history.phases
+    assert "screen" not in answer.budget.history.phases
 
 
 def test_the_first_settings_and_some_others_are_run_in_both_forms(space: Space) -> None:
@@ -271,7 +271,7 @@ def test_an_interrupted_search_goes_on_as_it_would_have(space: Space) -> None:
 def test_cheap_runs_spend_the_budget_by_their_time(space: Space) -> None:
     plan = SearchPlan(trials=None, max_runs=60)
     answer, _, screens = study(space, timed(1.0), timed(0.1), shuffled(), plan)
-    budget = answer.search.budget
+    budget = answer.budget
     cheap = screens.evaluator.history
     assert budget.cheap is cheap
     share = cheap.launched_s / budget.cost_s(1)
@@ -285,13 +285,13 @@ def test_cheap_runs_spend_the_budget_by_their_time(space: Space) -> None:
 
 def test_the_summary_counts_what_was_run(space: Space, snapshot: SnapshotAssertion) -> None:
     answer, trial_store, screens = study(space, timed(1.0), timed(0.1), shuffled())
-    cheap, full = screens.evaluator.history, answer.search.evaluator.history
+    cheap, full = screens.evaluator.history, answer.budget.history
     seen = summary("--iterations 10", "0" * 64, cheap, full, trial_store.trials, None)
     out = sum(t.state == PRUNED for t in trial_store.trials)
     assert seen["runs"] == len(cheap.entries)
     assert seen["screened_out"] == out
     assert seen["saved_s"] == pytest.approx(seen["spared_s"] - cheap.launched_s, abs=0.01)
-    assert seen["spared_s"] == pytest.approx(out * answer.search.budget.cost_s(1), abs=0.01)
+    assert seen["spared_s"] == pytest.approx(out * answer.budget.cost_s(1), abs=0.01)
     off = {"correlation": -0.31, "settings": 9, "needed": 0.6, "missed_gain": None}
     ended = summary("--iterations 10", "0" * 64, cheap, full, trial_store.trials, off)
     assert (ended["correlation"], ended["both"]) == (-0.31, 9)

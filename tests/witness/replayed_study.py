@@ -109,11 +109,11 @@ def replayed(store, cell_key: str, seed: int, whole: bool = True, strategy: str 
     result = Result(
         "interrupted", DEFAULT, study.hash[:12],
         {"name": key.mpi.family, "version": key.mpi.version}, machine.fingerprint, cell.cluster,
-        cell.app, cell.ranks, strategy, seed, ended_by=answer.search.ended_by,
+        cell.app, cell.ranks, strategy, seed, ended_by=answer.ended_by,
         trials=len(trials.trials),
     )  # fmt: skip
     count_runs(result, history)
-    best = answer.search.best
+    best = answer.best
     result.best = best_seen(history, best.effective if best else None)
     result.status = judge_status(answer, history)
     result.finalists, result.rounds = finalist_rows(answer), round_rows(answer)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from autotune.space import DEFAULT, Parameter, Setting, Space, parse_expression
+from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Space, parse_expression
 from autotune.space.space import Constraint
-from autotune.study.ablation import SURE_BLOCKS, Ablation, Elimination, certain, groups
-from autotune.study.budget import SearchPlan
-from autotune.study.loop import SearchLoop
+from autotune.study.budget import Budget, SearchPlan
+from autotune.study.evaluator import Bench
 from autotune.study.pairs import Pairs, is_missed
-from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from tests.study.conftest import ListStrategy, evaluator
+from autotune.study.pruning import SURE_BLOCKS, Pruner, certain, groups, without, without_all
+from autotune.study.simulation import SimulatedEvaluator
+from tests.study.conftest import evaluator
 
 CONDITION = parse_expression("algorithm == 2")
 SPACE = Space(
@@ -32,30 +30,27 @@ WHOLE = Setting({"algorithm": 2, "segment": 4096, "low": 8, "high": 16})
 
 
 def test_what_means_nothing_without_it_goes_with_it() -> None:
-    assert Elimination(WHOLE, [SPACE]).without(("algorithm",)) == Setting({"low": 8, "high": 16})
+    assert without(WHOLE, ("algorithm",), [SPACE]) == Setting({"low": 8, "high": 16})
 
 
 def test_a_setting_that_breaks_a_rule_is_not_launched() -> None:
-    left = Elimination(WHOLE, [SPACE])
-    assert left.without(("high",)) is None
-    assert left.without(("high", "low")) == Setting({"algorithm": 2, "segment": 4096})
-    left.take_out({("high",): 0.9})
-    assert left.setting == WHOLE
+    assert without(WHOLE, ("high",), [SPACE]) is None
+    assert without(WHOLE, ("high", "low"), [SPACE]) == Setting({"algorithm": 2, "segment": 4096})
+    assert without_all(WHOLE, {("high",): 0.9}, SPACE) == WHOLE
 
 
 def test_the_rules_of_every_program_hold_and_what_one_needs_stays() -> None:
-    left = Elimination(WHOLE, [OTHER, SPACE])
-    assert left.without(("high",)) is None
-    assert left.without(("algorithm",)) == WHOLE.without("algorithm")
-    assert Elimination(WHOLE, [OTHER]).without(("high",)) == WHOLE.without("high")
+    assert without(WHOLE, ("high",), [OTHER, SPACE]) is None
+    assert without(WHOLE, ("algorithm",), [OTHER, SPACE]) == WHOLE.without("algorithm")
+    assert without(WHOLE, ("high",), [OTHER]) == WHOLE.without("high")
 
 
 def test_never_everything_the_worst_to_miss_stays() -> None:
-    left = Elimination(Setting({"algorithm": 2, "high": 16}), [SPACE])
-    assert left.without(("algorithm", "high")) is None
-    assert left.without(("segment",)) is None
-    left.take_out({("high",): 1.001, ("algorithm",): 0.99})
-    assert left.setting == Setting({"high": 16})
+    both = Setting({"algorithm": 2, "high": 16})
+    assert without(both, ("algorithm", "high"), [SPACE]) is None
+    assert without(both, ("segment",), [SPACE]) is None
+    idle = {("high",): 1.001, ("algorithm",): 0.99}
+    assert without_all(both, idle, SPACE) == Setting({"high": 16})
 
 
 @pytest.mark.parametrize(("count", "pieces", "sizes"), [(4, 1, [1] * 4), (9, 1, [3] * 3)])
@@ -98,11 +93,10 @@ def test_an_ablation_stops_early_and_runs_no_default() -> None:
         return float(factor * rng.lognormal(0, 0.02))
 
     simulated = evaluator(acting)
-    search = search_on(simulated)
-    search.defaults.start()
+    pruner = pruner_on(simulated)
     before = len(simulated.history.entries)
     whole = Setting({"a": 1, "b": 1, "c": 1, "d": 1})
-    found = Ablation(search, 1).slim(whole, "prune:r1:0", 8, reserve=0)
+    found = pruner.prune(whole, "prune:r1:0", 8, reserve=0)
     assert found.setting == Setting({"a": 1, "b": 1})
     assert found.complete
     runs = simulated.history.entries[before:]
@@ -117,16 +111,16 @@ def test_a_setting_that_fails_or_hangs_in_the_ablation_is_left_as_it_is(
     def failing(setting: Setting, rng: np.random.Generator) -> float | str:
         return outcome if len(setting) == 2 else 1.0
 
-    search = search_on(evaluator(failing))
-    search.defaults.start()
+    pruner = pruner_on(evaluator(failing))
     whole = Setting({"a": 1, "b": 1})
-    found = Ablation(search, 1).slim(whole, "prune:r1:0", 8, reserve=0)
+    found = pruner.prune(whole, "prune:r1:0", 8, reserve=0)
     assert found.setting == whole
     assert not found.complete
     assert "failed" in found.why
 
 
-def search_on(simulated: SimulatedEvaluator) -> SearchLoop:
+def pruner_on(simulated: SimulatedEvaluator) -> Pruner:
     space = Space("four", tuple(Parameter(name, (1, 2)) for name in "abcd"))
-    strategy: Any = ListStrategy([])
-    return SearchLoop(simulated, MemoryTrialStore(), strategy, space, SearchPlan())
+    bench = Bench(simulated, SearchPlan(), Budget(simulated.history))
+    bench.ensure_defaults()
+    return Pruner(bench, InactiveParameters(space), 1.0, 1)

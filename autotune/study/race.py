@@ -1,157 +1,26 @@
-"""Selection: from many trials to a few finalists, by a race and the ablation of the leader.
+"""The race: runs after a setting's first are made where they can change which settings are proven.
 
-One lucky run must not make a finalist, and a parameter that does nothing must not be recommended.
-The proof follows both, on fresh data.
-
-The last part is the race: runs after a setting's first are made where they can change which
-settings are proven. The data of a setting are its ratios T / T_default, each against the default
-runs around it. ``stats.racing`` says which setting's next run decides most and which settings to
-prove.
+One lucky run must not make a finalist. The data of a setting are its ratios T / T_default, each
+against the default runs around it. ``stats.racing`` says which setting's next run decides most and
+which settings to prove.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from statistics import median
 
 from autotune.space import DEFAULT, Setting
 from autotune.stats import finalists, next_run, noise_of
 from autotune.stats.effects import Level, level_effects
-from autotune.study.ablation import Ablation, AblationResult, Elimination
 from autotune.study.budget import BudgetSpent
+from autotune.study.evaluator import Bench
 from autotune.study.events import PhaseStarted
-from autotune.study.loop import SearchLoop
 from autotune.study.run_history import DEFAULT_KEY, RACE, SEARCH, HistoryEntry, RunHistory
-from autotune.study.trial_store import Trial
-
-
-@dataclass
-class Finalists:
-    """The settings to be proven, the most promising first.
-
-    ``slim``: those of which every parameter was seen to matter. ``whole``: the setting from which
-    the first was taken, if that had more parameters.
-    """
-
-    settings: list[Setting] = field(default_factory=list)
-    slim: list[Setting] = field(default_factory=list)
-    whole: Setting | None = None
-
-
-NOTHING_SEEN = "no parameter was seen to act before the proof"
-
-
-class Selection:
-    """Chooses the finalists of one round; ``phase`` names its blocks, so that it can be continued.
-
-    ``refuted`` settings had their proof and failed it. ``standing`` is the winner of an earlier
-    round: it is proven beside the new finalists, so that they are compared within the same blocks.
-    ``ablated`` maps settings to the slim parts that earlier rounds proved.
-    """
-
-    def __init__(
-        self,
-        search: SearchLoop,
-        seed: int,
-        phase: str,
-        refuted: Collection[Setting] = (),
-        standing: Setting | None = None,
-        ablated: Mapping[Setting, Setting] | None = None,
-    ) -> None:
-        self.search = search
-        self.plan = search.plan
-        self.phase = phase
-        self.refuted = refuted
-        self.standing = standing
-        self.ablated = ablated or {}
-        self._ablation = Ablation(search, seed)
-
-    def choose(self) -> Finalists:
-        """At most ``plan.finalists`` settings that may well be faster than the default."""
-        min_gain = self.plan.min_gain
-        known = Race(self.search).run()
-        hopeful = known.finalists(self.plan.finalists, min_gain)
-        hopeful = with_favourite(hopeful, self.search.favourite)
-        hopeful = [s for s in hopeful if s not in self.refuted][: self.plan.finalists]
-        if all(self.ablated.get(s, s) == self.standing for s in hopeful):
-            return Finalists()
-        self.search.defaults.start()
-        leader = hopeful[0]
-        start = self.ablated.get(leader) or self._part(known, leader)
-        ablated = AblationResult(start, "" if leader in self.ablated else NOTHING_SEEN)
-        if leader not in self.ablated and (start != leader or known.acting(leader, min_gain)):
-            ablated = self._ablation.slim(
-                start, self.phase, self._ablation.blocks_for(known.noise), self._proof_reserve
-            )
-        slim = ablated.setting if ablated.setting not in self.refuted else leader
-        # A simpler setting with few runs is proven beside the setting that it replaces.
-        # A setting that has the slim one as a part says no more than the leader.
-        others = [self._part(known, s) for s in hopeful[1:] if not slim.items() <= s.items()]
-        whole = [leader] if slim != leader and leader not in self.ablated else []
-        settings = [s for s in [slim, *whole, *others] if s not in self.refuted]
-        settings = list(dict.fromkeys(settings))[: self.plan.finalists]
-        if settings == [self.standing]:
-            return Finalists()
-        if self.standing is not None and self.standing not in settings:
-            settings = [*settings[: self.plan.finalists - 1], self.standing]
-        settings = settings[: self._affordable(len(settings))]
-        if whole and leader not in settings and start not in known.settings:
-            # That the rest does nothing is the model's word alone.  Without a proof beside the
-            # setting that was run, this one is proven.
-            settings, slim = [leader], leader
-        return Finalists(
-            settings,
-            [s for s in settings if len(s) == 1 or (ablated.complete and s == ablated.setting)],
-            leader if slim != leader and slim == ablated.setting else None,
-        )
-
-    def _part(self, known: RaceEvidence, setting: Setting) -> Setting:
-        """The part of a setting that is proven in its place; the setting itself if all may act."""
-        if setting in self.ablated:
-            return self.ablated[setting]
-        part = known.simplest_like(setting, self.plan.min_gain)
-        if part != setting:
-            return part
-        acting = known.acting(setting, self.plan.min_gain)
-        # A parameter of which an acting one is a condition stays: without pml=ucx no UCX_* acts.
-        strip = self.search.idle.strip
-        idle = tuple(
-            name
-            for name in known.idle(setting, self.plan.min_gain)
-            if acting <= strip(setting.without(name)).keys()
-        )
-        if not idle:
-            return setting
-        return Elimination(setting, [self.search.idle.space]).without(idle) or setting
-
-    def _affordable(self, finalists: int) -> int:
-        """As many finalists as the budget can prove, at least one."""
-        budget = self.search.budget
-        while finalists > 1 and not budget.affords(self.plan.proof_runs(finalists)):
-            finalists -= 1
-        return finalists
-
-    @property
-    def _proof_reserve(self) -> int:
-        """Number of runs that the ablation must leave.
-
-        They are the smallest proof and half of the reserve above it.
-        """
-        return (self.plan.proof_runs(1) + self.search.kept_runs) // 2
-
-
-def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Setting]:
-    """The settings that their own runs support, led by the strategy's favourite.
-
-    If no setting is supported by its runs, the strategy's estimate alone adds none.
-    """
-    if favourite is None or not hopeful:
-        return hopeful
-    return list(dict.fromkeys([favourite, *hopeful]))
-
+from autotune.study.trial_store import Trial, best_ratio
 
 MOST_UNEXPLAINED = 2
 """Number of finalists of which no parameter is seen to act: they are probably only lucky."""
@@ -221,7 +90,7 @@ class RaceEvidence:
     def _effect(self, name: str, value: Hashable) -> float:
         return self.effects.get((name, value), 0.0)
 
-    def simplest_like(self, leader: Setting, min_gain: float) -> Setting:
+    def simplest_part(self, leader: Setting, min_gain: float) -> Setting:
         """The part of ``leader`` with the fewest parameters that looks about as fast.
 
         If the whole space was measured, there are settings with and without some of the leader's
@@ -274,6 +143,16 @@ class _Seen:
     runs: float
 
 
+def with_favourite(hopeful: list[Setting], favourite: Setting | None) -> list[Setting]:
+    """The settings that their own runs support, led by the strategy's favourite.
+
+    If no setting is supported by its runs, the strategy's estimate alone adds none.
+    """
+    if favourite is None or not hopeful:
+        return hopeful
+    return list(dict.fromkeys([favourite, *hopeful]))
+
+
 def race_evidence(entries: list[HistoryEntry], trials: list[Trial]) -> RaceEvidence:
     """The evidence of the search and the race, up to the last run of either.
 
@@ -313,65 +192,68 @@ def _known(entry: HistoryEntry, trials: dict[int, Trial]) -> bool:
 class Race:
     """The race of one search; only the run history decides, so it can be continued."""
 
-    def __init__(self, search: SearchLoop) -> None:
-        self.search = search
-        self.evaluator = search.evaluator
-        self.plan = search.plan
+    def __init__(self, bench: Bench, trials: list[Trial]) -> None:
+        self.bench = bench
+        self.trials = trials
 
     def run(self) -> RaceEvidence:
         """Measure until no run would change the choice, or the allowance is used."""
-        trials = self.search.trial_store.trials
-        known = race_evidence(self.evaluator.history.entries, trials)
+        bench = self.bench
+        known = self._evidence()
         if not known.settings:
-            known = self._first_own(trials)
+            known = self._first_own()
         began = False
-        while self._left(known) > 0 and (setting := known.next_setting(self.plan.min_gain)):
-            if not self.search.budget.affords(1 + self.search.kept_runs):
+        while self._left(known) > 0 and (setting := known.next_setting(bench.plan.min_gain)):
+            if not bench.budget.affords(1 + bench.kept_runs):
                 break
             try:
                 if not began:
-                    self.search.watch(
-                        PhaseStarted(RACE, "racing the promising settings", self._left(known))
-                    )
-                    self.search.defaults.start(NOISE_RUNS)
+                    words = "racing the promising settings"
+                    bench.watch(PhaseStarted(RACE, words, self._left(known)))
+                    bench.ensure_defaults(NOISE_RUNS)
                     began = True
-                self._measure(setting, trials)
+                self._measure(setting)
             except BudgetSpent:
                 break
-            known = race_evidence(self.evaluator.history.entries, trials)
+            known = self._evidence()
         return known
 
-    def _first_own(self, trials: list[Trial]) -> RaceEvidence:
+    def _evidence(self) -> RaceEvidence:
+        return race_evidence(self.bench.history.entries, self.trials)
+
+    def _first_own(self) -> RaceEvidence:
         """Run the best setting here, beside the default, if all settings are from other studies.
 
         Else there would be no evidence of this study's own.
         """
+        bench = self.bench
         nothing = RaceEvidence([], [], math.inf)
-        bar = 1 - self.plan.min_gain
-        good = [t for t in trials if t.reused and t.state == "ok" and (t.estimate or 1.0) < bar]
-        enough = self.search.budget.affords(NOISE_RUNS + 1 + self.search.kept_runs)
+        bar = 1 - bench.plan.min_gain
+        good = [
+            t for t in self.trials if t.reused and t.state == "ok" and (t.estimate or 1.0) < bar
+        ]
+        enough = bench.budget.affords(NOISE_RUNS + 1 + bench.kept_runs)
         if not good or not enough:
             return nothing
         best = min(good, key=lambda trial: (trial.estimate or 1.0, trial.number))
         try:
-            self.search.watch(
-                PhaseStarted(RACE, "measuring settings that other studies found", NOISE_RUNS)
-            )
-            self.search.defaults.start(NOISE_RUNS)
-            self._measure(best.effective, trials)
+            words = "measuring settings that other studies found"
+            bench.watch(PhaseStarted(RACE, words, NOISE_RUNS))
+            bench.ensure_defaults(NOISE_RUNS)
+            self._measure(best.effective)
         except BudgetSpent:
             return nothing
-        return race_evidence(self.evaluator.history.entries, trials)
+        return self._evidence()
 
     def _left(self, known: RaceEvidence) -> int:
         """Number of unused runs of the allowance; repetitions of the search count as used."""
-        allowed = self.plan.extra_runs(len(known.settings))
+        allowed = self.bench.plan.extra_runs(len(known.settings))
         return allowed - sum(len(ratios) - 1 for ratios in known.ratios)
 
-    def _measure(self, setting: Setting, trials: list[Trial]) -> None:
-        trial = next(t for t in trials if t.effective == setting and t.measured)
-        self.search.defaults.run_if_due()
-        number = sum(e.trial == trial.number for e in self.evaluator.history.entries)
-        self.evaluator.run(
-            setting, RACE, trial=trial.number, block=number, timeout_s=self.search.limit_s
-        )
+    def _measure(self, setting: Setting) -> None:
+        bench = self.bench
+        trial = next(t for t in self.trials if t.effective == setting and t.measured)
+        bench.run_default_if_due()
+        number = sum(e.trial == trial.number for e in bench.history.entries)
+        limit_s = bench.limit_s(best_ratio(self.trials))
+        bench.evaluator.run(setting, RACE, trial=trial.number, block=number, timeout_s=limit_s)

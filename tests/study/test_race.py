@@ -23,15 +23,15 @@ from autotune.study.budget import Budget, BudgetSpent, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.pairs import is_missed
 from autotune.study.procedure import StudyOutcome, run_procedure
+from autotune.study.pruning import Pruner
+from autotune.study.race import (
+    MOST_UNEXPLAINED,
+    RaceEvidence,
+    race_evidence,
+)
 from autotune.study.result import BUDGET_SPENT
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import HistoryEntry, RunHistory
-from autotune.study.selection import (
-    MOST_UNEXPLAINED,
-    RaceEvidence,
-    Selection,
-    race_evidence,
-)
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.study.trial_store import Trial
 from runner.types import RunRecord
@@ -85,9 +85,8 @@ def test_the_acting_part_keeps_what_its_conditions_need() -> None:
     pml = Parameter("pml", ("ob1", "ucx"))
     scheme = Parameter("scheme", ("am", "get"), when=parse_expression("pml == 'ucx'"))
     space = Space("carriers", (pml, scheme, Parameter("eager", (1, 2, 4))))
-    search: Any = SimpleNamespace(
-        space=space, plan=SearchPlan(), evaluator=None, idle=InactiveParameters(space)
-    )
+    bench: Any = SimpleNamespace(plan=SearchPlan())
+    idle = InactiveParameters(space)
     whole = Setting({"pml": "ucx", "scheme": "am", "eager": 4})
     tried = [
         *(whole.updated({"eager": e}) for e in (1, 2, 4)),
@@ -97,8 +96,8 @@ def test_the_acting_part_keeps_what_its_conditions_need() -> None:
     ratios = [[0.75 if s.get("scheme") == "am" else 1.0] for s in tried]
     known = RaceEvidence(tried, ratios, 0.02)
     assert known.acting(whole, 0.02) == {"scheme"}
-    search.idle.learn_default("pml", "ob1")
-    part = Selection(search, 1, "r1")._part(known, whole)
+    idle.learn_default("pml", "ob1")
+    part = Pruner(bench, idle, 1.0, 1).likely_part(known, whole)
     assert part == whole.without("eager")
 
 
@@ -116,17 +115,17 @@ def test_a_part_of_the_leader_that_looks_as_fast_stands_for_it() -> None:
         Setting({"links": 2}),
     )
     seen = RaceEvidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.02)
-    assert seen.simplest_like(both, 0.02) == acting
+    assert seen.simplest_part(both, 0.02) == acting
     missing = RaceEvidence([both, idle], [[0.80, 0.79], [1.0]], 0.02)
-    assert missing.simplest_like(both, 0.02) == both
+    assert missing.simplest_part(both, 0.02) == both
     noisy = RaceEvidence([both, acting, idle], [[0.80, 0.79], [0.81], [1.0]], 0.2)
-    assert noisy.simplest_like(both, 0.02) == both
+    assert noisy.simplest_part(both, 0.02) == both
     half = RaceEvidence([both, acting, idle], [[0.80, 0.79], [0.95], [1.0]], 0.05)
-    assert half.simplest_like(both, 0.02) == both
+    assert half.simplest_part(both, 0.02) == both
     failed = RaceEvidence([both, acting], [[0.80, 0.79], [math.inf]], 0.02)
-    assert failed.simplest_like(both, 0.02) == both
+    assert failed.simplest_part(both, 0.02) == both
     nothing = RaceEvidence([both, acting], [[math.inf], [math.inf]], 0.02)
-    assert nothing.simplest_like(both, 0.02) == both
+    assert nothing.simplest_part(both, 0.02) == both
 
 
 def test_pairs_elsewhere_tell_what_a_lucky_leader_hides() -> None:
@@ -138,14 +137,14 @@ def test_pairs_elsewhere_tell_what_a_lucky_leader_hides() -> None:
     alone = [[1.0], [1.1], [0.9], [0.5], [0.5]]
     beside = [[1.05], [1.0], [0.95], [0.3], [0.5]]
     seen = RaceEvidence([*one, *two, idle], [*alone, *beside, [1.0]], 0.2)
-    assert seen.simplest_like(two[3], 0.02) == one[3]
+    assert seen.simplest_part(two[3], 0.02) == one[3]
     # It does act: most pairs say so.
     acting = RaceEvidence([*one, *two, idle], [*alone, *([0.6 * r[0]] for r in alone), [0.6]], 0.2)
-    assert acting.simplest_like(two[3], 0.02) == two[3]
+    assert acting.simplest_part(two[3], 0.02) == two[3]
     # Failures on both sides tell nothing, and break nothing.
     broken = [[math.inf], [math.inf], *alone[2:]], [[math.inf], [math.inf], *beside[2:]]
     failed = RaceEvidence([*one, *two, idle], [*broken[0], *broken[1], [1.0]], 0.2)
-    assert failed.simplest_like(two[3], 0.02) == one[3]
+    assert failed.simplest_part(two[3], 0.02) == one[3]
 
 
 def test_without_runs_of_the_default_there_is_no_evidence() -> None:
@@ -212,9 +211,7 @@ def test_a_budget_of_runs_is_kept_with_its_reserve(space: Space) -> None:
         simulated = evaluator(lambda setting, rng: float(rng.lognormal(0, 0.05)), most)
         answer, _ = study(simulated, space, SearchPlan(trials=None, max_runs=most))
         assert len(simulated.history.entries) <= most
-        assert "budget" in answer.search.ended_by or len(answer.search.trial_store.trials) == len(
-            MANY
-        )
+        assert "budget" in answer.ended_by or len(answer.trials) == len(MANY)
 
 
 def wide(p3: float, noise: float, count: int, plan: SearchPlan) -> tuple[StudyOutcome, list[str]]:
@@ -266,7 +263,7 @@ def test_a_search_that_would_never_end_leaves_a_budget_to_pruning_and_proof() ->
     """A gain that the smallest proof does not decide, in settings full of what does nothing."""
     answer, kinds = wide(0.9, 0.06, 400, SearchPlan(trials=None, max_runs=400))
     assert len(kinds) <= 400
-    assert answer.search.ended_by == BUDGET_SPENT
+    assert answer.ended_by == BUDGET_SPENT
     # 400 runs hold 336 more than two of the smallest searches; 40 % of those and 24 are kept.
     assert kinds.count("search") + kinds.count("race") <= 400 - 134 - 24
     assert answer.chosen is not None
