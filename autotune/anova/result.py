@@ -60,7 +60,7 @@ class ProgramEvidence:
     words: str
     study: str
     checks: dict[str, Any] | None = None
-    """What was checked of the results (:func:`autotune.study.result_checks.result_checks`); None if
+    """What was checked of the results (:func:`autotune.study.output_check.result_checks`); None if
     it is not known.
     """
 

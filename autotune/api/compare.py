@@ -24,8 +24,8 @@ from autotune.stats import LookPlan
 from autotune.store import Store
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher
+from autotune.study.libraries import OtherLibrary
 from autotune.study.noise import NoiseReport, measure_noise
-from autotune.study.other_library import OtherLibrary
 from autotune.study.setting_syntax import read_settings
 from autotune.targets.target import Target
 

@@ -21,7 +21,7 @@ from autotune.api.options import (
 from autotune.errors import UsageError
 from autotune.study.comparison import ComparisonOutcome, compare_settings
 from autotune.study.events import Watcher
-from autotune.study.other_library import OtherLibrary
+from autotune.study.libraries import OtherLibrary
 
 
 def compare_libraries(

@@ -20,7 +20,7 @@ from autotune.publish.tune_file import (
 from autotune.space import DEFAULT, Setting, Space
 from autotune.stats import LookPlan, known_gain
 from autotune.store import Store
-from autotune.study.checks_words import checks_words
+from autotune.study.checks import checks_words
 from autotune.study.comparison import ComparisonOutcome, ComparisonRequest, compare_settings
 from autotune.study.events import Watcher, silent
 from autotune.targets.request import TargetRequest

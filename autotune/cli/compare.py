@@ -30,7 +30,7 @@ def compare(
     from autotune.api.target import find_target, silent_say
     from autotune.store import Store
     from autotune.study.comparison import compare_settings, library_titles
-    from autotune.study.other_library import OtherLibrary
+    from autotune.study.libraries import OtherLibrary
     from autotune.targets.request import AUTO
     from autotune.terminal.outcome import print_comparison
     from autotune.terminal.progress import Progress

@@ -15,9 +15,9 @@ from autotune.terminal.render import console, error_console, to_stderr, write_js
 from runner.files.paths import is_file
 
 if TYPE_CHECKING:
+    from autotune.api.tried_layouts import TriedLayout
     from autotune.study.result import Result
     from autotune.study.search import SearchStudy
-    from autotune.study.tried_layouts import TriedLayout
     from autotune.terminal.follow_up import FollowUp
     from autotune.terminal.progress import Progress
 
@@ -54,9 +54,9 @@ def search(
     """
     from autotune.api.search import begin_search
     from autotune.api.target import silent_say
+    from autotune.api.tried_layouts import layouts_of, require_layouts
     from autotune.api.workers import work
     from autotune.store import Store
-    from autotune.study.tried_layouts import require_layouts
 
     for place in (None if json_out == "-" else json_out, request.params_file):
         if place is not None:
@@ -73,7 +73,7 @@ def search(
             return
         stored = begun.followed_answer()
         result = work(crew, begun, store, say) if stored is None else stored
-        rows = begun.layouts(result) if pareto else None
+        rows = layouts_of(begun, result) if pareto else None
         finish(result, json_out, next_commands=_next(begun, result), layouts=rows)
 
 
@@ -96,6 +96,7 @@ def run_search(
     ``progress`` is the watcher of the search.  ``command``: this command is a search, which can be
     repeated with other options.  ``pareto``: show the layouts that were tried.
     """
+    from autotune.api.tried_layouts import layouts_of
     from autotune.api.workers import ended_elsewhere
     from autotune.study.search import SearchInterrupted
 
@@ -103,7 +104,7 @@ def run_search(
     if stored is not None:
         told = "This study is finished; its stored result:"
         following = _next(search, stored) if command else ()
-        finish(stored, json_out, told, following, search.layouts(stored) if pareto else None)
+        finish(stored, json_out, told, following, layouts_of(search, stored) if pareto else None)
         return
     try:
         result = search.run(progress)
@@ -112,7 +113,7 @@ def run_search(
         raise
     if result is not None:
         following = _next(search, result) if command else ()
-        finish(result, json_out, "", following, search.layouts(result) if pareto else None)
+        finish(result, json_out, "", following, layouts_of(search, result) if pareto else None)
         return
     if json_out:
         write_json(ended_elsewhere(search.study.hash), json_out)

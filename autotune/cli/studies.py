@@ -20,9 +20,9 @@ from autotune.store import BestRuns, Store, StudyRecord, StudySummary
 from autotune.store.export import export_study
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
+from autotune.study.checks import MARK, StoredAnswer, unchecked
 from autotune.study.executables import stored_executables
 from autotune.study.result import FINISHED, Result, damaged_result
-from autotune.study.unchecked import MARK, StoredAnswer, unchecked
 from autotune.targets.executables import (
     ExecutableChange,
     ExecutableFile,

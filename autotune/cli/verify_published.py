@@ -12,7 +12,7 @@ from autotune.cli.requests import Guard, Mpi
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.publish.recheck import PAIRS
-from autotune.study.unchecked import MARK
+from autotune.study.checks import MARK
 from autotune.terminal.render import console, error_console, hanging, write_json
 from autotune.wording import count, parse_duration
 

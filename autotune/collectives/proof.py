@@ -19,12 +19,12 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, LookPlan, NoBlocks, looks_up_to
 from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.conclusion import proof_warnings
 from autotune.study.confirmation import Blocks, confirm_figures
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.objections import output
 from autotune.study.run_history import CONFIRM, WARMUP
+from autotune.study.warnings import proof_warnings
 from runner import files
 
 PAIRS = 12

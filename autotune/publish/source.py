@@ -26,10 +26,9 @@ from autotune.space.library_choice import MPI
 from autotune.space.trust import check_config_name, check_groups, known_names
 from autotune.store import Store, StudyKey, StudyRecord
 from autotune.store.keys import BEFORE, FRESH_DIR
-from autotune.study.checks_words import checks_words
+from autotune.study.checks import UNCHECKED, StoredAnswer, checks_words, unchecked
 from autotune.study.executables import changed_executables
 from autotune.study.result import damaged_result
-from autotune.study.unchecked import UNCHECKED, StoredAnswer, unchecked
 from autotune.targets.executables import change_words
 from autotune.targets.provenance import Provenance
 from autotune.wording import UNGUARDED

@@ -28,7 +28,7 @@ from autotune.publish.published_files import published
 from autotune.publish.trust import Trust
 from autotune.publish.tune_file import NotObeyed
 from autotune.space.trust import check_config_name, known_names
-from autotune.study.unchecked import StoredAnswer, unchecked
+from autotune.study.checks import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
 from runner.errors import RunnerError
 from runner.files.paths import exists, is_file, resolved

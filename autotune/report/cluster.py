@@ -17,10 +17,10 @@ from autotune.report.figures import Mark, boxes, dots, heat_map, level_means
 from autotune.report.page import Copy, PageTable, Section
 from autotune.report.study import proof_ratios, study_section
 from autotune.store import Store, StudyRecord, StudySummary
+from autotune.study.checks import MARK, StoredAnswer, unchecked
 from autotune.study.result import Result
 from autotune.study.run_history import DEFAULT_KEY
 from autotune.study.trial_store import history_of
-from autotune.study.unchecked import MARK, StoredAnswer, unchecked
 from autotune.wording import (
     HEADLINES,
     UNGUARDED,

@@ -1,7 +1,7 @@
 """Comparison of two settings: the confirmation procedure as a tool of its own.
 
 With a second library the program runs with A's setting under A's library and with B's setting under
-B's (:mod:`autotune.study.other_library`).
+B's (:mod:`autotune.study.libraries`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from autotune.stats import Comparison, Decision, LookPlan, NoBlocks, comparison_
 from autotune.store import Store
 from autotune.store.keys import COMPARE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.conclusion import proof_warnings, rejection_rows
+from autotune.study.checks import StoredAnswer, unchecked
+from autotune.study.conclusion import NextStep, compare_step
 from autotune.study.confirmation import (
     Blocks,
     Confirmation,
@@ -30,16 +31,15 @@ from autotune.study.confirmation import (
 )
 from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
+from autotune.study.fresh_pairs import SecondLook, later_blocks, second_look
 from autotune.study.inactive import inactive_difference
-from autotune.study.next_step import NextStep, compare_step
+from autotune.study.libraries import OtherLibrary, described
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
-from autotune.study.other_library import OtherLibrary, described
-from autotune.study.result_checks import result_checks
+from autotune.study.output_check import result_checks
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
-from autotune.study.second_look import SecondLook, later_blocks, second_look
 from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
-from autotune.study.unchecked import StoredAnswer, unchecked
+from autotune.study.warnings import proof_warnings, rejection_rows
 from autotune.targets.target import Target
 from autotune.wording import UNGUARDED, Metric, asked_time, seconds
 
@@ -119,9 +119,9 @@ class ComparisonOutcome:
     metric: Metric = field(default_factory=Metric)
     """What the figures are."""
     checks: dict[str, Any] | None = None
-    """What was checked of the results (:func:`autotune.study.result_checks.result_checks`)."""
+    """What was checked of the results (:func:`autotune.study.output_check.result_checks`)."""
     unchecked: list[Note] = field(default_factory=list)
-    """Why they were not (:mod:`autotune.study.unchecked`); empty if they were."""
+    """Why they were not (:mod:`autotune.study.checks`); empty if they were."""
     findings: tuple[Finding, ...] = ()
     """What the checks say of the faster side (:mod:`autotune.study.objections`)."""
     fresh: Comparison | None = None

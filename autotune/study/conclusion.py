@@ -1,34 +1,43 @@
 """Conclusion of a study: its :class:`~autotune.study.result.Result` from the runs and the proof.
 
-The last part has the warnings: what a reader of a result should know besides the figures, in plain
-words.
+The last part is the next step: what would decide an open question, as a number of runs, a chance
+and options.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from autotune.config.app import App
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
-from autotune.stats import estimate, known_gain
-from autotune.strategies import INACTIVE, UNUSED
-from autotune.study.budget import SearchPlan
+from autotune.stats import (
+    ErrorBudget,
+    LookPlan,
+    PowerEstimate,
+    decision_power,
+    estimate,
+    known_gain,
+    required_pairs,
+    scatter,
+)
+from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Confirmation
-from autotune.study.disturbance import carry_over_notes, position_note, search_note, spells_note
-from autotune.study.next_step import search_step
-from autotune.study.objections import remarks
+from autotune.study.fresh_pairs import slow_row
+from autotune.study.output_check import result_checks
+from autotune.study.pairs import Pairs
 from autotune.study.procedure import StudyOutcome
-from autotune.study.recommendation import Recommendation, disturbed
-from autotune.study.result import Finalist, Result, Status
-from autotune.study.result_checks import result_checks
+from autotune.study.recommendation import Recommendation
+from autotune.study.result import BUDGET_SPENT, MORE_TRIALS, Finalist, Result, Status
+from autotune.study.rounds import look_plan
 from autotune.study.run_history import RunHistory
-from autotune.study.tails import slow_row
 from autotune.study.trial_store import Trial
-from autotune.study.tried_layouts import unseen_threads
-from autotune.wording import LOOKS_BETTER
+from autotune.study.warnings import rejection_rows, study_warnings
+from autotune.wording import LOOKS_BETTER, seconds, share
 
 
 def conclude(
@@ -184,166 +193,127 @@ def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any
     ]
 
 
-REJECTED_SHARE = 0.2
-_MANY = 4
-"""From so many on, unused parameters of one component are counted, not listed."""
+LIKELY = 0.5
+SPARE = 1.1
+"""Factor on the machine time that the runs so far suggest, for a proposal."""
 
 
-def study_warnings(history: RunHistory, trials: list[Trial], answer: StudyOutcome) -> list[Note]:
-    """A few warnings, the most important first."""
-    proof = answer.proof
-    notes = _default_warnings(history)
-    for made in (answer.recommendation, *answer.vetoed):
-        if made is not None:
-            notes += [_on_setting(made.setting, note) for note in remarks(made.findings)]
-    if proof is not None:
-        for setting, decision in proof.decisions.items():
-            notes += [_on_setting(setting, note) for note in decision.comparison.warnings]
-        notes += proof_warnings(proof)
-        if proof.cut_short:
-            words = "the budget was spent before the last test of the confirmation"
-            notes.append(Note("budget.spent", words))
-    carried = search_note(history)
-    notes += [] if carried is None else [carried]
-    notes += _failures(trials) + _rejections(history) + _inactive(trials)
-    notes += unseen_threads(history)
-    return list(dict.fromkeys(notes))
+@dataclass(frozen=True)
+class NextStep:
+    """``words`` is a sentence; ``options`` are the same command's options with their new values."""
+
+    words: str
+    options: dict[str, str] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"words": self.words, "options": dict(self.options)}
 
 
-def _on_setting(setting: Setting, note: Note) -> Note:
-    """The note, said of a setting."""
-    words = f"{setting.key}: {note.words}"
-    return Note(note.code, words, {"setting": setting.to_json(), **note.data})
-
-
-def _default_warnings(history: RunHistory) -> list[Note]:
-    """Warnings on the times of the default."""
-    records = history.default_records()
-    if not records:
-        return []
-    walls = [record.wall_s for record in records]
-    return list(estimate([record.value_s for record in records], walls=walls).warnings)
-
-
-def sharing_warnings(ranks: int, cores: int) -> list[Note]:
-    """A warning if ranks share cores; a quota of a control group counts as so many cores."""
-    if ranks <= cores:
-        return []
-    have = "1 core" if cores == 1 else f"{cores} cores"
-    words = f"{ranks} ranks take turns on {have}: waiting for a turn is measured too, and a setting"
-    words += " that gains here may not gain with a core for each rank"
-    return [Note("ranks.shared_cores", words, {"ranks": ranks, "cores": cores})]
-
-
-def proof_warnings(proof: Confirmation) -> list[Note]:
-    """Warnings on the machine in a proof: drift, disturbances, failures, and rejections."""
-    notes = []
-    if proof.repeated:
-        notes.append(
-            Note(
-                "machine.drift",
-                f"the speed of the machine changed: {proof.repeated} blocks were measured a "
-                "second time",
-                {"repeated": proof.repeated},
-            )
-        )
-    if proof.unsteady:
-        notes.append(
-            Note(
-                "machine.unsteady",
-                f"the speed of the machine changed all the time ({proof.unsteady} blocks "
-                "differ from their median); only runs of the same block were compared",
-                {"blocks": proof.unsteady},
-            )
-        )
-    for setting in proof.settings:
-        both = position_note(proof.blocks, setting), spells_note(proof.blocks, setting)
-        notes += [note for note in both if note is not None]
-    notes += _failed_launches(proof)
-    keys = [proof.blocks.reference.key, *(setting.key for setting in proof.settings)]
-    notes += carry_over_notes(proof.blocks.evaluator.history, keys)
-    for setting in disturbed(proof):
-        notes.append(
-            Note(
-                "setting.rejected_often",
-                f"{setting.key} is not recommended: its runs are rejected for foreign load "
-                "more often than those of the reference, so its valid runs are a biased sample",
-                {"setting": setting.to_json()},
-            )
-        )
-    return notes
-
-
-def _failed_launches(proof: Confirmation) -> list[Note]:
-    """How often the reference and the settings of a proof failed, if one of them did."""
-    sides = [proof.blocks.reference, *proof.settings]
-    counts = {side.key: proof.blocks.failures(side) for side in sides}
-    if not any(failed for failed, _ in counts.values()):
-        return []
-    each = [f"{key} in {failed} of {of}" for key, (failed, of) in counts.items() if of]
-    data = {"settings": [{"setting": k, "failed": f, "runs": n} for k, (f, n) in counts.items()]}
-    return [Note("runs.failed", f"launches failed: {', '.join(each)}", data)]
-
-
-def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
-    """The settings with rejected runs, ``{setting, runs, rejected}``; the most rejections first."""
-    counts = history.rejections()
-    rows = [
-        {"setting": key, "runs": runs, "rejected": rejected}
-        for key, (rejected, runs) in counts.items()
-        if rejected
-    ]
-    return sorted(rows, key=lambda row: (-row["rejected"], row["setting"]))
-
-
-def _failures(trials: list[Trial]) -> list[Note]:
-    failed = [t for t in trials if t.state == "failed"]
-    if not failed:
-        return []
-    reason, count = Counter(t.reason for t in failed).most_common(1)[0]
-    words = f"{len(failed)} settings failed; most frequent reason ({count}): {reason}"
-    data = {"settings": len(failed), "reason": reason, "count": count}
-    return [Note("settings.failed", words, data)]
-
-
-def _rejections(history: RunHistory) -> list[Note]:
-    if not history.rejected:
-        return []
-    share = history.rejected / len(history.entries)
-    if share < REJECTED_SHARE:
-        return []
-    words = f"{share * 100:.0f} % of all runs were rejected because other processes were busy"
-    data = {"rejected": history.rejected, "runs": len(history.entries)}
-    return [Note("runs.rejected", words, data)]
-
-
-def _inactive(trials: list[Trial]) -> list[Note]:
-    unused, idle = _names(trials, UNUSED), _names(trials, INACTIVE)
-    notes = []
-    if unused:
-        words = f"not used by this program or its transport, so not tuned: {_grouped(unused)}"
-        notes.append(Note("parameters.unused", words, {"parameters": sorted(unused)}))
-    if names := sorted(idle - unused):
-        words = (
-            "had no effect, so not tried again with the same placement, resources and "
-            f"components: {', '.join(names)}"
-        )
-        notes.append(Note("parameters.no_effect", words, {"parameters": names}))
-    return notes
-
-
-def _grouped(names: set[str]) -> str:
-    """Names in order; those of one component as one, with their number: coll_tuned_* (18)."""
-    groups: dict[str, list[str]] = {}
-    for name in sorted(names):
-        groups.setdefault("_".join(name.split("_")[:2]), []).append(name)
-    return ", ".join(
-        ", ".join(group) if len(group) < _MANY else f"{start}_* ({len(group)})"
-        for start, group in groups.items()
+def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextStep | None:
+    """The next step of a search whose last proof is open; None if nothing of it is open."""
+    if not answer.proofs or not answer.proofs[-1][1].open:
+        return None
+    made, proof = answer.proofs[-1]
+    going_on = proof.cut_short
+    own, why = made.plan, ""
+    if not going_on:
+        alpha = ErrorBudget(plan.alpha).proof(made.number + 1)
+        why = f"; a further round may spend {100 * alpha:.2g} % of the error probability"
+        own = look_plan(len(proof.open), alpha, plan.min_gain)
+    logs = logs_of(proof.blocks.pairs(proof.open[0]))
+    if not logs:
+        return None
+    seen = decision_power(own, logs, keep_blocks=going_on)
+    blocks = max(seen.blocks - (len(logs) if going_on else 0), 1)
+    runs = blocks * (len(proof.open) + 1)
+    budget = answer.budget
+    return NextStep(
+        _words(seen, runs, budget.cost_s(runs), logs) + why,
+        _options(plan, budget, runs, len(answer.trials), ended_by),
     )
 
 
-def _names(trials: list[Trial], attribute: str) -> set[str]:
-    """Names of the parameters that the trials have under an attribute."""
-    found = [trial.attrs.get(attribute) for trial in trials]
-    return {str(name) for names in found if isinstance(names, list) for name in names}
+def compare_step(
+    proof: Confirmation, plan: LookPlan, pairs: Pairs, bounds: Budget, warm_ups: int = 1
+) -> NextStep | None:
+    """The next step of an open comparison; ``bounds`` are those of the command.
+
+    ``warm_ups``: launches of every command that are in no pair.
+    """
+    if not proof.open:
+        return None
+    logs = logs_of(pairs)
+    if not logs:
+        return None
+    if not proof.cut_short:
+        needed = required_pairs(logs, plan.min_gain)
+        if needed is None:
+            return NextStep(f"more pairs are unlikely to decide it: {_scatter(logs)}")
+        runs = 2 * needed
+        words = (
+            f"a new comparison with {needed} pairs ({_cost(runs, bounds)}) would likely decide it"
+        )
+        options = {"--pairs": f"{needed}"}
+    else:
+        seen = decision_power(plan, logs, keep_blocks=True)
+        runs = 2 * max(seen.blocks - len(logs), 1)
+        words, options = _words(seen, runs, bounds.cost_s(runs), logs), {}
+    launches = runs + warm_ups
+    if bounds.runs is not None:
+        options["--runs"] = f"{launches}"
+    if bounds.seconds is not None:
+        options["--budget"] = _time(SPARE * bounds.cost_s(launches))
+    return NextStep(words, options)
+
+
+def logs_of(pairs: Pairs) -> list[float]:
+    """The value log(T_reference / T) of each block whose candidate ran to its end."""
+    rows = zip(pairs.reference, pairs.candidate, pairs.censored, strict=True)
+    return [math.log(a / b) for a, b, cut in rows if not cut]
+
+
+def _words(seen: PowerEstimate, runs: int, cost_s: float, logs: Sequence[float]) -> str:
+    cost = f"about {runs} more runs ({seconds(cost_s)})"
+    if seen.chance >= LIKELY:
+        return f"{cost} would likely decide it (chance {100 * seen.chance:.0f} %)"
+    return (
+        f"{cost} would decide it with a chance of {100 * seen.chance:.0f} % only: {_scatter(logs)}"
+    )
+
+
+def _scatter(logs: Sequence[float]) -> str:
+    return f"the pairs scatter by {share(scatter(logs))}; a longer input or a quieter machine helps"
+
+
+def _cost(runs: int, budget: Budget) -> str:
+    return f"about {runs} runs, {seconds(budget.cost_s(runs))}"
+
+
+def _options(
+    plan: SearchPlan, budget: Budget, runs: int, trials: int, ended_by: str
+) -> dict[str, str]:
+    """The bounds that hold so many more runs of the proof.
+
+    A search that its budget ended first takes its share of a larger budget.
+    """
+    if plan.max_runs is None and plan.budget_s is None:
+        return {"--trials": f"{trials + MORE_TRIALS}"}
+    spent = math.ceil(budget.spent_runs)
+    whole = spent + runs
+    if ended_by == BUDGET_SPENT:
+        beyond = math.inf if plan.kept_runs(math.inf) < runs else whole
+        while beyond < math.inf and plan.kept_runs(beyond) < runs:
+            beyond += max(runs // 10, 1)
+        whole = int(beyond) if beyond < math.inf else 3 * whole
+    options = {}
+    if plan.max_runs is not None:
+        options["--runs"] = f"{max(whole, plan.max_runs + runs)}"
+    if plan.budget_s is not None:
+        more_s = SPARE * budget.cost_s(whole - spent)
+        options["--budget"] = _time(max(budget.spent_s, plan.budget_s) + more_s)
+    return options
+
+
+def _time(value_s: float) -> str:
+    """A time in the form of --budget, rounded up."""
+    return f"{math.ceil(value_s)}s" if value_s < 600 else f"{math.ceil(value_s / 60)}m"

@@ -1,23 +1,45 @@
-"""Fresh pairs: a gain that was shown, measured once more as in daily use.
+"""Fresh pairs: what is measured after a decision, as in daily use, and may contradict it.
 
 A proof runs the default between the runs of the settings, and it stops when the gain looks large.
 So its gain is too high, and a setting that leaves the machine slower for the next run may win by
 slowing the default. In fresh pairs each run follows a run of its own setting, as in daily use, and
 their number is fixed before the first. Where they contradict the proof, nothing is recommended.
+
+The second part has slow launches and means, which the median of a proof does not show. A setting
+whose launches are slow more often than the default's, or that takes longer in the mean, is not
+recommended. The last part is the second look of a comparison: both, after the decision that one
+side is faster.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
+import statistics
+from dataclasses import dataclass
+from typing import Any
 
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.stats import Comparison, compare, known_gain, scatter
+from autotune.stats import (
+    Comparison,
+    LookPlan,
+    SlowLaunches,
+    compare,
+    known_gain,
+    mean_difference,
+    scatter,
+    slow_launches,
+)
+from autotune.stats.slow_launches import SLOW_LEAST
 from autotune.study.budget import Budget
-from autotune.study.confirmation import Blocks, measure_blocks
+from autotune.study.confirmation import Blocks, Confirmation, measure_blocks
+from autotune.study.events import PhaseStarted, Watcher
 from autotune.study.objections import Finding
 from autotune.study.pairs import Pairs
-from autotune.wording import interval, percent
+from autotune.study.result import slow_words
+from autotune.study.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
+from autotune.wording import interval, percent, share
 
 FRESH_BLOCKS = 12
 """Largest number of blocks of the fresh comparison; the number is fixed before its first block."""
@@ -112,3 +134,151 @@ def _ruled_out(fresh: Comparison, faster: bool) -> bool:
     if faster:
         return fresh.hi < fresh.min_gain
     return fresh.lo > 1 / (1 + fresh.min_gain) - 1
+
+
+TAIL_BLOCKS = 60
+"""Blocks after a proof, the fresh ones included, if some launches may cost more than the median
+says.
+
+For a fifth of slow launches against none, 60 blocks show the difference in 87 % of the cases.
+"""
+
+
+def slow_findings(slow: SlowLaunches) -> list[Finding]:
+    """The objection to a setting whose slow launches come more often than the default's."""
+    if slow.verdict != "more frequent":
+        return []
+    row = slow_row(slow)
+    return [Finding(Note("result.slow_launches", slow_words(row), row), stops=True)]
+
+
+def slow_row(slow: SlowLaunches) -> dict[str, Any]:
+    """The rates of slow launches as JSON."""
+    return dataclasses.asdict(slow)
+
+
+def slow_of(
+    history: RunHistory, setting: Setting, *, alpha: float, begin: str = ""
+) -> SlowLaunches:
+    """Slow launches of a setting and of the default in the interleaved blocks that have both.
+
+    ``begin``: only blocks of phases whose names begin with this text. Launches of the search never
+    count: the setting was chosen because it was fast in them. And if slow launches come in spells,
+    the default's launches of another hour say nothing. Leads do not count: they follow another
+    setting.
+    """
+    counts, threshold = [0, 0, 0, 0], history.slow_from
+    for phase in history.phases:
+        parts = phase.split(":")
+        if parts[0] in SEARCH_KINDS or parts[-1] == LEAD or not phase.startswith(begin):
+            continue
+        for block in history.blocks(phase).values():
+            one, default = block.get(setting.key), block.get(DEFAULT_KEY)
+            if one is None or default is None:
+                continue
+            ratio, default_ratio = history.ratio(one), history.ratio(default)
+            if ratio is None or default_ratio is None:
+                continue
+            slow, default_slow = ratio > threshold, default_ratio > threshold
+            for place, value in enumerate((slow, True, default_slow, True)):
+                counts[place] += value
+    return slow_launches(*counts, alpha=alpha, threshold=threshold)
+
+
+def doubtful(seen: SlowLaunches, pairs: Pairs) -> bool:
+    """Whether more pairs must tell whether the setting costs more in some launches."""
+    return seen.slow + seen.default_slow > 1 or mean_in_doubt(pairs)
+
+
+def mean_in_doubt(pairs: Pairs) -> bool:
+    """Whether a faster setting is no faster in the mean of its pairs."""
+    means = mean_difference(pairs.reference, pairs.candidate)
+    return means is not None and means.ratio >= 0
+
+
+def mean_findings(setting: Setting, pairs: Pairs) -> list[Finding]:
+    """The objection to a setting that takes longer in the mean of the ``pairs``."""
+    means = mean_difference(pairs.reference, pairs.candidate)
+    if means is None or not means.slower:
+        return []
+    words = (
+        f"it is faster in most launches and slower in the mean: {share(means.ratio)} more over "
+        f"{means.pairs} pairs"
+    )
+    data = dataclasses.asdict(means) | {"setting": setting.to_json()}
+    ratios = [c / d for d, c in zip(pairs.reference, pairs.candidate, strict=True)]
+    slow = [ratio for ratio in ratios if ratio > SLOW_LEAST]
+    if slow:
+        data |= {"slow": len(slow), "slow_times": statistics.fmean(slow)}
+        one_in = max(round(means.pairs / len(slow)), 1)
+        words += f"; 1 launch in {one_in} takes {data['slow_times']:.2g} times as long"
+    return [Finding(Note("result.slower_in_mean", words, data), stops=True)]
+
+
+@dataclass(frozen=True)
+class SecondLook:
+    """What follows the decision that one side is faster: fresh pairs, and its mean."""
+
+    fresh: Comparison | None = None
+    findings: tuple[Finding, ...] = ()
+
+
+def second_look(
+    blocks: Blocks,
+    plan: LookPlan,
+    proof: Confirmation,
+    budget: Budget,
+    watch: Watcher,
+    least: float | None = None,
+) -> SecondLook:
+    """Fresh pairs, and more where the mean is in doubt, if a side was decided to be faster.
+
+    ``least`` is the smallest gain that is worth naming; None: that of the plan. A setting may be
+    decided to be slower by less, unless the plan is symmetric.
+    """
+    second = blocks.settings[0]
+    decision = proof.decisions[second]
+    comparison = decision.comparison
+    if decision.outcome not in ("better", "worse") or plan.margin is not None or proof.cut_short:
+        return SecondLook()
+    faster = decision.outcome == "better"
+    least = plan.min_gain if least is None else least
+    if not faster and not plan.symmetric:
+        least = 0.0
+    again, tail = later_blocks(blocks)
+    decided = blocks.pairs(second, first=comparison.n)
+    count = fresh_blocks(decided, comparison.gain)
+    words = "measuring fresh pairs: each run follows one of its own side"
+    watch(PhaseStarted("confirm", words, again.runs(count, 1)))
+    fresh = look_again(again, count, least, budget, faster)
+    side = second if faster else blocks.reference
+    findings = fresh_findings(side, comparison.gain, fresh, faster)
+    if findings:
+        return SecondLook(fresh, tuple(findings))
+
+    def every() -> Pairs:
+        pairs = decided + again.pairs(second) + tail.pairs(second)
+        return pairs if faster else pairs.swapped()
+
+    if mean_in_doubt(every()):
+        pairs = 0 if fresh is None else fresh.n
+        measure_blocks(tail, TAIL_BLOCKS - pairs, [second], budget, reach=True)
+    return SecondLook(fresh, tuple(mean_findings(side, every())))
+
+
+def later_blocks(blocks: Blocks) -> tuple[Blocks, Blocks]:
+    """The blocks after a decision: fresh pairs with leads, and pairs for the mean."""
+    fresh, tail = (
+        Blocks(
+            blocks.evaluator,
+            f"{blocks.phase}:{name}",
+            blocks.settings,
+            blocks.seed,
+            blocks.limit_s,
+            blocks.reference,
+            leads=name == "fresh",
+            symmetric=blocks.symmetric,
+        )
+        for name in ("fresh", "tail")
+    )
+    return fresh, tail

@@ -1,6 +1,6 @@
 """What it costs to switch to another MPI library, as JSON and in words.
 
-:mod:`autotune.study.launched_libraries` reads it from targets and runs. Commands that only read a
+:mod:`autotune.study.libraries` reads it from targets and runs. Commands that only read a
 stored result import this module.
 """
 
@@ -18,7 +18,7 @@ class LibrarySwitch:
     """A change from the default's library to another one, in JSON types.
 
     ``before`` and ``after`` are rows of
-    :func:`autotune.study.launched_libraries.library_rows`. ``variables`` make the library that of
+    :func:`autotune.study.libraries.library_rows`. ``variables`` make the library that of
     the program; ``links`` is the folder of autotune's cache that they name, "" if they name none.
     ``dropped`` are launch options and settings of the environment that were in force under the
     default's library and are not given under the other one. ``timed``: "figure" if the program's

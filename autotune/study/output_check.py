@@ -3,6 +3,8 @@
 A line that is the same in all runs of the reference, and in no run of the setting, is a sign that
 the setting changes the results. docs/explanation/measuring.md says what is equal, which lines may
 differ, and what is not seen.
+
+The last part says what was checked of the results behind an answer.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from autotune.config.app import App
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.study.printed_lines import LineIndex, PrintedLine
@@ -306,3 +309,30 @@ def output_difference(
     note = output_note(found, verified, reference == DEFAULT)
     stops = bool(found.differing) and not verified and setting != DEFAULT
     return None if note is None else (note, stops)
+
+
+def verification(app: App) -> str | None:
+    """Who verifies the results: "application", or the user by a "pattern" or a "json" key."""
+    if app.verify is None:
+        return None
+    if not app.literal:
+        return "application"
+    return "json" if app.verify.startswith("json:") else "pattern"
+
+
+def result_checks(
+    app: App, history: RunHistory, setting: Setting, reference: Setting = DEFAULT
+) -> dict[str, Any]:
+    """What was checked of the runs of a setting and its reference, in JSON types.
+
+    ``{verified, runs, verified_runs, output}``; ``output`` as
+    :meth:`autotune.study.output_check.OutputComparison.to_json`, None for the reference itself.
+    """
+    runs = [r for one in dict.fromkeys((reference, setting)) for r in runs_of(history, one)]
+    other = setting != reference
+    return {
+        "verified": verification(app),
+        "runs": len(runs),
+        "verified_runs": sum(run.verified is True for run in runs),
+        "output": output_comparison(history, setting, reference).to_json() if other else None,
+    }

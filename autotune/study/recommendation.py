@@ -15,13 +15,20 @@ from autotune.space import Setting, Space
 from autotune.stats import Comparison, Decision, SlowLaunches, depends_on_setting
 from autotune.study.confirmation import Blocks, Confirmation, measure_blocks
 from autotune.study.events import PhaseStarted
-from autotune.study.fresh_pairs import fresh_findings, look_again
+from autotune.study.fresh_pairs import (
+    TAIL_BLOCKS,
+    doubtful,
+    fresh_findings,
+    look_again,
+    mean_findings,
+    slow_findings,
+    slow_of,
+)
 from autotune.study.objections import Finding, findings_on, objections
 from autotune.study.pairs import is_missed
 from autotune.study.pruning import Pruner, Pruning, prune_winner
 from autotune.study.rounds import Round
 from autotune.study.run_history import RunHistory
-from autotune.study.tails import TAIL_BLOCKS, doubtful, mean_findings, slow_findings, slow_of
 from autotune.study.trial_store import DocumentStore
 
 REFUTED = ("worse", "equivalent", "futile")

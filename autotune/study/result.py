@@ -16,7 +16,7 @@ from autotune.notes import Note
 from autotune.space import Setting
 from autotune.store import Store, StudyRecord
 from autotune.store.model import MOVED
-from autotune.study.checks_words import checks_words
+from autotune.study.checks import checks_words
 from autotune.study.library_switch import switch_words
 from autotune.study.screening_summary import screening_words
 from autotune.wording import HEADLINES, Metric, ParameterNames, interval, percent, share
@@ -146,9 +146,9 @@ class Result:
     """Number of searches and comparisons of this program against this default in the database."""
     finalists: list[Finalist] = field(default_factory=list)
     checks: dict[str, Any] | None = None
-    """What was checked of the results (:func:`autotune.study.result_checks.result_checks`)."""
+    """What was checked of the results (:func:`autotune.study.output_check.result_checks`)."""
     unchecked: list[Note] = field(default_factory=list)
-    """Why they were not (:mod:`autotune.study.unchecked`); empty if they were."""
+    """Why they were not (:mod:`autotune.study.checks`); empty if they were."""
     contradictions: list[Note] = field(default_factory=list)
     """The objections to settings that won their proof (:mod:`autotune.study.objections`)."""
     warnings: list[Note] = field(default_factory=list)
@@ -160,7 +160,7 @@ class Result:
     libraries: list[dict[str, Any]] = field(default_factory=list)
     """The MPI libraries of a search under several, that of the default first; else empty.
 
-    See :func:`autotune.study.launched_libraries.library_rows`.
+    See :func:`autotune.study.libraries.library_rows`.
     """
     switch: dict[str, Any] | None = None
     """What the library of the recommended setting needs, if it is not that of the default."""
@@ -391,7 +391,7 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
 
 
 def slow_words(seen: Mapping[str, Any]) -> str:
-    """The rates of slow launches (``autotune.study.tails.slow_row``), in a sentence."""
+    """The rates of slow launches (``autotune.study.fresh_pairs.slow_row``), in a sentence."""
     said = (
         f"{seen['slow']} of {seen['launches']} launches took more than {seen['threshold']:g} times "
         f"as long as usual, {seen['default_slow']} of {seen['default_launches']} with "

@@ -3,7 +3,8 @@
 Everything is decided from the run history and the trials, so the same request continues an
 interrupted study, and a larger budget extends a finished one.
 
-The last part says whether a stored result answers a request, and which worker makes the proofs.
+The last part says whether a stored result answers a request, which worker makes the proofs, and
+which part of the space is searched once it is known whether the program's operations commute.
 """
 
 from __future__ import annotations
@@ -11,30 +12,35 @@ from __future__ import annotations
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from typing import Any, Self
 
 from autotune.errors import AutotuneError, UsageError
+from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
-from autotune.space.commutativity import commutative_levels
+from autotune.space.commutativity import (
+    commutative_levels,
+    commutative_values,
+    for_any_operation,
+)
 from autotune.space.library_choice import MPI
 from autotune.space.trust import check_values
 from autotune.store import OwnerProcess, Store, StudyKey, StudyRecord
 from autotune.store.keys import OPERATIONS, OTHERS, SCREENING
 from autotune.store.model import NEW
 from autotune.strategies import Strategy, code_of
-from autotune.study.budget import SearchPlan
-from autotune.study.conclusion import conclude, count_runs, sharing_warnings
+from autotune.study.budget import Budget, SearchPlan
+from autotune.study.checks import StoredAnswer, unchecked
+from autotune.study.conclusion import conclude, count_runs
 from autotune.study.confirmation import order_seed
-from autotune.study.evaluator import MachineEvaluator
+from autotune.study.evaluator import Bench, Evaluator, MachineEvaluator
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.executables import stored_executables, unseen_notes
-from autotune.study.launched_libraries import library_rows, switch_to
+from autotune.study.libraries import OtherLibrary, library_rows, switch_to
 from autotune.study.loop import POLL_S
-from autotune.study.operations import remarks_on
-from autotune.study.other_library import OtherLibrary
+from autotune.study.operations import allows, first_known, remarks_on
 from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
 from autotune.study.request import SearchRequest
 from autotune.study.result import (
@@ -47,15 +53,13 @@ from autotune.study.result import (
     Result,
     follow_moved_study,
 )
-from autotune.study.run_history import RunHistory
+from autotune.study.run_history import WARMUP, RunHistory
 from autotune.study.screening import Screening
 from autotune.study.screening_summary import LINK, stored_summary
-from autotune.study.searched_space import allowed_starts, searched_space
 from autotune.study.study import MEASURED, MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.study.trial_store import StoredTrials, history_of
-from autotune.study.tried_layouts import TriedLayout, tried_layouts
-from autotune.study.unchecked import StoredAnswer, unchecked
+from autotune.study.warnings import sharing_warnings
 from autotune.targets.provenance import provenance_of
 from autotune.targets.target import Target
 from runner.files.paths import is_file
@@ -238,11 +242,6 @@ class SearchStudy(MeasuredStudy):
         bare = setting.without(MPI)
         return target.mpirun_line(adapter(target.library), space, bare, params_file)
 
-    def layouts(self, result: Result) -> list[TriedLayout]:
-        """The layouts that the study of a result has tried, the fastest first."""
-        history = history_of(self.store, self.store.find_study(result.study).id)
-        return tried_layouts(history, self.space, self.target.ranks)
-
     def __enter__(self) -> Self:
         super().__enter__()
         self._store_session()
@@ -419,3 +418,54 @@ def takes_finish(store: Store, study_id: int, plan: SearchPlan, watch: Watcher) 
         if answer_of(store.get_study(study_id), plan) is not None:
             return False
     return True
+
+
+def searched_space(
+    space: Space,
+    plan: SearchPlan,
+    evaluator: Evaluator,
+    watch: Watcher,
+    cheap: RunHistory | None = None,
+) -> tuple[Space, bool]:
+    """The part of ``space`` that is searched, and whether a warm-up was made to know it.
+
+    Levels that need operations which commute are in it only if the program has no others; the
+    first warm-up of the study shows it. ``cheap`` is the history of cheap runs, which have a part
+    of the budget. Raises UsageError if no parameter is left, and as
+    :class:`~autotune.study.evaluator.Bench` if the default does not run.
+    """
+    history = evaluator.history
+    if not commutative_levels(space):
+        return space, False
+    warm = first_known(history) is None
+    if warm:
+        evaluator.budget = Budget(history, plan.budget_s, plan.max_runs, cheap)
+        Bench(evaluator, plan, evaluator.budget).run_default(WARMUP)
+    notes = remarks_on(space, history)
+    for note in notes:
+        watch(note)
+    if allows(first_known(history)):
+        return space, warm
+    left = for_any_operation(space)
+    if len(left) == 0:
+        raise UsageError(
+            "; ".join(note.words for note in notes)
+            + f".\nSpace {space.name} has nothing else; choose another (--space)",
+            code="space.commutative",
+        )
+    return left, warm
+
+
+def allowed_starts(
+    starts: Iterable[Setting], space: Space, searched: Space, watch: Watcher
+) -> list[Setting]:
+    """Those of the settings to try first that the ``searched`` part of the space allows; the
+    watcher is told of the others."""
+    allowed = []
+    for start in starts:
+        if searched is space or not commutative_values(start):
+            allowed.append(start)
+            continue
+        words = f"not tried first, because it may give wrong results: {start.key}"
+        watch(Note("operations.start", words, {"setting": start.to_json()}))
+    return allowed

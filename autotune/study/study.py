@@ -24,7 +24,7 @@ from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import MachineEvaluator, Side
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.executables import current_key
-from autotune.study.other_library import OtherLibrary, sides_of
+from autotune.study.libraries import OtherLibrary, sides_of
 from autotune.study.trial_store import history_of
 from autotune.targets.layout import replaced_note
 from autotune.targets.target import Target, limit_note

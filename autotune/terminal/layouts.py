@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from autotune.api.tried_layouts import TriedLayout
 from autotune.space.parameter import RESOURCES
-from autotune.study.tried_layouts import TriedLayout
 from autotune.terminal.render import console, table
 from autotune.wording import Metric, beginning
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from autotune.notes import Note
 from autotune.space import Setting
-from autotune.study.checks_words import checks_words, shown_lines
+from autotune.study.checks import MARK, UNCHECKED, checks_words, shown_lines
 from autotune.study.library_switch import switch_words
 from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
-from autotune.study.unchecked import MARK, UNCHECKED
 from autotune.terminal.command_line import command_line, given, this_command
 from autotune.terminal.follow_up import FollowUp, print_follow_up
 from autotune.terminal.render import console, hanging, note_line, table
@@ -224,7 +223,7 @@ def _titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
 def _sides(a: str, b: str, libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
     """The names of both sides by their keys in the run history, where B names its library."""
     from autotune.space.library_choice import MPI
-    from autotune.study.other_library import library_name
+    from autotune.study.libraries import library_name
 
     second = library_name(libraries["b"]["name"], libraries["b"]["version"])
     return {a: "A", Setting.parse(b).updated({MPI: second}).key: "B"}

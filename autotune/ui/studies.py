@@ -11,7 +11,7 @@ from starlette.requests import Request
 from autotune.api.status import as_now
 from autotune.store import StudyQuery
 from autotune.store.listing import FILTERS, ORDERS
-from autotune.study.unchecked import StoredAnswer, unchecked
+from autotune.study.checks import StoredAnswer, unchecked
 from autotune.ui.site import Site, View, number
 
 COLUMNS = (

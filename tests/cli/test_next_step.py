@@ -14,7 +14,7 @@ import pytest
 from autotune.space import DEFAULT, Parameter, Setting, Space
 from autotune.stats import LookPlan, decision_power, required_pairs
 from autotune.study.budget import SearchPlan
-from autotune.study.next_step import search_step
+from autotune.study.conclusion import search_step
 from autotune.study.procedure import run_procedure
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from autotune.terminal.command_line import remember_command, this_command

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from autotune.api.search import start_hint, start_settings
 from autotune.config.app import app_from_command
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Parameter, Setting, Space
 from autotune.store import AppInfo, MpiInfo, Store
-from autotune.study.start_settings import start_hint, start_settings
 from autotune.targets.target import Target
 from runner.mpi.library import Library
 from tests.publish.conftest import MakeStudy

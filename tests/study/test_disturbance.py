@@ -10,13 +10,13 @@ import pytest
 
 from autotune.space import DEFAULT, Setting
 from autotune.study.confirmation import Blocks
-from autotune.study.disturbance import (
+from autotune.study.run_history import DEFAULT_KEY
+from autotune.study.warnings import (
     carry_over_notes,
     position_note,
     search_note,
     spells_note,
 )
-from autotune.study.run_history import DEFAULT_KEY
 from tests.study.conftest import evaluator
 
 FAST = Setting({"eager": 8})

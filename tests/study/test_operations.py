@@ -19,7 +19,7 @@ from autotune.study.operations import (
     remarks_on,
 )
 from autotune.study.run_history import DEFAULT_KEY, SEARCH, WARMUP, HistoryEntry, RunHistory
-from autotune.study.searched_space import allowed_starts
+from autotune.study.search import allowed_starts
 from runner.types import RunRecord
 
 RING = Setting({"coll_tuned_allreduce_algorithm": 4})

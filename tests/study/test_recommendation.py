@@ -12,7 +12,14 @@ from autotune.study import recommendation
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.evaluator import Bench
-from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, fresh_blocks
+from autotune.study.fresh_pairs import (
+    FRESH_BLOCKS,
+    FRESH_LEAST,
+    TAIL_BLOCKS,
+    fresh_blocks,
+    slow_of,
+    slow_row,
+)
 from autotune.study.pairs import Pairs
 from autotune.study.procedure import run_procedure
 from autotune.study.pruning import Pruner
@@ -21,7 +28,6 @@ from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from autotune.study.tails import TAIL_BLOCKS, slow_of, slow_row
 from tests.study.conftest import ListStrategy, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from autotune.api.tried_layouts import require_layouts, tried_layouts
 from autotune.errors import UsageError
 from autotune.space import Space, load_space
 from autotune.study.run_history import DEFAULT_KEY, HistoryEntry, RunHistory
-from autotune.study.tried_layouts import require_layouts, tried_layouts, unseen_threads
+from autotune.study.warnings import unseen_threads
 from autotune.targets.layout import Layout
 from autotune.terminal.layouts import print_layouts
 from autotune.wording import Metric

@@ -12,10 +12,9 @@ from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
 from autotune.study import unchecked as module
-from autotune.study.checks_words import checks_words, shown_lines
-from autotune.study.result_checks import result_checks, verification
+from autotune.study.checks import StoredAnswer, checks_words, shown_lines, unchecked
+from autotune.study.output_check import result_checks, verification
 from autotune.study.run_history import CONFIRM, HistoryEntry, RunHistory
-from autotune.study.unchecked import StoredAnswer, unchecked
 from runner.types import PrintedLines, RunRecord
 from tests.contract.store_samples import APP, key
 

@@ -26,12 +26,12 @@ from autotune.study.conclusion import (
     judge_status,
     name_recommendation,
     round_rows,
-    study_warnings,
 )
 from autotune.study.procedure import run_procedure
 from autotune.study.result import SESSION, Result
 from autotune.study.simulation import SimulatedEvaluator
 from autotune.study.trial_store import StoredTrials
+from autotune.study.warnings import study_warnings
 
 DATASET = "grid-node"
 

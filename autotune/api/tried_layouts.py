@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from autotune.errors import UsageError
-from autotune.notes import Note
 from autotune.space import Setting, Space
+from autotune.study.result import Result
 from autotune.study.run_history import DEFAULT_KEY, RunHistory
+from autotune.study.search import SearchStudy
+from autotune.study.trial_store import history_of
 from autotune.targets.layout import Layout
 
 
@@ -52,19 +54,6 @@ class TriedLayout:
         }
 
 
-def unseen_threads(history: RunHistory) -> list[Note]:
-    """The warning that no run with several threads was seen to have them; empty if one was."""
-    found = [entry.record.read_back.get("threads") for entry in history.entries]
-    states = {back.state for back in found if back is not None}
-    if states != {"not observable"}:
-        return []
-    words = (
-        "no OpenMP run-time reported its threads in any run: without OpenMP the program leaves the "
-        "cores of a layout with threads idle"
-    )
-    return [Note("threads.not_seen", words)]
-
-
 def require_layouts(space: Space) -> None:
     """Raise UsageError for a space whose settings all have the same layout."""
     if not space.resources:
@@ -94,6 +83,12 @@ def tried_layouts(history: RunHistory, space: Space, cores: int) -> list[TriedLa
             fastest[layout] = found
     rows = sorted(fastest.values(), key=lambda row: (row.time_s, row.core_seconds))
     return [replace(row, pareto=_optimal(row, rows)) for row in rows]
+
+
+def layouts_of(search: SearchStudy, result: Result) -> list[TriedLayout]:
+    """The layouts that the study of a result has tried, the fastest first."""
+    history = history_of(search.store, search.store.find_study(result.study).id)
+    return tried_layouts(history, search.space, search.target.ranks)
 
 
 def _ratios(history: RunHistory) -> dict[str, list[float]]:

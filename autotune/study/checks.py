@@ -1,4 +1,4 @@
-"""Unchecked answers: why the results behind a stored answer were not checked.
+"""Checks of the results behind a stored answer: why there were none, and which in words.
 
 The one place that tells it, for new answers and for those in the results database: each reason is
 a function in :data:`REASONS`, which reads what a study's row and result have.
@@ -6,7 +6,7 @@ a function in :data:`REASONS`, which reads what a study's row and result have.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,3 +104,40 @@ def unchecked(answer: StoredAnswer | None) -> list[Note]:
     if answer is None:
         return []
     return [note for reason in REASONS if (note := reason(answer)) is not None]
+
+
+_VERIFIED = {
+    "application": "by the application",
+    "pattern": "by --verify",
+    "json": "by --verify",
+}
+
+
+def checks_words(checks: Mapping[str, Any]) -> str:
+    """What was checked, in one line; raises LookupError or TypeError for other documents."""
+    by = checks["verified"]
+    if by is None:
+        said = "results were not checked"
+    else:
+        said = f"results verified {_VERIFIED[by]} in {checks['verified_runs']} of {checks['runs']}"
+        said += " runs"
+    output = checks["output"]
+    if output is None:
+        return said if by is not None else f"{said} (--verify)"
+    lines, other = output["lines"], output["differing"] + output["expected"]
+    if not output["compared"] or not lines:
+        return said if by is not None else f"{said}: no --verify, no output to compare"
+    if other:
+        return f"{said}; {other} of {lines} output lines differ"
+    return f"{said}; {lines} output lines are the same" + (" (--verify)" if by is None else "")
+
+
+def shown_lines(note: Note) -> list[str]:
+    """The lines of output that a note is about, side by side; empty for other notes."""
+    rows = note.data.get("shown", ())
+    if not isinstance(rows, Sequence):
+        return []
+    found = []
+    for row in rows:
+        found += [f"  - {row['reference']}", f"  + {row['setting']}" if row["setting"] else ""]
+    return [line for line in found if line]

@@ -1,8 +1,13 @@
-"""The MPI libraries of a search, as its targets and runs show them.
+"""The MPI libraries of a study: one program under several, and what its runs show of each.
 
-The first part has a row for each library. The start-up of a launch is its wall time without the
-program's own figure, where the program prints one. The second part says what the recommended
-library needs. Nothing is measured for either.
+The study is that of the first library. In the run history a setting of another library also names
+that library, so the same values may be run under several, and no other study takes such a run for
+one of the first library. Everything else is as in a study of one library: blocks, looks,
+continuation. A comparison has one other library, that of B; a search may have several.
+
+The second part has a row for each library of a search. The start-up of a launch is its wall time
+without the program's own figure, where the program prints one. The last part says what the
+recommended library needs. Nothing is measured for either.
 """
 
 from __future__ import annotations
@@ -10,19 +15,87 @@ from __future__ import annotations
 import os
 import shlex
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import Any
 
-from autotune.space import Setting
+from autotune.space import Setting, Space
 from autotune.space.library_choice import MPI
+from autotune.study.evaluator import Side
 from autotune.study.library_switch import LibrarySwitch
-from autotune.study.other_library import OtherLibrary
 from autotune.study.run_history import WARMUP, RunHistory
+from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from runner import files
+from runner.files.paths import resolved
 from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.discover import adapter
+from runner.mpi.library import Library
 from runner.types import RunRecord
+
+
+@dataclass(frozen=True)
+class OtherLibrary:
+    """The same program under another library, or its build for it.
+
+    ``space`` has the parameters of the settings under it.
+    """
+
+    target: Target
+    space: Space
+
+    @property
+    def name(self) -> str:
+        """The library as the run history names it."""
+        return library_name(self.target.library.family, self.target.library.version)
+
+    def under(self, setting: Setting) -> Setting:
+        """``setting`` as the run history names it: with this library."""
+        return setting.updated({MPI: self.name})
+
+    def cheap(self) -> OtherLibrary:
+        """The same library with the program in its cheap form (:meth:`Target.cheap`)."""
+        return replace(self, target=self.target.cheap())
+
+    def identity(self, first: Target, strategy: str, guard: bool) -> dict[str, Any]:
+        """The part of the study's identity that is this library's, in JSON types.
+
+        The directories are part of it: two builds of one version are two libraries here.
+        """
+        target = self.target
+        key = study_key(target, self.space, strategy, {}, 0, guard)
+        return {
+            "second": key.hash,
+            "libraries": [str(resolved(t.library.bin)) for t in (first, target)],
+        }
+
+
+def library_name(family: str, version: str) -> str:
+    """Family and version in one word: mpich-5.0.2."""
+    return f"{family}-{version}"
+
+
+def described(library: Library, program: str) -> dict[str, str]:
+    """A side for the JSON document: the library's name, version and path, and the program."""
+    return {
+        "name": library.family,
+        "version": library.version,
+        "path": library.bin,
+        "program": program,
+    }
+
+
+@contextmanager
+def sides_of(others: Sequence[OtherLibrary], guard: bool) -> Iterator[dict[str, Side]]:
+    """The sides of other libraries by their names, while their runners are open."""
+    with ExitStack() as stack:
+        yield {
+            other.name: Side(
+                stack.enter_context(other.target.runner(guard)), other.target, other.space
+            )
+            for other in others
+        }
 
 
 def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[dict[str, Any]]:
