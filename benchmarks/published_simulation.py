@@ -22,7 +22,7 @@ from scipy.stats import binom
 from autotune.publish.recheck import PAIRS, Claim, ClaimAnswer
 from autotune.space import Setting
 from autotune.study.budget import Budget
-from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.proof import Blocks, confirm_blocks
 from autotune.study.simulation import SimulatedEvaluator
 from benchmarks.common import report, run_benchmark
 from benchmarks.study_simulation import NOISES

@@ -33,7 +33,7 @@ from autotune.store import Store
 from autotune.strategies import create
 from autotune.strategies.options import OptionValue
 from autotune.study.budget import SearchPlan
-from autotune.study.evaluator import MachineEvaluator
+from autotune.study.evaluator import MachineEvaluator, RunPlace
 from autotune.study.loop import SearchLoop
 from autotune.study.run_history import HistoryEntry
 from autotune.study.trial_store import OthersFaster, StoredTrials, Trial, history_of
@@ -66,20 +66,12 @@ class ScaleEvaluator(MachineEvaluator):
     rng: np.random.Generator
 
     def _launch(
-        self,
-        spec: LaunchSpec,
-        setting: Setting,
-        phase: str,
-        trial: int | None,
-        block: int,
-        position: int,
-        given_up: bool = False,
-        warms_up: bool = False,
+        self, spec: LaunchSpec, place: RunPlace, given_up: bool = False, warms_up: bool = False
     ) -> HistoryEntry:
         time.sleep(self.launch_s)
-        seconds = self.speed * truth(setting) * float(self.rng.lognormal(0, NOISE))
+        seconds = self.speed * truth(place.setting) * float(self.rng.lognormal(0, NOISE))
         record = RunRecord("ok", wall_s=seconds, place=self.history.place or "")
-        return self._keep(record, setting, phase, trial, block, position)
+        return self._store_run(record, place)
 
 
 class _Target:

@@ -29,8 +29,7 @@ def run(
     from autotune.api.run import one_run
     from autotune.api.target import silent_say
     from autotune.store import Store
-    from autotune.study.figure_notes import figure_notes, output_notes
-    from autotune.targets.figures import proposal_of
+    from autotune.targets.figures import figure_notes, output_notes, proposal_of
     from autotune.targets.layout import replaced_note
     from autotune.targets.target import limit_note
 

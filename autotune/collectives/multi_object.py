@@ -22,9 +22,9 @@ from autotune.space import DEFAULT, Setting
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, NoBlocks
 from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.confirmation import Blocks, decide_pairs, measure_blocks
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
+from autotune.study.proof import Blocks, decide_pairs, measure_blocks
 from autotune.study.run_history import CONFIRM, SEARCH, WARMUP
 
 FORMS = {

@@ -7,8 +7,8 @@ falls as a whole.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from autotune.collectives.measurement import at_size
@@ -19,11 +19,11 @@ from autotune.space import DEFAULT, Setting, Space
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, LookPlan, NoBlocks, looks_up_to
 from autotune.study.budget import Budget, BudgetSpent
-from autotune.study.confirmation import Blocks, confirm_figures
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.objections import output
-from autotune.study.run_history import CONFIRM, WARMUP
+from autotune.study.proof import Blocks, Confirmation, decide, take_looks
+from autotune.study.run_history import CONFIRM, WARMUP, Figure
 from autotune.study.warnings import proof_warnings
 from runner import files
 
@@ -208,3 +208,41 @@ def loading_space(parameters: Sequence[Parameter]) -> tuple[Space, Setting]:
     """The space of the parameters with which a launch obeys the table, and its only setting."""
     setting = Setting({parameter.name: parameter.levels[0] for parameter in parameters})
     return Space(_TABLE_SPACE, tuple(parameters)), setting
+
+
+@dataclass
+class FigureProof:
+    """One setting against the reference by several figures of its runs, each with its decision.
+
+    ``proof`` says how the blocks were measured; it has no decision of its own.
+    """
+
+    proof: Confirmation
+    decisions: dict[str, Decision] = field(default_factory=dict)
+
+
+def confirm_figures(
+    blocks: Blocks,
+    plan: LookPlan,
+    figures: Mapping[str, Figure],
+    decisive: Collection[str],
+    budget: Budget,
+    watch: Watcher = silent,
+) -> FigureProof:
+    """Prove as :func:`confirm_blocks`, but several figures of one setting.
+
+    ``plan`` shares its alpha among as many finalists as there are figures. The blocks end as soon
+    as all ``decisive`` figures are decided. Raises ValueError if the plan has another number of
+    finalists, or if the blocks have several settings.
+    """
+    if plan.finalists != len(figures) or len(blocks.settings) != 1:
+        raise ValueError(f"{len(figures)} figures of {len(blocks.settings)} settings in {plan}")
+    found = FigureProof(Confirmation(blocks, list(blocks.settings)))
+
+    def judge(live: list[Setting], count: int) -> list[Setting]:
+        for name, figure in figures.items():
+            found.decisions[name] = decide(plan, blocks, live[0], count, figure)
+        return [] if all(found.decisions[name].stop for name in decisive) else live
+
+    take_looks(found.proof, plan, budget, watch, judge)
+    return found

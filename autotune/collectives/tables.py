@@ -43,9 +43,9 @@ from autotune.space import DEFAULT, Space
 from autotune.space.commutativity import for_any_operation
 from autotune.store import Store
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
-from autotune.study.confirmation import order_seed
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
+from autotune.study.proof import order_seed
 from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target

@@ -21,14 +21,6 @@ from autotune.store.keys import COMPARE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.checks import StoredAnswer, unchecked
 from autotune.study.conclusion import NextStep, compare_step
-from autotune.study.confirmation import (
-    Blocks,
-    Confirmation,
-    confirm_blocks,
-    decide,
-    measure_blocks,
-    order_seed,
-)
 from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
 from autotune.study.fresh_pairs import SecondLook, later_blocks, second_look
@@ -36,6 +28,14 @@ from autotune.study.inactive import inactive_difference
 from autotune.study.libraries import OtherLibrary, described
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
 from autotune.study.output_check import result_checks
+from autotune.study.proof import (
+    Blocks,
+    Confirmation,
+    confirm_blocks,
+    decide,
+    measure_blocks,
+    order_seed,
+)
 from autotune.study.run_history import WARMUP, HistoryEntry, RunHistory
 from autotune.study.study import MeasuredStudy
 from autotune.study.study_key import study_key

@@ -26,11 +26,10 @@ from autotune.stats import (
     scatter,
 )
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.confirmation import Confirmation
 from autotune.study.fresh_pairs import slow_row
 from autotune.study.output_check import result_checks
-from autotune.study.pairs import Pairs
 from autotune.study.procedure import StudyOutcome
+from autotune.study.proof import Confirmation, Pairs
 from autotune.study.recommendation import Recommendation
 from autotune.study.result import BUDGET_SPENT, MORE_TRIALS, Finalist, Result, Status
 from autotune.study.rounds import look_plan

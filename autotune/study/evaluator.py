@@ -26,8 +26,7 @@ from autotune.store.keys import OPERATIONS
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall, SearchPlan
 from autotune.study.events import RunEnded, RunStarted, Waiting, Watcher, silent
 from autotune.study.executables import ExecutableWatch, program_changed
-from autotune.study.figure_notes import figure_notes, output_notes
-from autotune.study.first_run_watch import FirstRunWatch
+from autotune.study.first_run import FirstRunWatch
 from autotune.study.inactive import CALLS, needs_call_counts, untuned_calls
 from autotune.study.operations import known_of
 from autotune.study.run_history import (
@@ -40,7 +39,7 @@ from autotune.study.run_history import (
     entry_of,
 )
 from autotune.targets.executables import change_words
-from autotune.targets.figures import proposal_of
+from autotune.targets.figures import figure_notes, output_notes, proposal_of
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import default_failure, judge_objective
 from autotune.targets.target import Target
@@ -71,6 +70,17 @@ class Side:
     runner: Runner
     target: Target
     space: Space
+
+
+@dataclass(frozen=True)
+class RunPlace:
+    """What is run, and where it stands in the run history."""
+
+    setting: Setting
+    phase: str
+    trial: int | None = None
+    block: int = 0
+    position: int = 0
 
 
 class QuietMachine(Protocol):
@@ -176,9 +186,9 @@ class MachineEvaluator:
     ) -> HistoryEntry:
         """Make one run that counts, as :meth:`Evaluator.run`."""
         spec = self._spec(setting, timeout_s)
-        place = (setting, phase, trial, block, position)
+        place = RunPlace(setting, phase, trial, block, position)
         for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
-            entry = self._launch_compiled(self._within_budget(spec), *place)
+            entry = self._launch_compiled(self._within_budget(spec), place)
             if entry.record.state != "foreign_load":
                 self._waited_in_vain = 0
                 return entry
@@ -197,17 +207,9 @@ class MachineEvaluator:
         # The default's run shows whether the machine or the setting is the cause; it raises
         # MachineBusy if it is the machine.
         self.run(DEFAULT, DEFAULT_PHASE)
-        return self._launch(spec, *place, given_up=True)
+        return self._launch(spec, place, given_up=True)
 
-    def _launch_compiled(
-        self,
-        spec: LaunchSpec,
-        setting: Setting,
-        phase: str,
-        trial: int | None,
-        block: int,
-        position: int,
-    ) -> HistoryEntry:
+    def _launch_compiled(self, spec: LaunchSpec, place: RunPlace) -> HistoryEntry:
         """Make one launch in which the program compiles nothing.
 
         A run that compiles code, which later runs load, is slow once: it is kept as a warm-up, and
@@ -215,17 +217,17 @@ class MachineEvaluator:
         """
         launched = spec
         for _ in range(WARM_UPS):
-            entry = self._launch(launched, setting, phase, trial, block, position, warms_up=True)
-            if entry.phase == phase:
+            entry = self._launch(launched, place, warms_up=True)
+            if entry.phase == place.phase:
                 return entry
             self.watch(
                 Note(
                     "run.compiled", "The program compiled code, which is kept; its run is repeated."
                 )
             )
-            whole = self._spec(setting)
+            whole = self._spec(place.setting)
             launched = self._within_budget(whole) if entry.censored else spec
-        return self._launch(spec, setting, phase, trial, block, position)
+        return self._launch(spec, place)
 
     def side(self, setting: Setting) -> Side:
         """What launches a setting."""
@@ -264,26 +266,19 @@ class MachineEvaluator:
         return sum(1 for _ in itertools.takewhile(lambda e: e.rejected, newest))
 
     def _launch(
-        self,
-        spec: LaunchSpec,
-        setting: Setting,
-        phase: str,
-        trial: int | None,
-        block: int,
-        position: int,
-        given_up: bool = False,
-        warms_up: bool = False,
+        self, spec: LaunchSpec, place: RunPlace, given_up: bool = False, warms_up: bool = False
     ) -> HistoryEntry:
         """Make one launch and store it.
 
         ``given_up``: a rejection counts against the setting. ``warms_up``: it is kept as a warm-up
         if the program compiled code.
         """
-        self.watch(RunStarted(setting, phase))
+        setting = place.setting
+        self.watch(RunStarted(setting, place.phase))
         with DeferredInterrupts() as held:
             # A finished run is stored before anything may stop this process.
             self._first.before_run()
-            record = self._run(spec, setting, phase)
+            record = self._run(spec, setting, place.phase)
             if self.target.objective is not None:
                 judge_objective(self.target.objective, record)
             if given_up and record.state == "foreign_load":
@@ -292,12 +287,12 @@ class MachineEvaluator:
                     f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
                 )
             if warms_up and record.compiled:
-                phase, trial, block, position = WARMUP, None, 0, 0
+                place = RunPlace(setting, WARMUP)
             changes = self._executables.check(record, self.side(setting).target)
             if changes:
                 record.state = "interrupted"
                 record.reason = f"the program changed: {change_words(changes)}"
-            entry = self._keep(record, setting, phase, trial, block, position)
+            entry = self._store_run(record, place)
             self._first.after_run(entry)
         if held.count:
             raise KeyboardInterrupt
@@ -349,27 +344,18 @@ class MachineEvaluator:
         self._waited_in_vain = 0 if quiet else self._waited_in_vain + 1
         self.waiting_s += time.monotonic() - began
 
-    def _keep(
-        self,
-        record: RunRecord,
-        setting: Setting,
-        phase: str,
-        trial: int | None,
-        block: int,
-        position: int,
-    ) -> HistoryEntry:
-        key = setting.key
-        self.history.previous = key
-        entry = HistoryEntry(self.history.next_order, key, phase, record, trial, block, position)
+    def _store_run(self, record: RunRecord, place: RunPlace) -> HistoryEntry:
+        setting, trial = place.setting, place.trial
+        key = self.history.previous = setting.key
+        order, where = self.history.next_order, (place.phase, place.block, place.position)
+        entry = HistoryEntry(order, key, place.phase, record, trial, *where[1:])
         stored = self.store.add_run(
             self.study_id,
             None if trial is None else self.trial_ids[trial],
-            phase=phase,
-            block=block,
-            position=position,
-            record=record,
+            *where,
+            record,
             setting_key=key,
-            order=entry.order,
+            order=order,
             launched=self.side(setting).space.launched(setting.without(MPI)),
         )
         if self.shared:

@@ -4,19 +4,29 @@ A program that finds its own checkpoint does less work, or none. Then all runs a
 are short, and a comparison of settings compares nothing. Two signs show it: the first run of a
 setting used a multiple of the CPU time of its later ones, and the first run of all wrote a file.
 Either alone is usual: caches fill, and programs write results. Both together stop a proof.
+
+The last part watches the first run of a process in a study, and stops the study if later runs
+resume it.
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import shlex
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from autotune.errors import WorkError
 from autotune.notes import Note
+from autotune.store import Store
+from autotune.study.run_history import DEFAULT_KEY, FIRST_RUN, FirstRun, HistoryEntry, RunHistory
+from autotune.study.trial_store import history_of
+from autotune.targets.target import Target
+from autotune.targets.written_files import FileLook, look, written
 from autotune.wording import count, seconds
 from runner.types import RunRecord
 
@@ -28,44 +38,7 @@ CHANGE = 1.5
 """... and the program's own figure, if it prints one, differs by this factor."""
 LATER = 2
 """Number of later runs from which the first one is judged."""
-DOCUMENT = "first-run:"
-"""Begins the names of a study's documents about first runs."""
 _LISTED = 3
-_KEPT = 100
-"""Number of paths that are stored."""
-
-
-@dataclass(frozen=True)
-class FirstRun:
-    """The first run of one process in a study.
-
-    ``order`` is its place among the runs. ``created`` and ``changed`` are the files that it wrote;
-    ``cut``: not all folders were looked at; ``seconds``: what the looks took. ``prepared``: the
-    user has files removed or copied before each run.
-    """
-
-    order: int
-    created: tuple[str, ...] = ()
-    changed: tuple[str, ...] = ()
-    cut: bool = False
-    seconds: float = 0.0
-    prepared: bool = False
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that it wrote."""
-        return (*self.created, *self.changed)
-
-    def to_json(self) -> dict[str, Any]:
-        kept = {"created": list(self.created[:_KEPT]), "changed": list(self.changed[:_KEPT])}
-        return {**asdict(self), **kept}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> FirstRun:
-        """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for damage."""
-        lists = [tuple(str(path) for path in data[name]) for name in ("created", "changed")]
-        cut, prepared = bool(data["cut"]), bool(data["prepared"])
-        return cls(int(data["order"]), lists[0], lists[1], cut, float(data["seconds"]), prepared)
 
 
 @dataclass(frozen=True)
@@ -167,10 +140,100 @@ def _listed(files: Sequence[str]) -> str:
     return f"{listed} and {count(more, 'more file')}" if more > 0 else listed
 
 
-def documents(stored: Iterable[Mapping[str, Any]]) -> Iterator[FirstRun]:
-    """The first runs that a study's documents describe; damaged ones are left out."""
-    for data in stored:
-        try:
-            yield FirstRun.from_json(data)
-        except (LookupError, TypeError, ValueError):
-            continue
+def longer_first_of(history: RunHistory, key: str) -> LongerFirst | None:
+    """Whether the first run of a setting, in any process, did more work than later ones."""
+    entries = [entry for entry in history.entries if entry.key == key]
+    orders = {first.order for first in history.first_runs}
+    counted = [entry for entry in entries if entry.counts]
+    # A first run may be a warm-up, or be rejected for foreign load: the program ran all the
+    # same. One that compiled code is neither a first run of a process nor does it count.
+    for first in [entry for entry in entries if entry.order in orders] or counted[:1]:
+        later = [
+            entry.record
+            for entry in counted
+            if entry.order > first.order and entry.record.place == first.record.place
+        ]
+        if (found := longer_first(first.record, later)) is not None:
+            return found
+    return None
+
+
+class FirstRunWatch:
+    """Looks at the files around the first run, and at the CPU time of the next runs of its setting.
+
+    The first run of a process is one of the setting with which all others are compared. A run that
+    compiled code or failed is followed by another first run.
+    """
+
+    def __init__(self, target: Target, history: RunHistory, store: Store, study_id: int) -> None:
+        self._target = target
+        self._history = history
+        self._store = store
+        self._study_id = study_id
+        self._before: FileLook | None = None
+        self._key: str | None = None
+        self._settled = False
+
+    def before_run(self) -> None:
+        """Look at the files before the first run.
+
+        Raises WorkError if an earlier process found that later runs resume its first one, in this
+        study or in one of the same command.
+        """
+        if self._before is not None:
+            return
+        _refuse_all(self._history)
+        if not self._history.entries:
+            for study in self._store.of_same_command(self._study_id):
+                # Its first run may have changed a file among the arguments, and so the study key.
+                _refuse_all(history_of(self._store, study))
+        self._before = look(self._target.cwd, self._target.program[1:])
+
+    def after_run(self, entry: HistoryEntry) -> None:
+        """Look at the files after the first run, and store what it wrote."""
+        if self._key is not None or self._before is None:
+            return
+        if entry.record.exit_code != 0 or entry.record.compiled:
+            return
+        self._key = entry.key
+        cwd = self._target.cwd
+        found = written(cwd, self._before, look(cwd, self._target.program[1:]))
+        first = FirstRun(
+            entry.order,
+            found.created,
+            found.changed,
+            found.cut,
+            found.seconds,
+            prepared=bool(self._target.before) or self._target.fresh_copy,
+        )
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        self._store.store_document(
+            self._study_id, f"{FIRST_RUN}{stamp}:{os.getpid()}", first.to_json()
+        )
+        self._history.first_runs.append(first)
+
+    def judge(self, entry: HistoryEntry) -> None:
+        """Judge by the first later runs; raises WorkError if both signs are there."""
+        if self._settled or entry.key != self._key:
+            return
+        order = self._history.first_runs[-1].order
+        later = [e for e in self._history.entries if e.key == self._key and e.order > order]
+        if len([e for e in later if e.record.exit_code == 0]) < LATER:
+            return
+        self._settled = True
+        _refuse(self._history, entry.key)
+
+
+def _refuse_all(history: RunHistory) -> None:
+    """Raise WorkError if later runs of a history resume one of its first runs."""
+    earlier = {first.order for first in history.first_runs}
+    for key in {entry.key for entry in history.entries if entry.order in earlier}:
+        _refuse(history, key)
+
+
+def _refuse(history: RunHistory, key: str) -> None:
+    firsts = history.first_runs
+    longer = longer_first_of(history, key)
+    if longer is not None and any(first.files for first in firsts):
+        who = "the default" if key == DEFAULT_KEY else key
+        raise resumed_error(longer, firsts, who)

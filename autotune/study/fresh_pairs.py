@@ -33,10 +33,9 @@ from autotune.stats import (
 )
 from autotune.stats.slow_launches import SLOW_LEAST
 from autotune.study.budget import Budget
-from autotune.study.confirmation import Blocks, Confirmation, measure_blocks
 from autotune.study.events import PhaseStarted, Watcher
 from autotune.study.objections import Finding
-from autotune.study.pairs import Pairs
+from autotune.study.proof import Blocks, Confirmation, Pairs, measure_blocks
 from autotune.study.result import slow_words
 from autotune.study.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
 from autotune.wording import interval, percent, share

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.stats.ranks import rank_sum_z, spearman_z
-from autotune.study.first_run import files_note, longer_note, resumed_note
+from autotune.study.first_run import files_note, longer_first_of, longer_note, resumed_note
 from autotune.study.operations import objection
 from autotune.study.output_check import output_difference
 from autotune.study.run_history import WARMUP, RunHistory
@@ -56,7 +56,7 @@ def resumed_work(history: RunHistory, setting: Setting, reference: Setting) -> I
     wrote = any(first.files for first in firsts)
     both = False
     for one in (reference, setting):
-        longer = history.longer_first(one.key)
+        longer = longer_first_of(history, one.key)
         if longer is None:
             continue
         who = "the default" if one == DEFAULT else one.key

@@ -12,10 +12,10 @@ from autotune.space import Setting, Space
 from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
 from autotune.study.evaluator import Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.loop import SearchLoop
+from autotune.study.proof import Blocks, Confirmation, confirm_blocks
 from autotune.study.pruning import Pruned, Pruner, prune_leader
 from autotune.study.race import Race, with_favourite
 from autotune.study.recommendation import REFUTED, Recommendation, order_winners, recommend
@@ -92,7 +92,7 @@ def run_procedure(
     With ``screening``, cheap runs keep settings that show no gain from full runs. ``warm``: this
     process has warmed up already.
 
-    ``seed``: of the orders of the blocks (:func:`~autotune.study.confirmation.order_seed`).
+    ``seed``: of the orders of the blocks (:func:`~autotune.study.proof.order_seed`).
 
     Raises WorkError if the default does not run, MachineBusy if the guard rejects all runs,
     FinishedElsewhere if another worker makes the proofs.

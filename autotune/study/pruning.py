@@ -22,18 +22,20 @@ from typing import Any, Literal
 from autotune.space import DEFAULT, InactiveParameters, Setting, Space
 from autotune.stats import Decision, LookPlan
 from autotune.study.budget import BudgetSpent
-from autotune.study.confirmation import (
-    Blocks,
-    Confirmation,
-    ReferenceFailed,
-    decide,
-    decide_pairs,
-    measure_blocks,
-)
 from autotune.study.evaluator import Bench
 from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, FRESH_RUNS, fresh_blocks
-from autotune.study.pairs import MISSED_SHARE, Pairs, is_missed
+from autotune.study.proof import (
+    MISSED_SHARE,
+    Blocks,
+    Confirmation,
+    Pairs,
+    ReferenceFailed,
+    decide,
+    decide_pairs,
+    is_missed,
+    measure_blocks,
+)
 from autotune.study.race import RaceEvidence
 from autotune.study.rounds import Round, digest, readable_round, stored_setting
 from autotune.study.trial_store import DocumentStore

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from autotune.notes import Note
 from autotune.space import Setting, Space
 from autotune.stats import Comparison, Decision, SlowLaunches, depends_on_setting
-from autotune.study.confirmation import Blocks, Confirmation, measure_blocks
 from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import (
     TAIL_BLOCKS,
@@ -25,7 +24,7 @@ from autotune.study.fresh_pairs import (
     slow_of,
 )
 from autotune.study.objections import Finding, findings_on, objections
-from autotune.study.pairs import is_missed
+from autotune.study.proof import Blocks, Confirmation, is_missed, measure_blocks
 from autotune.study.pruning import Pruner, Pruning, prune_winner
 from autotune.study.rounds import Round
 from autotune.study.run_history import RunHistory

@@ -6,14 +6,14 @@ import math
 import statistics
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
+from typing import Any
 
 from autotune.stats import DefaultLevel, slow_from
 from autotune.stats.blocks import NEAREST
 from autotune.store import StoredRun
-from autotune.study.first_run import FirstRun, LongerFirst, longer_first
 from autotune.wording import Metric
 from runner.types import GUARD_STATES, RunRecord
 
@@ -29,6 +29,10 @@ Figure = Callable[[RunRecord], float]
 """A function that returns a figure of a valid run, in a unit of its own; less is better."""
 LEAD = "lead"
 """Last part of the name of a phase whose runs are leads; their times are not used."""
+FIRST_RUN = "first-run:"
+"""Begins the names of a study's documents about first runs."""
+_KEPT_PATHS = 100
+"""Number of paths of a first run that are stored."""
 ALWAYS_REJECTED = "rejected for foreign load every time"
 """Prefix of the reason for a setting that is always disturbed while the default is not."""
 
@@ -88,6 +92,51 @@ def _own_figure(record: RunRecord) -> float:
     return record.value_s
 
 
+@dataclass(frozen=True)
+class FirstRun:
+    """The first run of one process in a study.
+
+    ``order`` is its place among the runs. ``created`` and ``changed`` are the files that it wrote;
+    ``cut``: not all folders were looked at; ``seconds``: what the looks took. ``prepared``: the
+    user has files removed or copied before each run.
+    """
+
+    order: int
+    created: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    cut: bool = False
+    seconds: float = 0.0
+    prepared: bool = False
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that it wrote."""
+        return (*self.created, *self.changed)
+
+    def to_json(self) -> dict[str, Any]:
+        kept = {
+            "created": list(self.created[:_KEPT_PATHS]),
+            "changed": list(self.changed[:_KEPT_PATHS]),
+        }
+        return {**asdict(self), **kept}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> FirstRun:
+        """Inverse of :meth:`to_json`; raises LookupError, TypeError or ValueError for damage."""
+        lists = [tuple(str(path) for path in data[name]) for name in ("created", "changed")]
+        cut, prepared = bool(data["cut"]), bool(data["prepared"])
+        return cls(int(data["order"]), lists[0], lists[1], cut, float(data["seconds"]), prepared)
+
+
+def first_runs_of(stored: Iterable[Mapping[str, Any]]) -> Iterator[FirstRun]:
+    """The first runs that a study's documents describe; damaged ones are left out."""
+    for data in stored:
+        try:
+            yield FirstRun.from_json(data)
+        except (LookupError, TypeError, ValueError):
+            continue
+
+
 @dataclass
 class _Defaults:
     """The default's runs on one place, with their positions in the order."""
@@ -138,23 +187,6 @@ class RunHistory:
         if other is not None and other.record.place != entry.record.place:
             block.clear()  # The block began on another place, and a block is measured on one place.
         block[entry.key] = entry
-
-    def longer_first(self, key: str) -> LongerFirst | None:
-        """Whether the first run of a setting, in any process, did more work than later ones."""
-        entries = [entry for entry in self.entries if entry.key == key]
-        orders = {first.order for first in self.first_runs}
-        counted = [entry for entry in entries if entry.counts]
-        # A first run may be a warm-up, or be rejected for foreign load: the program ran all the
-        # same. One that compiled code is neither a first run of a process nor does it count.
-        for first in [entry for entry in entries if entry.order in orders] or counted[:1]:
-            later = [
-                entry.record
-                for entry in counted
-                if entry.order > first.order and entry.record.place == first.record.place
-            ]
-            if (found := longer_first(first.record, later)) is not None:
-                return found
-        return None
 
     @property
     def files_written(self) -> tuple[str, ...]:

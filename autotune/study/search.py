@@ -34,7 +34,6 @@ from autotune.strategies import Strategy, code_of
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.checks import StoredAnswer, unchecked
 from autotune.study.conclusion import conclude, count_runs
-from autotune.study.confirmation import order_seed
 from autotune.study.evaluator import Bench, Evaluator, MachineEvaluator
 from autotune.study.events import Waiting, Watcher, silent
 from autotune.study.executables import stored_executables, unseen_notes
@@ -42,6 +41,7 @@ from autotune.study.libraries import OtherLibrary, library_rows, switch_to
 from autotune.study.loop import POLL_S
 from autotune.study.operations import allows, first_known, remarks_on
 from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
+from autotune.study.proof import order_seed
 from autotune.study.request import SearchRequest
 from autotune.study.result import (
     BUDGET_GONE,

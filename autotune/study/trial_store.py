@@ -19,8 +19,7 @@ from autotune.store import TrialRecord as StoredTrial
 from autotune.store.model import PRUNED
 from autotune.strategies import Observation
 from autotune.study.executables import changed_executables
-from autotune.study.first_run import DOCUMENT, documents
-from autotune.study.run_history import SEARCH, RunHistory, entry_of
+from autotune.study.run_history import FIRST_RUN, SEARCH, RunHistory, entry_of, first_runs_of
 
 
 @dataclass
@@ -134,7 +133,7 @@ def history_of(
     """
     found = store.runs(study_id, brief=brief, lines=lines or not brief)
     history = RunHistory.of(map(entry_of, found), place)
-    first = documents(store.documents(study_id, DOCUMENT).values())
+    first = first_runs_of(store.documents(study_id, FIRST_RUN).values())
     history.first_runs = sorted(first, key=lambda run: run.order)
     return history
 

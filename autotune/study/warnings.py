@@ -19,9 +19,9 @@ from autotune.space import Setting
 from autotune.stats import estimate
 from autotune.stats.ranks import neighbours_z, rank_sum_z
 from autotune.strategies import INACTIVE, UNUSED
-from autotune.study.confirmation import Blocks, Confirmation
 from autotune.study.objections import remarks
 from autotune.study.procedure import StudyOutcome
+from autotune.study.proof import Blocks, Confirmation
 from autotune.study.recommendation import disturbed
 from autotune.study.run_history import DEFAULT_KEY, SEARCH, HistoryEntry, RunHistory
 from autotune.study.trial_store import Trial

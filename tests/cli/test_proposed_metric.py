@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from autotune.store import Store
-from autotune.study.figure_notes import output_notes
-from autotune.targets.figures import proposal_of
+from autotune.targets.figures import output_notes, proposal_of
 from runner.types import RunRecord
 from tests.cli.conftest import Cli
 

@@ -16,7 +16,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.stats import LookPlan
 from autotune.study.budget import Budget
 from autotune.study.comparison import ComparisonOutcome, library_titles, outcome_of
-from autotune.study.confirmation import Blocks, confirm_blocks
+from autotune.study.proof import Blocks, confirm_blocks
 from runner.mpi.library import Library
 from runner.types import PrintedLines, RunRecord
 from tests.study.conftest import evaluator

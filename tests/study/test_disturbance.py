@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from autotune.space import DEFAULT, Setting
-from autotune.study.confirmation import Blocks
+from autotune.study.proof import Blocks
 from autotune.study.run_history import DEFAULT_KEY
 from autotune.study.warnings import (
     carry_over_notes,

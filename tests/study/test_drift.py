@@ -8,7 +8,7 @@ import pytest
 from autotune.space import Setting
 from autotune.stats import LookPlan
 from autotune.study.budget import Budget
-from autotune.study.confirmation import Blocks, Confirmation, confirm_blocks
+from autotune.study.proof import Blocks, Confirmation, confirm_blocks
 from autotune.study.simulation import SimulatedEvaluator
 from autotune.study.warnings import proof_warnings
 from tests.study.conftest import evaluator

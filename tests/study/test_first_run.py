@@ -8,9 +8,17 @@ import pytest
 
 from autotune.errors import WorkError
 from autotune.space import DEFAULT, Setting
-from autotune.study.first_run import FirstRun, documents, longer_first, resumed_error
+from autotune.study.first_run import longer_first, longer_first_of, resumed_error
 from autotune.study.objections import findings_on
-from autotune.study.run_history import CONFIRM, DEFAULT_PHASE, WARMUP, HistoryEntry, RunHistory
+from autotune.study.run_history import (
+    CONFIRM,
+    DEFAULT_PHASE,
+    WARMUP,
+    FirstRun,
+    HistoryEntry,
+    RunHistory,
+    first_runs_of,
+)
 from runner.types import RunRecord
 
 ONE = Setting({"a": 1})
@@ -95,13 +103,13 @@ def test_one_sign_is_a_note_and_both_stop(
 def test_a_warm_up_that_compiled_is_no_first_run() -> None:
     """The watch names the run after it; a warm-up that is not named does not count."""
     made = history([5, 1, 1, 1], [1, 1, 1], replace(WROTE, order=1), warm="note: compiling x")
-    assert made.longer_first(DEFAULT.key) is None
+    assert longer_first_of(made, DEFAULT.key) is None
 
 
 def test_a_document_is_read_as_written_and_damage_left_out() -> None:
     first = FirstRun(3, ("a",), ("b",), True, 0.25, True)
     damaged = {**first.to_json(), "created": 3}
-    assert list(documents([first.to_json(), damaged, {}])) == [first]
+    assert list(first_runs_of([first.to_json(), damaged, {}])) == [first]
 
 
 def test_the_error_names_what_to_remove() -> None:

@@ -12,10 +12,10 @@ from autotune.stats import LookPlan
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.comparison import ComparisonRequest, compare_on
 from autotune.study.conclusion import best_seen
-from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.events import silent
 from autotune.study.fresh_pairs import DOUBT_BLOCKS, fresh_findings, look_again, second_look
 from autotune.study.procedure import StudyOutcome, run_procedure
+from autotune.study.proof import Blocks, confirm_blocks
 from autotune.study.run_history import LEAD
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
 from tests.study.conftest import ListStrategy, evaluator

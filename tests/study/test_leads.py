@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from autotune.space import DEFAULT, Setting
 from autotune.study.budget import Budget
-from autotune.study.confirmation import Blocks, ReferenceFailed, order_seed
+from autotune.study.proof import Blocks, ReferenceFailed, order_seed
 from autotune.study.run_history import LEAD, HistoryEntry, RunHistory
 from tests.study.conftest import evaluator
 

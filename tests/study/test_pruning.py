@@ -9,7 +9,7 @@ from autotune.space import DEFAULT, InactiveParameters, Parameter, Setting, Spac
 from autotune.space.space import Constraint
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.evaluator import Bench
-from autotune.study.pairs import Pairs, is_missed
+from autotune.study.proof import Pairs, is_missed
 from autotune.study.pruning import SURE_BLOCKS, Pruner, certain, groups, without, without_all
 from autotune.study.simulation import SimulatedEvaluator
 from tests.study.conftest import evaluator

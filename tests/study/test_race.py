@@ -20,9 +20,8 @@ from autotune.space import (
     parse_expression,
 )
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.confirmation import Blocks, confirm_blocks
-from autotune.study.pairs import is_missed
 from autotune.study.procedure import StudyOutcome, run_procedure
+from autotune.study.proof import Blocks, confirm_blocks, is_missed
 from autotune.study.pruning import Pruner
 from autotune.study.race import (
     MOST_UNEXPLAINED,

@@ -10,7 +10,6 @@ import pytest
 from autotune.space import InactiveParameters, Setting, Space
 from autotune.study import recommendation
 from autotune.study.budget import Budget, SearchPlan
-from autotune.study.confirmation import Blocks, confirm_blocks
 from autotune.study.evaluator import Bench
 from autotune.study.fresh_pairs import (
     FRESH_BLOCKS,
@@ -20,8 +19,8 @@ from autotune.study.fresh_pairs import (
     slow_of,
     slow_row,
 )
-from autotune.study.pairs import Pairs
 from autotune.study.procedure import run_procedure
+from autotune.study.proof import Blocks, Pairs, confirm_blocks
 from autotune.study.pruning import Pruner
 from autotune.study.recommendation import Recommendation
 from autotune.study.result import slow_words

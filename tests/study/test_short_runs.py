@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from autotune.space import DEFAULT
-from autotune.study.figure_notes import too_long_note, too_short_note
 from autotune.study.noise import _report
 from autotune.study.run_history import HistoryEntry, RunHistory
 from autotune.study.warnings import study_warnings
+from autotune.targets.figures import too_long_note, too_short_note
 from runner.types import RunRecord
 
 

@@ -1,4 +1,4 @@
-"""Confirmation: randomised interleaved blocks, pairs, and the proof of finalists.
+"""The proof: randomised interleaved blocks, their pairs, and the looks that decide on finalists.
 
 A block has the reference and every compared setting, once, in random order. Blocks that are
 measured already are read from the run history, so an interrupted comparison continues.
@@ -8,6 +8,7 @@ is a run of the same setting directly before a run that counts; its own time is 
 (docs/explanation/statistics.md, "Runs that disturb the next one").
 
 The proof compares finalists with the default on fresh interleaved blocks, with looks as planned.
+The last part has the pairs: the figures of two settings, block by block.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import dataclasses
 import hashlib
 import math
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -27,7 +29,6 @@ from autotune.stats import Decision, LookPlan, design, drift_blocks, settle
 from autotune.study.budget import Budget, BudgetSpent
 from autotune.study.evaluator import ATTEMPTS, Evaluator
 from autotune.study.events import PhaseStarted, Watcher, silent
-from autotune.study.pairs import Pairs, candidate_seconds, is_missed
 from autotune.study.run_history import LEAD, Figure, HistoryEntry
 from autotune.targets.file_in_way import refuses_file
 from autotune.targets.metric import failure_words
@@ -40,6 +41,7 @@ class ReferenceFailed(WorkError):
     """The reference of a block failed in every attempt."""
 
 
+@dataclass(eq=False)
 class Blocks:
     """The blocks of one phase: ``settings`` against ``reference``; ``seed`` fixes the orders.
 
@@ -49,48 +51,21 @@ class Blocks:
     the user's own limit.
     """
 
-    def __init__(
-        self,
-        evaluator: Evaluator,
-        phase: str,
-        settings: Sequence[Setting],
-        seed: int,
-        limit_s: float | None,
-        reference: Setting = DEFAULT,
-        reference_limit_s: float | None = None,
-        *,
-        leads: bool = False,
-        symmetric: bool = False,
-    ) -> None:
-        self.evaluator = evaluator
-        self.phase = phase
-        self.settings = tuple(settings)
-        self.seed = seed
-        self.limit_s = limit_s
-        self.reference = reference
-        self.reference_limit_s = reference_limit_s
-        self.leads = leads
-        self.symmetric = symmetric
-        self._orders: list[list[int]] = []
-        self._again: Blocks | None = None
+    evaluator: Evaluator
+    phase: str
+    settings: Sequence[Setting]
+    seed: int
+    limit_s: float | None
+    reference: Setting = DEFAULT
+    reference_limit_s: float | None = None
+    leads: bool = field(default=False, kw_only=True)
+    symmetric: bool = field(default=False, kw_only=True)
+    _orders: list[list[int]] = field(default_factory=list, init=False, repr=False)
 
-    @property
+    @cached_property
     def again(self) -> Blocks:
         """The blocks that repeat those in which the machine had an unusual speed."""
-        if self._again is None:
-            phase = f"{self.phase}:again"
-            self._again = Blocks(
-                self.evaluator,
-                phase,
-                self.settings,
-                self.seed,
-                self.limit_s,
-                self.reference,
-                self.reference_limit_s,
-                leads=self.leads,
-                symmetric=self.symmetric,
-            )
-        return self._again
+        return dataclasses.replace(self, phase=f"{self.phase}:again")
 
     @property
     def phases(self) -> tuple[str, ...]:
@@ -321,49 +296,11 @@ def confirm_blocks(
         _settle(result, plan.min_gain)
         return [s for s in live if not result.decisions[s].stop]
 
-    _look(result, plan, budget, watch, judge)
+    take_looks(result, plan, budget, watch, judge)
     return result
 
 
-@dataclass
-class FigureProof:
-    """One setting against the reference by several figures of its runs, each with its decision.
-
-    ``proof`` says how the blocks were measured; it has no decision of its own.
-    """
-
-    proof: Confirmation
-    decisions: dict[str, Decision] = field(default_factory=dict)
-
-
-def confirm_figures(
-    blocks: Blocks,
-    plan: LookPlan,
-    figures: Mapping[str, Figure],
-    decisive: Collection[str],
-    budget: Budget,
-    watch: Watcher = silent,
-) -> FigureProof:
-    """Prove as :func:`confirm_blocks`, but several figures of one setting.
-
-    ``plan`` shares its alpha among as many finalists as there are figures. The blocks end as soon
-    as all ``decisive`` figures are decided. Raises ValueError if the plan has another number of
-    finalists, or if the blocks have several settings.
-    """
-    if plan.finalists != len(figures) or len(blocks.settings) != 1:
-        raise ValueError(f"{len(figures)} figures of {len(blocks.settings)} settings in {plan}")
-    found = FigureProof(Confirmation(blocks, list(blocks.settings)))
-
-    def judge(live: list[Setting], count: int) -> list[Setting]:
-        for name, figure in figures.items():
-            found.decisions[name] = decide(plan, blocks, live[0], count, figure)
-        return [] if all(found.decisions[name].stop for name in decisive) else live
-
-    _look(found.proof, plan, budget, watch, judge)
-    return found
-
-
-def _look(
+def take_looks(
     result: Confirmation,
     plan: LookPlan,
     budget: Budget,
@@ -481,3 +418,72 @@ def decide_pairs(plan: LookPlan, pairs: Pairs) -> Decision:
         # Wall time is a clock; a program's own figure may be rounded, which is detected.
         resolution=0.0 if pairs.clock else None,
     )
+
+
+MISSED_SHARE = 0.85
+"""Share of slower blocks from which a parameter matters: 7 of 8, by chance in 3.5 % of cases."""
+
+
+@dataclass
+class Pairs:
+    """Seconds of two settings block by block; all lists have the same length.
+
+    ``censored`` marks candidates for which only a lower bound is known.
+    """
+
+    reference: list[float] = field(default_factory=list)
+    candidate: list[float] = field(default_factory=list)
+    censored: list[bool] = field(default_factory=list)
+    clock: bool = False
+    """Whether the figures are wall times and not the program's own figure."""
+
+    def __add__(self, other: Pairs) -> Pairs:
+        """The pairs of both, these first."""
+        return Pairs(
+            self.reference + other.reference,
+            self.candidate + other.candidate,
+            self.censored + other.censored,
+            self.clock or other.clock,
+        )
+
+    def swapped(self) -> Pairs:
+        """The pairs seen from the other setting; a censored one keeps its lower bound."""
+        return Pairs(self.candidate, self.reference, self.censored, self.clock)
+
+    def head(self, count: int) -> Pairs:
+        """The first ``count`` pairs."""
+        return Pairs(
+            self.reference[:count], self.candidate[:count], self.censored[:count], self.clock
+        )
+
+    @property
+    def ratios(self) -> list[float]:
+        """The ratio candidate / reference of each block; infinite for a censored candidate."""
+        return [
+            math.inf if cut else c / r
+            for r, c, cut in zip(self.reference, self.candidate, self.censored, strict=True)
+        ]
+
+    def median_ratio(self) -> float:
+        """Median over the blocks; infinite if there are none."""
+        return statistics.median(self.ratios) if self.ratios else math.inf
+
+    def slower_share(self) -> float:
+        """Share of the blocks in which the candidate took longer."""
+        return sum(r > 1 for r in self.ratios) / len(self.ratios) if self.ratios else 1.0
+
+
+def is_missed(without: Pairs, min_gain: float) -> bool:
+    """Whether a setting is slower than its pair partner, by enough and in nearly all blocks."""
+    worse = without.median_ratio() > 1 + min_gain / 2
+    return worse and without.slower_share() >= MISSED_SHARE
+
+
+def candidate_seconds(candidate: HistoryEntry, reference: HistoryEntry) -> float:
+    """The candidate's seconds, or a certain lower bound of them."""
+    if candidate.record.valid:
+        return candidate.record.value_s
+    if candidate.censored:
+        outside = reference.record.wall_s - reference.record.value_s
+        return max(candidate.record.wall_s - outside, reference.record.value_s)
+    return reference.record.value_s
