@@ -1,1 +1,1 @@
-"""Studies: targets, search, race, ablation, proof, recommendation, and their results."""
+"""Studies: targets, search, race, pruning, proof, recommendation, and their results."""

@@ -49,7 +49,7 @@ COMPOSERS = {
     "autotune/study/evaluator.py:_default_fails": LAUNCHES,
     "runner/outcome/__init__.py:inside_words": LAUNCHES,
     "autotune/targets/figures.py:words": "tests/cli/test_proposed_metric.py",
-    "autotune/study/figure_notes.py:proposal_note": "tests/cli/test_proposed_metric.py",
+    "autotune/targets/figures.py:proposal_note": "tests/cli/test_proposed_metric.py",
 }
 """The functions that compose lines to copy, each with the tests that type such lines.
 
@@ -58,7 +58,7 @@ What any test captures is typed, too (``taken_lines`` of ``tests/conftest.py``).
 SHOWN = {
     # Options of a launcher, or words of a line that is refused, in a sentence.
     "autotune/api/library_targets.py:_require_no_options",
-    "autotune/study/launched_libraries.py:_dropped",
+    "autotune/study/libraries.py:_dropped",
     "autotune/targets/launcher_line.py:_miscounted",
     "autotune/targets/launcher_line.py:_take",
     "autotune/targets/launcher_line.py:_unknown",
@@ -75,7 +75,7 @@ SHOWN = {
     "runner/launch.py:_execute_before",
     # Options to add to the command.
     "autotune/api/figures.py:with_figure",
-    "autotune/study/figure_notes.py:wrong_note",
+    "autotune/targets/figures.py:wrong_note",
     "autotune/targets/file_in_way.py:in_way_lines",
     # What was run, as a fact.
     "autotune/report/study.py:provenance",
