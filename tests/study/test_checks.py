@@ -11,7 +11,7 @@ from autotune.config.app import App, app_from_command
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
 from autotune.store import Store
-from autotune.study import unchecked as module
+from autotune.study import checks as module
 from autotune.study.checks import StoredAnswer, checks_words, shown_lines, unchecked
 from autotune.study.output_check import result_checks, verification
 from autotune.study.run_history import CONFIRM, HistoryEntry, RunHistory
