@@ -94,9 +94,9 @@ class ScaleTrialStore(StoredTrials):
 
     counts: Counts
 
-    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
+    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
         try:
-            return super().open(setting, attrs, origin)
+            return super().open(setting, attrs)
         except OthersFaster:
             with self.counts.lock:
                 self.counts.conflicts += 1

@@ -125,7 +125,7 @@ class SearchLoop:
                     self.ended_by = NOTHING_LEFT
                     return
                 try:
-                    trial = self.trial_store.open(proposal.setting, dict(proposal.attrs), "search")
+                    trial = self.trial_store.open(proposal.setting, dict(proposal.attrs))
                 except OthersFaster:
                     continue  # The strategy knows its proposals and is asked for another one.
             try:

@@ -86,11 +86,6 @@ class Blocks:
         walls = [entry.record.wall_s for block in found for entry in block.values()]
         return statistics.fmean(walls) if walls else None
 
-    def ensure(self, count: int) -> None:
-        """Measure until ``count`` blocks have the reference and every setting."""
-        for number in range(count):
-            self.ensure_block(number, self.settings)
-
     def ensure_block(self, number: int, live: Sequence[Setting]) -> None:
         """Measure block ``number``, unless it already has the reference and all of ``live``."""
         if not self.complete(number, live):

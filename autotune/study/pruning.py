@@ -95,7 +95,7 @@ def groups(names: Group, pieces: int, singles: int) -> list[Group]:
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PrunedSetting:
     """The smallest setting found.
 
     ``why`` says why parameters without effect may be left; "" if each was seen to matter.
@@ -149,7 +149,7 @@ class Pruner:
         needed = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
         return min(max(needed, LEAST_BLOCKS), plan.prune_blocks)
 
-    def prune(self, setting: Setting, phase: str, count: int, reserve: int) -> Pruned:
+    def prune(self, setting: Setting, phase: str, count: int, reserve: int) -> PrunedSetting:
         """The smallest setting that is as fast, by group elimination; ``count`` blocks a round.
 
         ``phase`` names the blocks, and ``reserve`` is the number of runs that are left of the
@@ -164,19 +164,19 @@ class Pruner:
             runs = count * (len(each) + 1)
             name = f"{phase}:{number}"
             if not each:
-                return Pruned(setting)
+                return PrunedSetting(setting)
             begun = bool(bench.history.blocks(name))  # It goes on, whatever budget is left.
             if not (begun or bench.budget.affords(runs + reserve)):
-                return Pruned(setting, SPENT)
+                return PrunedSetting(setting, SPENT)
             bench.watch(PhaseStarted("prune", "ablation: taking parameters out", runs))
             limit = bench.limit_s(self.ratio)
             blocks = Blocks(bench.evaluator, name, each, self.seed, limit, setting, limit)
             try:
                 self._compare(blocks, count)
             except BudgetSpent:
-                return Pruned(setting, SPENT)
+                return PrunedSetting(setting, SPENT)
             except ReferenceFailed:
-                return Pruned(setting, FAILED)
+                return PrunedSetting(setting, FAILED)
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in rivals.items()
@@ -184,10 +184,10 @@ class Pruner:
             }
             smaller = without_all(setting, idle, space)
             if all(len(group) == 1 for group in taken):
-                return Pruned(smaller)
+                return PrunedSetting(smaller)
             pieces = pieces * 2 if smaller == setting else 1
             setting = smaller
-        return Pruned(setting, "" if len(setting) == 1 else ROUNDS_USED)
+        return PrunedSetting(setting, "" if len(setting) == 1 else ROUNDS_USED)
 
     def _compare(self, blocks: Blocks, count: int) -> None:
         """Measure at most ``count`` blocks; a setting whose outcome is certain is not run again."""
@@ -218,7 +218,7 @@ def certain(smaller: Pairs, count: int, min_gain: float) -> bool:
 
 def prune_leader(
     pruner: Pruner, evidence: RaceEvidence, leader: Setting, phase: str
-) -> tuple[Setting, Pruned]:
+) -> tuple[Setting, PrunedSetting]:
     """Before the proof: the likely part of the leader, and what is left of it on blocks.
 
     The blocks leave the smallest proof, and half of the reserve above it, of the budget.
@@ -226,7 +226,7 @@ def prune_leader(
     plan = pruner.bench.plan
     start = pruner.likely_part(evidence, leader)
     if start == leader and not evidence.acting(leader, plan.min_gain):
-        return start, Pruned(start, NOTHING_SEEN)
+        return start, PrunedSetting(start, NOTHING_SEEN)
     reserve = (plan.proof_runs(1) + pruner.bench.kept_runs) // 2
     return start, pruner.prune(start, phase, pruner.blocks_for(evidence.noise), reserve)
 

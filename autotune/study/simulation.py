@@ -82,7 +82,7 @@ class MemoryTrialStore:
     ratios: dict[Setting, float] = field(default_factory=dict)
     plans: dict[str, str] = field(default_factory=dict)
 
-    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
+    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
         trial = Trial(len(self.trials), setting, setting, attrs=dict(attrs))
         self.trials.append(trial)
         return trial

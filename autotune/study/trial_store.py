@@ -79,7 +79,7 @@ class TrialStore(DocumentStore, Protocol):
 
     trials: list[Trial]
 
-    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial: ...
+    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial: ...
 
     def close(self, trial: Trial) -> None: ...
 
@@ -221,18 +221,16 @@ class StoredTrials:
         """Whether another worker still measures a trial."""
         return any(t.state == "running" and t.elsewhere for t in self.trials)
 
-    def open(self, setting: Setting, attrs: dict[str, object], origin: str) -> Trial:
+    def open(self, setting: Setting, attrs: dict[str, object]) -> Trial:
         if self.shared:
             claimed = self.store.claim_trial(
-                self.study.id, setting.to_json(), setting.key, attrs, self.most, origin
+                self.study.id, setting.to_json(), setting.key, attrs, self.most
             )
             if claimed is None:
                 raise OthersFaster
             stored = claimed
         else:
-            stored = self.store.add_trial(
-                self.study.id, setting.to_json(), setting.key, attrs, origin=origin
-            )
+            stored = self.store.add_trial(self.study.id, setting.to_json(), setting.key, attrs)
         trial = Trial(stored.number, setting, setting, attrs=dict(attrs))
         self.ids[stored.number] = stored.id
         self.mine.add(stored.number)

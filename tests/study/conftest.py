@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from autotune.space import Parameter, Setting, Space
+from autotune.study.proof import Blocks
 from autotune.study.simulation import SimulatedEvaluator
+
+
+def ensure(blocks: Blocks, count: int) -> None:
+    """Measure until ``count`` blocks have the reference and every setting."""
+    for number in range(count):
+        blocks.ensure_block(number, blocks.settings)
 
 
 class ListStrategy:

@@ -17,7 +17,7 @@ from autotune.study.warnings import (
     search_note,
     spells_note,
 )
-from tests.study.conftest import evaluator
+from tests.study.conftest import ensure, evaluator
 
 FAST = Setting({"eager": 8})
 
@@ -27,7 +27,7 @@ def blocks_of(
 ) -> Blocks:
     simulated = evaluator(lambda setting, rng: model(setting, rng, simulated), seed)
     blocks = Blocks(simulated, "confirm:r1", [FAST], seed, None)
-    blocks.ensure(count)
+    ensure(blocks, count)
     return blocks
 
 

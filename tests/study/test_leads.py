@@ -14,7 +14,7 @@ from autotune.space import DEFAULT, Setting
 from autotune.study.budget import Budget
 from autotune.study.proof import Blocks, ReferenceFailed, order_seed
 from autotune.study.run_history import LEAD, HistoryEntry, RunHistory
-from tests.study.conftest import evaluator
+from tests.study.conftest import ensure, evaluator
 
 FAST, OTHER = Setting({"eager": 8}), Setting({"links": 3})
 repeatable = settings(max_examples=40, derandomize=True, deadline=None)
@@ -23,7 +23,7 @@ repeatable = settings(max_examples=40, derandomize=True, deadline=None)
 def measured(leads: bool, count: int = 12, seed: int = 1, *more: Setting) -> list[HistoryEntry]:
     simulated = evaluator(lambda setting, rng: 1.0)
     simulated.run(DEFAULT, "warmup")
-    Blocks(simulated, "confirm:r1", [FAST, *more], seed, None, leads=leads).ensure(count)
+    ensure(Blocks(simulated, "confirm:r1", [FAST, *more], seed, None, leads=leads), count)
     return simulated.history.entries
 
 
@@ -47,17 +47,17 @@ def test_without_leads_no_run_is_added() -> None:
 def test_the_number_of_runs_is_what_is_planned(leads: bool) -> None:
     simulated = evaluator(lambda setting, rng: 1.0)
     blocks = Blocks(simulated, "confirm:r1", [FAST], 3, None, leads=leads)
-    blocks.ensure(200)
+    ensure(blocks, 200)
     assert len(simulated.history.entries) == pytest.approx(blocks.runs(200, 1), rel=0.06)
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
 def test_an_interrupted_block_goes_on_behind_the_run_that_it_followed(cut: int) -> None:
     simulated = evaluator(lambda setting, rng: 1.0)
-    Blocks(simulated, "confirm:r1", [FAST], 5, None, leads=True).ensure(4)
+    ensure(Blocks(simulated, "confirm:r1", [FAST], 5, None, leads=True), 4)
     simulated.history = RunHistory.of(simulated.history.entries[:cut])
     before = list(simulated.history.entries)
-    Blocks(simulated, "confirm:r1", [FAST], 5, None, leads=True).ensure(4)
+    ensure(Blocks(simulated, "confirm:r1", [FAST], 5, None, leads=True), 4)
     entries = simulated.history.entries
     assert entries[:cut] == before
     timed = [entry for entry in entries if not is_lead(entry)]
@@ -77,7 +77,7 @@ def test_a_setting_that_slows_the_next_run_wins_nothing() -> None:
 
         simulated = evaluator(model, 4)
         blocks = Blocks(simulated, "confirm:r1", [FAST], 2, None, leads=leads)
-        blocks.ensure(300)
+        ensure(blocks, 300)
         return float(np.exp(np.mean(np.log(blocks.pairs(FAST).ratios))))
 
     assert ratio(False) < 0.97
@@ -113,7 +113,7 @@ def test_a_reference_that_fails_now_and_then_ends_no_comparison(share: float) ->
         simulated = evaluator(failing(share), seed)
         simulated.run(DEFAULT, "warmup")
         blocks = Blocks(simulated, "compare:0", [FAST], seed, None)
-        blocks.ensure(27)
+        ensure(blocks, 27)
         assert len(blocks.pairs(FAST).ratios) == 27
 
 
@@ -121,7 +121,7 @@ def test_a_reference_that_fails_now_and_then_ends_no_comparison(share: float) ->
 def test_failures_of_both_sides_are_repeated_where_libraries_are_compared(symmetric: bool) -> None:
     simulated = evaluator(failing(0.2, FAST), 7)
     blocks = Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=symmetric)
-    blocks.ensure(40)
+    ensure(blocks, 40)
     failed, launches = blocks.failures(FAST)
     censored = sum(blocks.pairs(FAST).censored)
     assert failed > 0
@@ -132,7 +132,7 @@ def test_a_reference_that_hangs_is_given_up_after_five_attempts() -> None:
     simulated = evaluator(lambda setting, rng: 9.0 if setting == DEFAULT else 1.0)
     blocks = Blocks(simulated, "compare:0", [FAST], 7, 3.0, reference_limit_s=3.0)
     with pytest.raises(ReferenceFailed):
-        blocks.ensure(1)
+        ensure(blocks, 1)
     assert sum(entry.key == DEFAULT.key for entry in simulated.history.entries) == 5
 
 
@@ -143,15 +143,15 @@ def test_an_interruption_takes_no_attempt_from_a_symmetric_comparison(cut: int) 
     ran = False
     simulated.run(FAST, "warmup")
     ran = True
-    Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True).ensure(1)
+    ensure(Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True), 1)
     simulated.history = RunHistory.of(simulated.history.entries[: cut + 1])
     blocks = Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True)
-    blocks.ensure(1)
+    ensure(blocks, 1)
     assert blocks.failures(FAST) == (5, 5)
 
 
 def test_a_setting_that_never_ran_is_not_tried_again() -> None:
     simulated = evaluator(failing(1.0, FAST), 7)
     blocks = Blocks(simulated, "compare:0", [FAST], 7, None, symmetric=True)
-    blocks.ensure(1)
+    ensure(blocks, 1)
     assert blocks.failures(FAST) == (1, 1)

@@ -103,7 +103,7 @@ def test_an_own_trial_that_the_budget_left_open_is_not_waited_for(
 ) -> None:
     trials = StoredTrials(store, study, space, shared=True)
     trials.load()
-    trials.open(SETTINGS[0], {}, "search")
+    trials.open(SETTINGS[0], {})
     trials.refresh()
     assert not trials.busy
     to_another_host(store, "trial")  # Another worker takes it over.

@@ -27,7 +27,7 @@ from autotune.study.result import slow_words
 from autotune.study.rounds import Rounds
 from autotune.study.run_history import CONFIRM, DEFAULT_KEY, LEAD, RunHistory
 from autotune.study.simulation import MemoryTrialStore, SimulatedEvaluator
-from tests.study.conftest import ListStrategy, evaluator, parameter
+from tests.study.conftest import ListStrategy, ensure, evaluator, parameter
 
 WHOLE = Setting({"eager": 8, "links": 3, "yield_": 1})
 SMALL = Setting({"eager": 8})
@@ -249,18 +249,18 @@ def test_launches_of_the_search_do_not_count_for_the_rates(space: Space) -> None
         simulated.run(SMALL, "search")
         simulated.run(Setting(), "default")
     assert slow_of(simulated.history, SMALL, alpha=0.05).launches == 0
-    Blocks(simulated, f"{CONFIRM}:r1", [SMALL], 1, None).ensure(4)
+    ensure(Blocks(simulated, f"{CONFIRM}:r1", [SMALL], 1, None), 4)
     assert slow_of(simulated.history, SMALL, alpha=0.05).launches == 4
 
 
 def test_an_interrupted_block_is_completed_never_drawn_again(space: Space) -> None:
     simulated = evaluator(acting)
     blocks = Blocks(simulated, f"{CONFIRM}:r1", [SMALL, WHOLE], 1, None)
-    blocks.ensure(3)
+    ensure(blocks, 3)
     first = simulated.history.entries[-1]
     kept = RunHistory.of(simulated.history.entries[:-1])
     simulated.history = kept
     before = list(kept.entries)
-    Blocks(simulated, f"{CONFIRM}:r1", [SMALL, WHOLE], 1, None).ensure(3)
+    ensure(Blocks(simulated, f"{CONFIRM}:r1", [SMALL, WHOLE], 1, None), 3)
     assert simulated.history.entries[:-1] == before
     assert simulated.history.entries[-1].key == first.key
