@@ -19,12 +19,12 @@ from runner.types import RunRecord
 KEPT_SHARE = 0.4
 """Share reserved of the budget above two of the smallest searches.
 
-A smaller share leaves settings without ablation and gains undecided; a larger one proves no more.
+A smaller share leaves settings without pruning and gains undecided; a larger one proves no more.
 """
 KEPT_MOST = 350
 """Largest reserve in runs.
 
-It is four rounds of ablation (six settings in eight blocks each) and a complete proof of three
+It is four rounds of pruning (six settings in eight blocks each) and a complete proof of three
 finalists.
 """
 
@@ -91,7 +91,7 @@ class SearchPlan:
         """Number of runs that search and race leave of a budget of ``held`` runs.
 
         This is the smallest proof and, of the budget above two of the smallest searches, a share
-        for the ablation and for a proof that may go on until it is decided.
+        for the pruning and for a proof that may go on until it is decided.
         """
         beyond = max(held - 2 * self.least_runs, 0.0)
         return self.proof_runs(1) + int(min(KEPT_SHARE * beyond, KEPT_MOST))

@@ -57,6 +57,12 @@ They differ in length: if bursts come at regular times, one fixed length would s
 before the next burst.
 """
 
+MAX_REJECTS = 20
+"""Attempts in a row at a run that the guard rejects."""
+MAX_WAITS = 4
+"""Waits in a row in which the machine did not become quiet."""
+PATIENCE_S = 15.0
+"""Longest wait for a quiet machine."""
 ATTEMPTS = 5
 """Attempts at a run of a setting that has run before, until its failures count."""
 WARM_UPS = 3
@@ -127,8 +133,8 @@ class MachineEvaluator:
     that library's side in ``others``; all others by ``runner`` and ``target``.
 
     ``trial_ids`` maps trial numbers to the store's ids. A run that the guard rejects is repeated
-    after a wait of at most ``patience_s`` seconds for a quiet machine. There are up to
-    ``max_rejects`` attempts in a row if the foreign load comes in bursts, but only ``max_waits``
+    after a wait of at most ``PATIENCE_S`` seconds for a quiet machine. There are up to
+    ``MAX_REJECTS`` attempts in a row if the foreign load comes in bursts, but only ``MAX_WAITS``
     waits in a row without a quiet machine. Then the default is run. If it is disturbed too, the
     machine is too busy (MachineBusy). If not, the setting itself makes other programs busy, and it
     fails.
@@ -143,9 +149,6 @@ class MachineEvaluator:
     budget: Budget | None = None
     trial_ids: dict[int, int] = field(default_factory=dict)
     watch: Watcher = silent
-    max_rejects: int = 20
-    max_waits: int = 4
-    patience_s: float = 15.0
     waiting_s: float = 0.0
     quiet: QuietMachine = wait_quiet
     shared: bool = False
@@ -187,7 +190,7 @@ class MachineEvaluator:
         """Make one run that counts, as :meth:`Evaluator.run`."""
         spec = self._spec(setting, timeout_s)
         place = RunPlace(setting, phase, trial, block, position)
-        for quiet_s in itertools.islice(itertools.cycle(QUIET_S), self.max_rejects):
+        for quiet_s in itertools.islice(itertools.cycle(QUIET_S), MAX_REJECTS):
             entry = self._launch_compiled(self._within_budget(spec), place)
             if entry.record.state != "foreign_load":
                 self._waited_in_vain = 0
@@ -195,7 +198,7 @@ class MachineEvaluator:
             if self.budget is not None:
                 self.budget.require()  # Without this the evaluator would wait for nothing.
             self._wait(entry.record, quiet_s)
-            if self._waited_in_vain >= self.max_waits:
+            if self._waited_in_vain >= MAX_WAITS:
                 break
         if setting == DEFAULT:
             raise MachineBusy(
@@ -340,7 +343,7 @@ class MachineEvaluator:
     def _wait(self, record: RunRecord, quiet_s: float) -> None:
         self.watch(Waiting(f"run rejected: {record.reason}; waiting until the machine is quiet"))
         began = time.monotonic()
-        quiet = self.quiet(self.patience_s, quiet_s=quiet_s).quiet
+        quiet = self.quiet(PATIENCE_S, quiet_s=quiet_s).quiet
         self._waited_in_vain = 0 if quiet else self._waited_in_vain + 1
         self.waiting_s += time.monotonic() - began
 

@@ -2,7 +2,7 @@
 
 A cheap run is a run of the cheap form that the application's file declares for the input
 (``[fidelity]``). Only ratios within one form are compared. Cheap runs decide which settings get
-full runs, and nothing else: the race, the ablation and the proof see full runs only.
+full runs, and nothing else: the race, the pruning and the proof see full runs only.
 
 The first settings are run in both forms, and so is every fourth setting that cheap runs would
 screen out. If the ranks of cheap and full runs disagree, or a setting without gain in cheap runs
