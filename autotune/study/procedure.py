@@ -52,8 +52,8 @@ class StudyOutcome:
     def proof(self) -> Confirmation | None:
         """The round that proved the recommended setting, else the last one."""
         if self.recommendation is not None:
-            named = self.recommendation.round.number
-            return next(proof for made, proof in self.proofs if made.number == named)
+            number = self.recommendation.round.number
+            return next(proof for proof_round, proof in self.proofs if proof_round.number == number)
         return self.proofs[-1][1] if self.proofs else None
 
 
@@ -307,13 +307,13 @@ def ranked_winners(
     A proof of an earlier round stands unless a later round refuted it: the error budget covers all
     rounds together.
     """
-    found: list[tuple[Setting, Round, Confirmation]] = []
-    gone: set[Setting] = set()
-    for made, proof in reversed(answer.proofs):
-        found += [
-            (s, made, proof)
+    winners: list[tuple[Setting, Round, Confirmation]] = []
+    refuted: set[Setting] = set()
+    for proof_round, proof in reversed(answer.proofs):
+        winners += [
+            (s, proof_round, proof)
             for s in order_winners(proof, min_gain)
-            if s not in gone and all(s != known for known, _, _ in found)
+            if s not in refuted and all(s != other for other, _, _ in winners)
         ]
-        gone |= {s for s, d in proof.decisions.items() if d.outcome in REFUTED}
-    return found
+        refuted |= {s for s, d in proof.decisions.items() if d.outcome in REFUTED}
+    return winners

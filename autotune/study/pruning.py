@@ -313,7 +313,7 @@ def prune_winner(
 ) -> PrunedWinner:
     """After the proof: a proven finalist of a round, pruned if it was not before."""
     plan = _stored_plan(pruner, documents, space, winner, proof_round, proof)
-    named = PrunedWinner(
+    outcome = PrunedWinner(
         winner,
         proof.decisions[winner],
         Pruning("slim"),
@@ -321,24 +321,30 @@ def prune_winner(
         plan.fresh,
     )
     if plan.whole is None:
-        pruning = named.pruning
+        pruning = outcome.pruning
     elif plan.small == winner and plan.whole in proof.settings:
         pruning = _in_proof(proof_round, plan, plan.whole, proof)
     elif plan.small == winner:
         blocks, pruning, _ = _beside_whole(pruner, proof_round, plan, plan.whole, None)
-        named = dataclasses.replace(named, beside=blocks)
+        outcome = dataclasses.replace(outcome, beside=blocks)
     else:
         own = proof_round.plan
-        blocks, pruning, seen = _beside_whole(pruner, proof_round, plan, plan.whole, own)
-        if seen is not None and seen.outcome == "better" and pruning.non_inferior is not False:
+        blocks, pruning, decision = _beside_whole(pruner, proof_round, plan, plan.whole, own)
+        if (
+            decision is not None
+            and decision.outcome == "better"
+            and pruning.non_inferior is not False
+        ):
             pairs = blocks.pairs(plan.small)
-            named = dataclasses.replace(named, setting=plan.small, decision=seen, pairs=pairs)
+            outcome = dataclasses.replace(
+                outcome, setting=plan.small, decision=decision, pairs=pairs
+            )
         else:
-            why = _not_named(plan.small, seen, pruning)
+            why = _not_named(plan.small, decision, pruning)
             pruning = dataclasses.replace(pruning, state="not pruned", why=why, whole=None)
     if plan.why:
         pruning = dataclasses.replace(pruning, state="not pruned", why=pruning.why or plan.why)
-    return dataclasses.replace(named, pruning=pruning)
+    return dataclasses.replace(outcome, pruning=pruning)
 
 
 def _stored_plan(
@@ -369,9 +375,9 @@ def _plan(pruner: Pruner, winner: Setting, proof_round: Round, proof: Confirmati
         whole = proof_round.whole if winner == proof_round.settings[0] else None
         return PruningPlan(winner, whole, margin, fresh)
     phase = f"prune:{proof_round.name}:{digest(winner)}"
-    pruned = pruner.prune(winner, phase, pruner.bench.plan.prune_blocks, reserve=FRESH_RUNS)
-    whole = None if pruned.setting == winner else winner
-    return PruningPlan(pruned.setting, whole, margin, fresh, pruned.why)
+    smallest = pruner.prune(winner, phase, pruner.bench.plan.prune_blocks, reserve=FRESH_RUNS)
+    whole = None if smallest.setting == winner else winner
+    return PruningPlan(smallest.setting, whole, margin, fresh, smallest.why)
 
 
 def _in_proof(
@@ -382,8 +388,8 @@ def _in_proof(
     The intervals of all looks hold together, so it does not matter what ended the proof.
     """
     beside = LookPlan(looks=proof_round.plan.looks, alpha=INFERIOR_ALPHA, margin=plan.margin)
-    seen = decide_pairs(beside, proof.blocks.pairs(plan.small, against=whole))
-    return _pruning(seen, plan, whole)
+    decision = decide_pairs(beside, proof.blocks.pairs(plan.small, against=whole))
+    return _pruning(decision, plan, whole)
 
 
 def _beside_whole(
@@ -403,41 +409,42 @@ def _beside_whole(
     each, limit_s = (small, whole), proof_round.limit_s
     blocks = Blocks(bench.evaluator, phase, each, pruner.seed, limit_s, leads=own is None)
     bench.watch(PhaseStarted("confirm", "proving the slim setting", blocks.runs(looks[0], 2)))
-    seen: Decision | None = None
+    decision: Decision | None = None
     inferior: Decision | None = None
     for look in looks:
         if measure_blocks(blocks, look, [small, whole], bench.budget, reach=True) < look:
             break
         inferior = decide_pairs(beside, blocks.pairs(small, against=whole, first=look))
-        seen = None if own is None else decide(own, blocks, small, look)
-        lost = seen is not None and seen.stop and seen.outcome != "better"
-        if lost or (inferior.stop if seen is None else seen.stop):
+        decision = None if own is None else decide(own, blocks, small, look)
+        loses = decision is not None and decision.stop and decision.outcome != "better"
+        if loses or (inferior.stop if decision is None else decision.stop):
             break
     if inferior is None:
-        return blocks, Pruning("pruned", SPENT, whole, plan.margin), seen
-    return blocks, _pruning(inferior, plan, whole), seen
+        return blocks, Pruning("pruned", SPENT, whole, plan.margin), decision
+    return blocks, _pruning(inferior, plan, whole), decision
 
 
-def _pruning(seen: Decision, plan: PruningPlan, whole: Setting) -> Pruning:
+def _pruning(decision: Decision, plan: PruningPlan, whole: Setting) -> Pruning:
     """The pruning, with what the pairs of the small and the whole setting say."""
-    shown = seen.comparison
+    comparison = decision.comparison
+    bounded = comparison.interval and comparison.lo > -1
     return Pruning(
         "pruned",
         plan.why,
         whole=whole,
         margin=plan.margin,
-        non_inferior={"not slower": True, "worse": False}.get(seen.outcome),
-        slower_at_most=max(-shown.lo, 0.0) if shown.interval and shown.lo > -1 else None,
-        blocks=shown.n,
+        non_inferior={"not slower": True, "worse": False}.get(decision.outcome),
+        slower_at_most=max(-comparison.lo, 0.0) if bounded else None,
+        blocks=comparison.n,
     )
 
 
-def _not_named(small: Setting, seen: Decision | None, pruning: Pruning) -> str:
+def _not_named(small: Setting, decision: Decision | None, pruning: Pruning) -> str:
     """Why the whole setting is recommended although a smaller one was found."""
-    if seen is None:
+    if decision is None:
         return SPENT
     if pruning.non_inferior is False and pruning.margin is not None:
         return (
             f"{small.key} alone is more than {share(pruning.margin)} slower than the whole setting"
         )
-    return f"{small.key} alone was not proven to be faster than the default ({seen.why})"
+    return f"{small.key} alone was not proven to be faster than the default ({decision.why})"

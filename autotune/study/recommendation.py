@@ -68,12 +68,12 @@ def recommend(
     """The recommendation for a proven finalist of a round; stored plans and runs are used again."""
     bench, phase, min_gain = pruner.bench, proof_round.later_phase, proof_round.plan.min_gain
     pruned = prune_winner(pruner, documents, space, winner, proof_round, proof)
-    named, pairs, fresh, count = pruned.setting, pruned.pairs, None, pruned.fresh
+    setting, pairs, fresh, count = pruned.setting, pruned.pairs, None, pruned.fresh
 
     def blocks_after(name: str, leads: bool) -> Blocks:
         limit_s = proof_round.limit_s
         return Blocks(
-            bench.evaluator, phase(name, named), [named], pruner.seed, limit_s, leads=leads
+            bench.evaluator, phase(name, setting), [setting], pruner.seed, limit_s, leads=leads
         )
 
     blocks = pruned.beside
@@ -84,27 +84,27 @@ def recommend(
         words = "estimating the gain on fresh pairs"
         bench.watch(PhaseStarted("confirm", words, blocks.runs(count, 1)))
         fresh = look_again(blocks, count, min_gain, bench.budget)
-    pairs += blocks.pairs(named)
-    contradicted = fresh_findings(named, pruned.decision.comparison.gain, fresh)
-    slow = slow_of(bench.history, named, alpha=proof_round.slow_alpha)
-    if not contradicted and doubtful(slow, pairs):
+    pairs += blocks.pairs(setting)
+    contradictions = fresh_findings(setting, pruned.decision.comparison.gain, fresh)
+    slow = slow_of(bench.history, setting, alpha=proof_round.slow_alpha)
+    if not contradictions and doubtful(slow, pairs):
         tail = blocks_after("fresh:tail", leads=False)
         more = TAIL_BLOCKS - (0 if fresh is None else fresh.n)
-        measure_blocks(tail, more, [named], bench.budget, reach=True)
-        pairs += tail.pairs(named)
-    slow = _slow(bench.history, proof_round, named)
+        measure_blocks(tail, more, [setting], bench.budget, reach=True)
+        pairs += tail.pairs(setting)
+    slow = _slow(bench.history, proof_round, setting)
     findings = (
-        *contradicted,
+        *contradictions,
         *slow_findings(slow),
-        *mean_findings(named, pairs),
-        *findings_on(bench.history, named),
+        *mean_findings(setting, pairs),
+        *findings_on(bench.history, setting),
     )
     return Recommendation(
-        named, proof_round, pruned.decision, pruned.pruning, fresh, slow, findings
+        setting, proof_round, pruned.decision, pruned.pruning, fresh, slow, findings
     )
 
 
-def _slow(history: RunHistory, proof_round: Round, named: Setting) -> SlowLaunches:
+def _slow(history: RunHistory, proof_round: Round, setting: Setting) -> SlowLaunches:
     """The test for slow launches of a setting.
 
     More frequent slow launches are looked for in all blocks, rarer ones in the blocks after the
@@ -113,8 +113,8 @@ def _slow(history: RunHistory, proof_round: Round, named: Setting) -> SlowLaunch
     """
     # One alpha serves all: a candidate is tested only if those before it were refused.
     alpha = proof_round.slow_alpha
-    every = slow_of(history, named, alpha=alpha)
-    after = slow_of(history, named, alpha=alpha, begin=f"{proof_round.phase}:fresh:")
+    every = slow_of(history, setting, alpha=alpha)
+    after = slow_of(history, setting, alpha=alpha, begin=f"{proof_round.phase}:fresh:")
     if every.verdict == "more frequent" or not every.slow + every.default_slow:
         return every
     if after.launches and after.verdict != "more frequent":
