@@ -12,7 +12,7 @@ from autotune.space import Setting, Space
 from autotune.stats import NoBlocks
 from autotune.strategies import Strategy
 from autotune.study.budget import Budget, BudgetSpent, SearchPlan
-from autotune.study.evaluator import Evaluator
+from autotune.study.evaluator import Bench, Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.loop import SearchLoop
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
@@ -102,34 +102,44 @@ def run_procedure(
     if not may_finish():
         raise FinishedElsewhere
     loop.wait_for_others()
-    return _Proofs(loop, seed).carry_out()
+    trials, bench = trial_store.trials, loop.bench
+    pruner = Pruner(bench, loop.idle, best_ratio(trials), seed)
+    answer = StudyOutcome(loop.ended_by, best_trial(trials), trials, bench.budget)
+    _Proofs(bench, pruner, trial_store, space, lambda: loop.favourite).carry_out(answer)
+    return answer
 
 
+@dataclass(frozen=True)
 class _Proofs:
     """The rounds of one study.
 
     Stored rounds are completed; a new round is made if there is something new to prove.
+    ``favourite`` gives the setting with the strategy's best estimate.
     """
 
-    def __init__(self, loop: SearchLoop, seed: int) -> None:
-        self.loop = loop
-        self.bench = loop.bench
-        self.plan = loop.plan
-        self.seed = seed
-        self.trials = loop.trial_store.trials
-        self.pruner = Pruner(loop.bench, loop.idle, best_ratio(self.trials), seed)
-        self.rounds = Rounds(loop.trial_store, loop.space, loop.plan.alpha)
+    bench: Bench
+    pruner: Pruner
+    trial_store: TrialStore
+    space: Space
+    favourite: Callable[[], Setting | None]
 
-    def carry_out(self) -> StudyOutcome:
-        answer = StudyOutcome(
-            self.loop.ended_by, best_trial(self.trials), self.trials, self.bench.budget
-        )
+    @property
+    def rounds(self) -> Rounds:
+        """The stored rounds."""
+        return Rounds(self.trial_store, self.space, self.plan.alpha)
+
+    @property
+    def plan(self) -> SearchPlan:
+        """The bounds of the study."""
+        return self.bench.plan
+
+    def carry_out(self, answer: StudyOutcome) -> None:
+        """Complete the rounds, and recommend the first winner without an objection."""
         for proof_round in self.rounds.all():
             self._prove(proof_round, answer)
         while (new := self._next(answer)) is not None:
             self._prove(new, answer)
         self._recommend(answer)
-        return answer
 
     def _prove(self, proof_round: Round, answer: StudyOutcome) -> None:
         bench = self.bench
@@ -137,7 +147,7 @@ class _Proofs:
             if not bench.history.blocks(proof_round.phase):
                 bench.ensure_defaults()
             settings, limit_s = proof_round.settings, proof_round.limit_s
-            blocks = Blocks(bench.evaluator, proof_round.phase, settings, self.seed, limit_s)
+            blocks = Blocks(bench.evaluator, proof_round.phase, settings, self.pruner.seed, limit_s)
             proof = confirm_blocks(blocks, proof_round.plan, bench.budget, bench.watch)
         except (BudgetSpent, NoBlocks):
             answer.budget_ended = True
@@ -155,7 +165,7 @@ class _Proofs:
             return None
 
     def _new(self, answer: StudyOutcome) -> Round | None:
-        trials = len(self.trials)
+        trials = len(answer.trials)
         if answer.proofs:
             last, proof = answer.proofs[-1]
             if proof.cut_short:
@@ -169,13 +179,14 @@ class _Proofs:
             for proof_round, proof in answer.proofs
             if proof_round.whole is not None and proof_round.settings[0] in proof.winners
         }
-        chosen = self._finalists(phase, _refuted(answer), standing, proven)
+        chosen = self._finalists(answer.trials, phase, _refuted(answer), standing, proven)
         if not chosen.settings:
             return None
         return self._preregister(chosen.settings, chosen.slim, chosen.whole)
 
     def _finalists(
         self,
+        trials: list[Trial],
         phase: str,
         refuted: Collection[Setting],
         standing: Setting | None,
@@ -189,9 +200,9 @@ class _Proofs:
         settings to the pruned ones that earlier rounds proved.
         """
         most = self.plan.finalists
-        known = Race(self.bench, self.trials).run()
+        known = Race(self.bench, trials).run()
         hopeful = known.finalists(most, self.plan.min_gain)
-        hopeful = with_favourite(hopeful, self.loop.favourite)
+        hopeful = with_favourite(hopeful, self.favourite())
         hopeful = [s for s in hopeful if s not in refuted][:most]
         if all(proven.get(s, s) == standing for s in hopeful):
             return Finalists()
@@ -263,7 +274,7 @@ class _Proofs:
             limit_s=self.bench.limit_s(),
             slim=slim,
             whole=whole,
-            trials=len(self.trials),
+            trials=len(self.trial_store.trials),
             budget_s=self.plan.budget_s,
             max_runs=self.plan.max_runs,
         )
@@ -274,7 +285,7 @@ class _Proofs:
         return ranked[0][0] if ranked else None
 
     def _recommend(self, answer: StudyOutcome) -> None:
-        documents, space = self.loop.trial_store, self.loop.space
+        documents, space = self.trial_store, self.space
         for winner, proof_round, proof in ranked_winners(answer, self.plan.min_gain):
             recommendation = recommend(self.pruner, documents, space, winner, proof_round, proof)
             if not recommendation.objections:
