@@ -350,13 +350,15 @@ class MachineEvaluator:
     def _store_run(self, record: RunRecord, place: RunPlace) -> HistoryEntry:
         setting, trial = place.setting, place.trial
         key = self.history.previous = setting.key
-        order, where = self.history.next_order, (place.phase, place.block, place.position)
-        entry = HistoryEntry(order, key, place.phase, record, trial, *where[1:])
+        order, phase = self.history.next_order, place.phase
+        entry = HistoryEntry(order, key, phase, record, trial, place.block, place.position)
         stored = self.store.add_run(
             self.study_id,
             None if trial is None else self.trial_ids[trial],
-            *where,
-            record,
+            phase=phase,
+            block=place.block,
+            position=place.position,
+            record=record,
             setting_key=key,
             order=order,
             launched=self.side(setting).space.launched(setting.without(MPI)),
