@@ -16,7 +16,7 @@ from typing import Any
 
 from runner.errors import RunnerError
 from runner.figure.number import CutNumber, number_at
-from runner.figure.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
+from runner.figure.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_around
 from runner.guard import CpuTimes, Culprit, Foreign
 from runner.types import (
     ExecutableKind,
@@ -140,10 +140,10 @@ class PatternMatch:
         if number is None:
             return cls(1, text, groups, line=shown, column=start - low)
         before = line[max(number.start - LABEL, 0) : number.start]
-        unit = unit_beside(before, line[number.end : number.end + LABEL])
+        unit = unit_around(before, line[number.end : number.end + LABEL])
         if number.clock:
             unit = CLOCK
-        value = finite(unit.scaled(number.value))
+        value = finite(unit.base_value(number.value))
         return cls(
             1, text, groups, value, value, value, value, value, unit, shown, number.start - low
         )
