@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import files
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.types import Executable
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def executables_of(
     Libraries are left out that belong to the MPI library (whose commands are in ``mpi_bin``), to
     this tool (its cache), or to the run itself, which compiled them.
     """
-    prefix = resolved(mpi_bin).parent
-    others = (resolved(files.cache()), prefix / "lib", prefix / "lib64")
+    prefix = real_path(mpi_bin).parent
+    others = (real_path(files.cache()), prefix / "lib", prefix / "lib64")
     folders = tuple(f"{folder}{os.sep}" for folder in others)
     return [
         Executable(file.path, file.sha256, file.kind, file.place, file.argv, file.cwd)

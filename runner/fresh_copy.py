@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.files.paths import exists, is_folder, resolved
+from runner.files.paths import exists, is_folder, real_path
 
 PREFIX = ".autotune-fresh-"
 """Begins the name of every copy."""
@@ -127,7 +127,7 @@ def _size(folder: Path) -> int:
             f"{folder} is no directory; expected the directory in which the program runs",
             code="fresh_dir.missing",
         )
-    if resolved(folder).parent == resolved(folder):
+    if real_path(folder).parent == real_path(folder):
         raise RunnerUsageError(
             "/ cannot be copied for each run; name the directory with the program's input",
             code="fresh_dir.root",

@@ -17,7 +17,7 @@ from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.errors import RunnerError
 from runner.executables import executables_of
 from runner.figure.metric import metric_count, metric_of, metric_unit, patterns_of
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.files.scratch import Scratch
 from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
@@ -214,7 +214,7 @@ class Runner:
         """
         with ExitStack() as stack:
             if spec.fresh_copy:
-                folder = str(resolved(spec.cwd or Path.cwd()))
+                folder = str(real_path(spec.cwd or Path.cwd()))
                 if folder not in self._copies:
                     self._copies[folder] = FreshCopies(Path(folder))
                 place = stack.enter_context(self._copies[folder].copy())

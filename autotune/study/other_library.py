@@ -18,7 +18,7 @@ from autotune.space.library_choice import MPI
 from autotune.study.evaluator import Side
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 
@@ -55,7 +55,7 @@ class OtherLibrary:
         key = study_key(target, self.space, adapter(target.library), strategy, {}, 0, guard)
         return {
             "second": key.hash,
-            "libraries": [str(resolved(t.library.bin)) for t in (first, target)],
+            "libraries": [str(real_path(t.library.bin)) for t in (first, target)],
         }
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.mpi.output import output_of
 
 LOADER_PATH = "LD_LIBRARY_PATH"
@@ -61,7 +61,7 @@ class Needed:
 
     def is_file(self, path: Path) -> bool:
         """Whether the loader finds just this file."""
-        return bool(self.place) and resolved(self.place) == resolved(path)
+        return bool(self.place) and real_path(self.place) == real_path(path)
 
 
 def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> Needed | None:

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
 from runner.extensions import extended
-from runner.files.paths import exists, is_file, resolved
+from runner.files.paths import exists, is_file, real_path
 from runner.mpi.abi import needed_library
 from runner.mpi.base import Adapter
 from runner.mpi.intel import IntelMpi
@@ -45,12 +45,12 @@ def candidate_launchers(path: str | None = None) -> list[Path]:
         for name in LAUNCHERS:
             command = place / name
             if is_file(command) and os.access(command, os.X_OK):
-                found.setdefault(resolved(place), command)
+                found.setdefault(real_path(place), command)
         others = [place / name for name in alternatives if os.access(place / name, os.X_OK)]
-        same = [resolved(found[resolved(place)])] if resolved(place) in found else []
+        same = [real_path(found[real_path(place)])] if real_path(place) in found else []
         for command in others:
-            if resolved(command) not in same:
-                found.setdefault(resolved(command), command)
+            if real_path(command) not in same:
+                found.setdefault(real_path(command), command)
     return list(found.values())
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from runner.errors import RunnerUsageError
-from runner.files.paths import is_file, resolved
+from runner.files.paths import is_file, real_path
 from runner.mpi.base import TRANSPORT, Probe
 from runner.mpi.hydra import Hydra, shared_library
 from runner.mpi.intel_info import COMMAND, read_parameters
@@ -191,7 +191,7 @@ class IntelMpi(Hydra):
     def c_compiler(self) -> tuple[str, ...]:
         """The C compiler with the places of the library: its ``mpicc`` needs other variables."""
         own, found = shared_library(self.library), shutil.which("cc")
-        prefix = resolved(self.library.bin).parent
+        prefix = real_path(self.library.bin).parent
         if own is None or found is None or not is_file(prefix / "include" / "mpi.h"):
             return ()
         return (
@@ -226,7 +226,7 @@ def _binding_of(variables: Mapping[str, object]) -> str | None:
 def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:
     """``environment`` with the places of ``library``: its root, and its libraries first."""
     env = dict(environment)
-    env[ROOT] = str(resolved(library.bin).parent)
+    env[ROOT] = str(real_path(library.bin).parent)
     own = shared_library(library)
     if own is not None:
         before = [p for p in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p]

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Library:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders in which the installation may have its shared libraries."""
-        prefix = resolved(self.bin).parent
+        prefix = real_path(self.bin).parent
         return (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*")))
 
     @property

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from runner import files
 from runner.c_library import NoCompiler, code_folder, compiled, digest, sources_of
-from runner.files.paths import exists, resolved
+from runner.files.paths import exists, real_path
 from runner.files.private_files import has_private
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
@@ -53,7 +53,7 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
 
 def _state(library: Library, compiler: Sequence[str]) -> list[str]:
     """What tells one installation from another one in the same place."""
-    place = resolved(library.bin)
+    place = real_path(library.bin)
     words = [library.family, library.version, str(place), *compiler]
     for path in (Path(compiler[0]), *sorted((place.parent / "lib").glob("libmpi.so*"))):
         if exists(path):

@@ -105,7 +105,7 @@ def load_features(path: Path | str) -> Features:
     """
     place = str(path)
     try:
-        text = files.read_named(path, _LARGEST_MIB << 20)
+        text = files.read_user_file(path, _LARGEST_MIB << 20)
     except (OSError, UnicodeDecodeError) as problem:
         if getattr(problem, "errno", None) == errno.EFBIG:
             raise FeaturesError(

@@ -19,7 +19,7 @@ from typing import ClassVar
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
-from runner.files.paths import exists, resolved
+from runner.files.paths import exists, real_path
 from runner.mpi.abi import OPEN_MPI_ABI
 from runner.mpi.base import (
     PYTHON_LIBRARY,
@@ -418,7 +418,7 @@ class OpenMPI(Adapter):
     @cached_property
     def _prefix(self) -> Path:
         """The folder of the installation."""
-        return resolved(self.library.bin).parent
+        return real_path(self.library.bin).parent
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.mpi.library import POLICIES, Library, ParamInfo, placement_of, same_value
 from runner.mpi.openmpi.traffic import deselected, not_registered, same_transfers
 from runner.types import LaunchSpec, ReadBack
@@ -131,7 +131,7 @@ def mismatch_of(library: Library, prefix: Path, shown: Shown, spec: LaunchSpec) 
     system = Path(theirs.split(",")[-1])
     # A relocated library (the wheel) reports its present place; its ompi_info reports where it
     # was built.
-    same = system == Path(info.default.split(",")[-1]) or resolved(system).is_relative_to(prefix)
+    same = system == Path(info.default.split(",")[-1]) or real_path(system).is_relative_to(prefix)
     if source != "default" or same:
         return None
     return f"its system parameter file is {theirs}, the launcher's is {info.default}"
