@@ -21,7 +21,7 @@ from runner.files.paths import real_path
 from runner.files.scratch import Scratch
 from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
-from runner.lock import renew_held
+from runner.lock import renew_locks
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify, signal_name
 from runner.outcome.failure_message import WITHOUT_MESSAGE, start_failed, telling_lines
@@ -139,7 +139,7 @@ class Runner:
         started again, but only to see whether it reads its standard input; the record is that of
         the first start.
         """
-        renew_held()  # Outside of the time of the run.
+        renew_locks()  # Outside of the time of the run.
         for _ in range(LAUNCHES):
             record = self._once(spec)
             if not self._hiccup(record):

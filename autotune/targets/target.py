@@ -310,7 +310,7 @@ class Target:
         A process below its holder says nothing: the holder has said it, or it is a test, whose
         neighbours do not matter.
         """
-        if not lock.taken:
+        if not lock.holds_lock:
             return []
         one_node = self.cluster.nodes == 1 and self.cluster.testbed is None
         one_node = one_node and not (self.room and self.room.elsewhere)
