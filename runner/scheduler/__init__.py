@@ -47,15 +47,15 @@ def find(name: str) -> Scheduler:
             f"--scheduler {name!r} is not known; expected one of {', '.join(kinds)}",
             code="scheduler.unknown",
         )
-    found = kinds[name]()
-    found.require()
-    return found
+    scheduler = kinds[name]()
+    scheduler.require()
+    return scheduler
 
 
 def allocation(environment: Mapping[str, str]) -> Allocation:
     """The allocation of a process with this environment; by default one node without a name."""
-    asked = [kind.allocation(environment) for kind in _kinds().values()]
-    found = [one for one in (*asked, base.allocation(environment)) if one is not None]
-    nodes = next((one.nodes for one in found if one.nodes), "")
-    room = next((one for one in found if one.count is not None), Allocation())
-    return Allocation(nodes, any(one.several for one in found), room.count, room.slots)
+    answers = [kind.allocation(environment) for kind in _kinds().values()]
+    allocations = [one for one in (*answers, base.allocation(environment)) if one is not None]
+    nodes = next((one.nodes for one in allocations if one.nodes), "")
+    room = next((one for one in allocations if one.count is not None), Allocation())
+    return Allocation(nodes, any(one.several for one in allocations), room.count, room.slots)
