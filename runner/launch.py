@@ -24,7 +24,7 @@ from runner.guard import ran_outside
 from runner.lock import renew_locks
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify, signal_name
-from runner.outcome.failure_message import WITHOUT_MESSAGE, start_failed, telling_lines
+from runner.outcome.failure_message import WITHOUT_MESSAGE, reports_start_failure, telling_lines
 from runner.outcome.value_source import all_words, source_words
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
@@ -375,7 +375,7 @@ class Runner:
             return ""
         inherited = self.adapter.inherited_settings(dict(os.environ) | spec.env)
         text = result.stderr + result.stdout_tail
-        silent = start_failed(text) or WITHOUT_MESSAGE in reason
+        silent = reports_start_failure(text) or WITHOUT_MESSAGE in reason
         return source_words(inherited, text) or (all_words(inherited) if silent else "")
 
 
