@@ -29,8 +29,8 @@ def identity_of(path: str | Path) -> Identity:
 
     Raises OSError.
     """
-    found = os.stat(path)  # noqa: PTH116 (as a path of /proc)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    state = os.stat(path)  # noqa: PTH116 (as a path of /proc)
+    return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 def file_digest(path: str) -> str | None:
@@ -58,7 +58,7 @@ def digest_of(fd: int) -> str:
 
 
 def executables_of(
-    found: Iterable[ProgramFile], started_at: float, mpi_bin: Path
+    program_files: Iterable[ProgramFile], started_at: float, mpi_bin: Path
 ) -> list[Executable]:
     """The executables of a run that began at ``started_at`` (seconds since the epoch).
 
@@ -70,7 +70,7 @@ def executables_of(
     folders = tuple(f"{folder}{os.sep}" for folder in others)
     return [
         Executable(file.path, file.sha256, file.kind, file.place, file.argv, file.cwd)
-        for file in found
+        for file in program_files
         if file.kind == "program"
         or not (file.changed_ns > started_at * 1e9 or file.path.startswith(folders))
     ]

@@ -238,7 +238,7 @@ class RunRecord:
         return self.state == "ok"
 
     @property
-    def compiled(self) -> bool:
+    def has_compiled(self) -> bool:
         """Whether the program compiled code, which later runs load: it says so."""
         return COMPILING in self.stderr_tail
 

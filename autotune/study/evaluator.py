@@ -290,7 +290,7 @@ class MachineEvaluator:
                 record.reason = (
                     f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
                 )
-            if warms_up and record.compiled:
+            if warms_up and record.has_compiled:
                 phase, trial, block, position = WARMUP, None, 0, 0
             changes = self._executables.check(record, self.side(setting).target)
             if changes:

@@ -15,7 +15,14 @@ from functools import cache
 from pathlib import Path
 
 from runner import files
-from runner.c_library import code_folder, compiled, compiler, digest, preloaded, sources_of
+from runner.c_library import (
+    code_folder,
+    compile_if_missing,
+    compiler,
+    digest,
+    preload_value,
+    sources_of,
+)
 from runner.errors import RunnerError
 from runner.files.paths import exists
 from runner.mpi.library import Library, same_value
@@ -43,7 +50,7 @@ def reporting_library() -> Path | None:
     try:
         folder = code_folder(files.cache("control-variables"))
         place = folder / f"libautotune-variables-{digest(sources, [found])}.so"
-        return compiled(place, [found], sources)
+        return compile_if_missing(place, [found], sources)
     except RunnerError:
         return None
 
@@ -63,7 +70,7 @@ def report_variables(
     names = sorted({name for name in watched if ":" not in name})
     try:
         return {
-            PRELOAD: preloaded(library, preload),
+            PRELOAD: preload_value(library, preload),
             _FILE: str(scratch / REPORT),
             _WATCHED: ":".join([*(always for _, always in _BELOW.values()), *names]),
             **({_WAIT: "1"} if looked_at else {}),

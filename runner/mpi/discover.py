@@ -21,7 +21,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.extensions import extended
+from runner.extensions import with_extensions
 from runner.files.paths import exists, is_file, real_path
 from runner.mpi.abi import needed_library
 from runner.mpi.base import Adapter
@@ -191,7 +191,7 @@ def families() -> dict[str, type[Adapter]]:
 
     Raises RunnerError if an entry point is broken or its name differs from its class's family.
     """
-    found: dict[str, type[Adapter]] = extended(GROUP, Adapter, _OWN)  # type: ignore[type-abstract]
+    found: dict[str, type[Adapter]] = with_extensions(GROUP, Adapter, _OWN)  # type: ignore[type-abstract]
     for name, kind in found.items():
         if kind.family != name:
             raise RunnerError(

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from runner.errors import RunnerUsageError
-from runner.extensions import extended
+from runner.extensions import with_extensions
 from runner.scheduler import base
 from runner.scheduler.base import Allocation, Job, Scheduler, State
 from runner.scheduler.local import LocalScheduler
@@ -27,7 +27,7 @@ _OWN: dict[str, type[Scheduler]] = {kind.name: kind for kind in (LocalScheduler,
 
 @cache
 def _kinds() -> dict[str, type[Scheduler]]:
-    return extended(GROUP, Scheduler, _OWN)  # type: ignore[type-abstract]
+    return with_extensions(GROUP, Scheduler, _OWN)  # type: ignore[type-abstract]
 
 
 def names() -> list[str]:

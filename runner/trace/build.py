@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner import files
-from runner.c_library import NoCompiler, code_folder, compiled, digest, sources_of
+from runner.c_library import NoCompiler, code_folder, compile_if_missing, digest, sources_of
 from runner.files.paths import exists, real_path
 from runner.files.private_files import has_private
 from runner.mpi.discover import adapter
@@ -48,7 +48,7 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
     place = make_cache() / f"libautotune-trace-{name}.so"
     if not has_private(place):
         tell(f"compiling the profiling library for {library.family} {library.version} (once)")
-    return compiled(place, compiler, sources)
+    return compile_if_missing(place, compiler, sources)
 
 
 def _state(library: Library, compiler: Sequence[str]) -> list[str]:

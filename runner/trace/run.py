@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from runner.c_library import NoCompiler, preloaded
+from runner.c_library import NoCompiler, preload_value
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter
@@ -146,7 +146,7 @@ def _means(
         tell(f"{str(problem).splitlines()[0]}: counting in mpi4py instead (Python programs only)")
         return "mpi4py", substitute.variables()
     try:
-        return "pmpi", {"LD_PRELOAD": preloaded(built, os.environ.get("LD_PRELOAD"))}
+        return "pmpi", {"LD_PRELOAD": preload_value(built, os.environ.get("LD_PRELOAD"))}
     except RunnerError as problem:
         raise NotTraceable(str(problem), code=problem.code) from None
 
