@@ -171,7 +171,7 @@ class Runner:
             limit_s = min(spec.timeout_s or limit_s, limit_s)
             retry = self._confine(replace(spec, stdin=str(fifo), timeout_s=limit_s))
             with self._prepare(retry) as ready:
-                request = self._request(ready, place, self.adapter.reported(ready))
+                request = self._request(ready, place, self.adapter.report_pattern(ready))
                 request = replace(request, fifo=str(fifo))
                 return self._execute(request).waits_for_input
         finally:
@@ -186,7 +186,7 @@ class Runner:
         self.adapter.refuse_unknown_kinds(spec)
         place = self._new_folder()
         spec = self._confine(spec)
-        report_pattern = self.adapter.reported(spec)
+        report_pattern = self.adapter.report_pattern(spec)
         try:
             with self._prepare(spec) as ready:
                 result = self._execute(self._request(ready, place, report_pattern))
@@ -204,7 +204,7 @@ class Runner:
         return Path(tempfile.mkdtemp(dir=self._scratch.path))
 
     def _confine(self, spec: LaunchSpec) -> LaunchSpec:
-        return spec if self._cpus is None else self.adapter.confined(spec, self._cpus)
+        return spec if self._cpus is None else self.adapter.confine(spec, self._cpus)
 
     @contextmanager
     def _prepare(self, spec: LaunchSpec) -> Iterator[LaunchSpec]:
@@ -352,7 +352,7 @@ class Runner:
             output_bytes=result.output_bytes,
             stdout_tail=result.stdout_tail[-TAIL:],
             stderr_tail=result.stderr_tail[-TAIL:],
-            inherited=probe.inherited,
+            inherited=probe.inherited_values,
             extra=all_finite(result.json_line or {}),
             executables=executables_of(
                 result.files, result.started_at, Path(self.adapter.library.bin)
@@ -362,7 +362,7 @@ class Runner:
         record.state, record.reason, record.verified = classify(
             spec, result, probe, record, self.adapter.refusals, self.guard
         )
-        if record.state in ("failed", "launch_error", "timeout") and not probe.initialised:
+        if record.state in ("failed", "launch_error", "timeout") and not probe.is_initialised:
             record.reason += self._source_words(spec, result, record.reason)
         return record
 

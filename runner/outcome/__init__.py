@@ -115,7 +115,7 @@ def classify(
 
 def _start_words(result: ExecResult, probe: Probe) -> str:
     """Why the library did not start, if the launcher then went on for ever; else ""."""
-    if probe.initialised or not reports_start_failure(result.stderr):
+    if probe.is_initialised or not reports_start_failure(result.stderr):
         return ""
     return f"before: {failure_message(result.stderr).words}"
 
@@ -187,9 +187,9 @@ def _failure(
 ) -> Outcome:
     message = failure_message(result.stderr, result.stdout_tail)
     text = result.stderr + result.stdout_tail
-    is_refused = bool(probe.not_started) or any(r in text for r in refusals)
-    if not probe.initialised and not result.ranks and is_refused:
-        words = message.words or probe.not_started or "the launcher refused the command line"
+    is_refused = bool(probe.start_problem) or any(r in text for r in refusals)
+    if not probe.is_initialised and not result.ranks and is_refused:
+        words = message.words or probe.start_problem or "the launcher refused the command line"
         return "launch_error", words, None
     code = joined_exit_code(text)
     how = f"exit code {result.exit_code if code is None else code}"
@@ -218,7 +218,7 @@ def _network_words(text: str) -> str:
 
 
 def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
-    if probe.initialised is False and spec.read_back:
+    if probe.is_initialised is False and spec.read_back:
         return "no_mpi", "the program ended without calling MPI_Init of this MPI", None
     if probe.library_mismatch:
         words = (
