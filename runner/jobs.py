@@ -19,7 +19,7 @@ from runner.lock.holder import user_name
 from runner.mpi.discover import families
 from runner.mpi.library import Library
 from runner.process import all_pids, stat_fields
-from runner.supervise.process_tree import cpus_allowed, environ, maps_mpi
+from runner.supervise.process_tree import affinity_of, environ, maps_mpi
 from runner.supervise.watches import rank_process
 
 
@@ -176,7 +176,7 @@ def _job(starter: int, pids: list[int], table: _Table) -> MpiJob:
 
 
 def _affinity(pid: int) -> frozenset[int] | None:
-    text = cpus_allowed(pid)
+    text = affinity_of(pid)
     return None if text is None else cpus_of(text)
 
 

@@ -32,7 +32,7 @@ from runner.supervise import (
     DeferredInterrupts,
     ExecRequest,
     ExecResult,
-    RunInterrupted,
+    RunInterrupt,
     StartError,
     Supervisor,
 )
@@ -254,10 +254,10 @@ class Runner:
     def _execute(self, request: ExecRequest) -> ExecResult:
         try:
             return self._supervisor.run(request)
-        except RunInterrupted as stop:
+        except RunInterrupt as stop:
             # The Ctrl-C came too late to stop this run: its figures count and must not be lost. But
             # nor may the Ctrl-C, so somebody must hold it.
-            result = stop.result if DeferredInterrupts.held() else None
+            result = stop.result if DeferredInterrupts.is_entered() else None
             if isinstance(result, ExecResult) and not result.interrupted:
                 return result
             raise

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from runner.cpus import cpu_list, cpus_of, parse_cpus
 from runner.placement import threads_per_core
-from runner.supervise.messages import RankSeen
+from runner.supervise.messages import RankSnapshot
 from runner.types import LaunchSpec, ReadBack
 
 MARK = "autotune-thread"
@@ -93,7 +93,7 @@ def teams_of(lines: Iterable[str]) -> Teams:
     return teams
 
 
-def rank_bindings(ranks: Sequence[RankSeen], teams: Teams) -> list[str]:
+def rank_bindings(ranks: Sequence[RankSnapshot], teams: Teams) -> list[str]:
     """The CPU list of each rank: what its initial thread may use, and all threads of its team."""
     own = {pid: team.all_cpus for (_, pid), team in teams.items()}
     return [cpu_list(cpus_of(rank.cpus) | own.get(rank.pid, frozenset())) for rank in ranks]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from runner.supervise import RankSeen
+from runner.supervise import RankSnapshot
 from runner.types import LaunchSpec, ReadBack
 
 MARK = "autotune-variable"
@@ -63,7 +63,7 @@ def reports_of(lines: Iterable[str]) -> Reports:
 
 def read_back_variables(
     requests: Mapping[str, str],
-    ranks: Sequence[RankSeen],
+    ranks: Sequence[RankSnapshot],
     reports: Reports | None = None,
     number: int = 0,
 ) -> dict[str, ReadBack]:
@@ -78,7 +78,7 @@ def read_back_variables(
 
 
 def _state(
-    name: str, value: str, ranks: Sequence[RankSeen], reports: Reports, number: int
+    name: str, value: str, ranks: Sequence[RankSnapshot], reports: Reports, number: int
 ) -> ReadBack:
     reported_values = [report[name] for report in reports.values() if name in report]
     if reported_values and len(reported_values) == number:
