@@ -76,7 +76,7 @@ def names() -> list[str]:
 
 
 @contextlib.contextmanager
-def locked() -> Iterator[None]:
+def hold_lock() -> Iterator[None]:
     """Hold the lock of all testbeds while one is brought up or down; a crash frees it.
 
     All testbeds have one lock: they share the networks, and two that are calibrated at the same
@@ -120,8 +120,8 @@ def read_testbed(name: str) -> Testbed | None:
     """
     place = trusted_directory(name)
     try:
-        found = testbed_from_json(parse_json(read_private(place / RECORD, _LARGEST)))
-        return found if (found.name, found.directory) == (name, str(place)) else None
+        testbed = testbed_from_json(parse_json(read_private(place / RECORD, _LARGEST)))
+        return testbed if (testbed.name, testbed.directory) == (name, str(place)) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 
