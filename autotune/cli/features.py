@@ -14,7 +14,7 @@ from autotune.wording import Metric, count, seconds
 
 if TYPE_CHECKING:
     from runner.trace import Features
-    from runner.trace.run import Traced
+    from runner.trace.run import TracedRun
 
 
 _PRINTED_GROUPS = ("thesis", "extra")
@@ -56,7 +56,7 @@ def features(request: FeaturesRequest, store: StoreUrl = None, json_out: JsonOut
         console().print(f"features written to {out}", markup=False, soft_wrap=True)
 
 
-def _print(found: Features, traced: Traced) -> None:
+def _print(found: Features, traced: TracedRun) -> None:
     from runner.trace import SPECS
 
     out = console()

@@ -47,7 +47,7 @@ from autotune.wording import asked_time, count, seconds
 from runner.guard import QuietWait, wait_quiet
 from runner.launch import Runner
 from runner.supervise import DeferredInterrupts
-from runner.trace.run import run_counted
+from runner.trace.run import run_with_counts
 from runner.types import LaunchSpec, RunRecord
 
 QUIET_S = (1.0, 0.25, 0.75, 0.5)
@@ -315,7 +315,7 @@ class MachineEvaluator:
             return side.runner.run(spec)
         if counts:
             spec = dataclasses.replace(spec, watch_windows=True)
-        counted = run_counted(side.runner, spec)
+        counted = run_with_counts(side.runner, spec)
         word = known_of(counted.commutes, side.target.commutative_only)
         record = counted.record
         record.extra = {**record.extra, OPERATIONS: word}

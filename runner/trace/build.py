@@ -66,7 +66,7 @@ _INTERPRETER = 3  # PT_INTERP
 _WIDE, _NARROW = 2, 1
 
 
-def statically_linked(program: Path) -> bool:
+def is_static(program: Path) -> bool:
     """True for an ELF executable without a dynamic loader; False for all other files (scripts)."""
     try:
         with program.open("rb") as file:
