@@ -33,7 +33,7 @@ def run(
         verified=verified,
         mpi_name="openmpi",
         mpi_version="5.0.11",
-        printed=found.printed(),
+        printed=found.printed_lines(),
     )
 
 
