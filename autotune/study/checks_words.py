@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from autotune.notes import Note
+from autotune.study.parts import ResultChecks
 
 _VERIFIED = {
     "application": "by the application",
@@ -14,7 +14,7 @@ _VERIFIED = {
 }
 
 
-def checks_words(checks: Mapping[str, Any]) -> str:
+def checks_words(checks: ResultChecks) -> str:
     """What was checked, in one line; raises LookupError or TypeError for other documents."""
     by = checks["verified"]
     if by is None:

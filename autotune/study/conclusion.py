@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from typing import Any
 
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
@@ -17,6 +16,7 @@ from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.confirmation import Confirmation
 from autotune.study.disturbance import carry_over_notes, position_note, search_note, spells_note
 from autotune.study.objections import remarks
+from autotune.study.parts import BestSeen, Rejections, RoundOutcome
 from autotune.study.recommendation import Recommendation, StudyOutcome, disturbed
 from autotune.study.result import Finalist, Result, Status
 from autotune.study.run_history import RunHistory
@@ -39,7 +39,7 @@ def count_runs(result: Result, history: RunHistory) -> None:
     }
 
 
-def best_seen(history: RunHistory, setting: Setting | None) -> dict[str, Any] | None:
+def best_seen(history: RunHistory, setting: Setting | None) -> BestSeen | None:
     """The best setting with the median of all its valid runs, significant or not."""
     if setting is None or setting == DEFAULT:
         return None
@@ -88,16 +88,16 @@ def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
     rows = []
     for setting, decision in decisions.items():
         seen = decision.comparison
+        ends = (known_gain(seen.lo), known_gain(seen.hi))
         rows.append(
             Finalist(
                 setting,
                 decision.outcome,
                 known_gain(seen.gain),
-                known_gain(seen.lo) if seen.interval else None,
-                known_gain(seen.hi) if seen.interval else None,
+                ends if seen.interval else (None, None),
+                None if seen.interval else ends,
                 seen.n,
                 decision.why,
-                None if seen.interval else (known_gain(seen.lo), known_gain(seen.hi)),
             )
         )
     return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
@@ -113,12 +113,12 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
     result.gain_pairs = 0 if fresh is None else fresh.n
     result.gain_proof = {
         "gain": known_gain(proof.gain),
-        "ci95": [known_gain(proof.lo), known_gain(proof.hi)],
+        "ci95": (known_gain(proof.lo), known_gain(proof.hi)),
         "pairs": proof.n,
     }
     result.significant = proof.significant
     result.round = made.round.number
-    result.pruning = made.pruning.to_json()
+    result.pruning = made.pruning.row
     result.slow_launches = slow_row(made.slow)
 
 
@@ -135,17 +135,17 @@ def contradictions(answer: StudyOutcome) -> list[Note]:
     ]
 
 
-def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any]]:
+def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[RoundOutcome]:
     """Every round of the study: its share of alpha and its outcome."""
     won = "proven" if guarded else LOOKS_BETTER
     return [
-        {
-            "round": made.number,
-            "alpha": made.plan.alpha,
-            "trials": made.trials,
-            "finalists": len(made.settings),
-            "outcome": won if proof.winners else "open" if proof.open else "nothing better",
-        }
+        RoundOutcome(
+            round=made.number,
+            alpha=made.plan.alpha,
+            trials=made.trials,
+            finalists=len(made.settings),
+            outcome=won if proof.winners else "open" if proof.open else "nothing better",
+        )
         for made, proof in answer.proofs
     ]
 
@@ -251,11 +251,11 @@ def _failed_launches(proof: Confirmation) -> list[Note]:
     return [Note("runs.failed", f"launches failed: {', '.join(each)}", data)]
 
 
-def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
-    """The settings with rejected runs, ``{setting, runs, rejected}``; the most rejections first."""
+def rejection_rows(history: RunHistory) -> list[Rejections]:
+    """The settings with rejected runs; the most rejections first."""
     counts = history.rejections()
     rows = [
-        {"setting": key, "runs": runs, "rejected": rejected}
+        Rejections(setting=key, runs=runs, rejected=rejected)
         for key, (rejected, runs) in counts.items()
         if rejected
     ]

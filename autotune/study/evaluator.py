@@ -14,7 +14,7 @@ import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from autotune.errors import WorkError
 from autotune.notes import Note
@@ -42,6 +42,7 @@ from autotune.targets.executables import change_words
 from autotune.targets.figures import proposal_of
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import default_failure, judge_objective
+from autotune.targets.rows import ProposedFigure
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count, seconds
 from runner.guard import QuietWait, wait_quiet
@@ -152,7 +153,7 @@ class MachineEvaluator:
     _waited_in_vain: int = field(default=0, init=False)
     _figure_codes: set[str] = field(default_factory=set, init=False)
     """Codes of the notes on figures that were given."""
-    proposed_metric: dict[str, Any] | None = field(default=None, init=False)
+    proposed_metric: ProposedFigure | None = field(default=None, init=False)
     """The figure that the program prints, while the wall time counts."""
     _output_read: bool = field(default=False, init=False)
     _first: FirstRunWatch = field(init=False, repr=False)

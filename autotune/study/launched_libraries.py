@@ -11,12 +11,11 @@ import os
 import shlex
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from autotune.space import Setting
 from autotune.space.library_choice import MPI
-from autotune.study.library_switch import LibrarySwitch
 from autotune.study.other_library import OtherLibrary
+from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.study.run_history import WARMUP, RunHistory
 from autotune.targets.target import Target
 from runner import files
@@ -25,24 +24,15 @@ from runner.mpi.discover import adapter
 from runner.types import RunRecord
 
 
-def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[dict[str, Any]]:
+def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[LibraryLaunches]:
     """One row for each library, that of the default first.
 
     ``targets`` maps the value of ``mpi`` to the target under it; the first one, of settings that do
     not name a library, counts as the default's.
     """
     first = next(iter(targets))
-    return [
-        {
-            "setting": None if name == first else name,
-            "name": target.library.family,
-            "version": target.library.version,
-            "path": target.library.bin,
-            "launcher": target.library.launcher,
-            **_launches(_runs(history, None if name == first else name), target),
-        }
-        for name, target in targets.items()
-    ]
+    named = [(None if name == first else name, target) for name, target in targets.items()]
+    return [_launches(_runs(history, name), name, target) for name, target in named]
 
 
 def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
@@ -57,21 +47,30 @@ def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
     return found
 
 
-def _launches(records: Sequence[RunRecord], target: Target) -> dict[str, Any]:
+def _launches(records: Sequence[RunRecord], setting: str | None, target: Target) -> LibraryLaunches:
     """Number of valid launches, and the median time outside the program's own figure."""
     outside = [r.wall_s - r.metric_s for r in records if r.metric_s is not None]
     # A sum over ranks, and a figure that is no time of the program, say nothing of the start.
     known = target.objective is None and bool(outside) and min(outside) > 0
-    return {"launches": len(records), "start_s": statistics.median(outside) if known else None}
+    library = target.library
+    return LibraryLaunches(
+        setting=setting,
+        name=library.family,
+        version=library.version,
+        path=library.bin,
+        launcher=library.launcher,
+        launches=len(records),
+        start_s=statistics.median(outside) if known else None,
+    )
 
 
 def switch_to(
-    first: Target, other: OtherLibrary, rows: Sequence[Mapping[str, Any]]
-) -> LibrarySwitch:
+    first: Target, other: OtherLibrary, rows: Sequence[LibraryLaunches]
+) -> SwitchedLibrary:
     """The switch from the library of ``first`` to another one; both are among ``rows``."""
-    row = {row["setting"]: dict(row) for row in rows}
+    row = {row["setting"]: row for row in rows}
     target = other.target
-    return LibrarySwitch(
+    return SwitchedLibrary(
         before=row[None],
         after=row[other.name],
         variables=(variables := _variables(target)),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from autotune.stats import (
     ErrorBudget,
@@ -18,6 +17,7 @@ from autotune.stats import (
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.confirmation import Confirmation
 from autotune.study.pairs import Pairs
+from autotune.study.parts import DecidingStep
 from autotune.study.recommendation import StudyOutcome
 from autotune.study.result import BUDGET_SPENT, MORE_TRIALS
 from autotune.study.rounds import look_plan
@@ -35,8 +35,10 @@ class NextStep:
     words: str
     options: dict[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"words": self.words, "options": dict(self.options)}
+    @property
+    def row(self) -> DecidingStep:
+        """The part of a document."""
+        return DecidingStep(words=self.words, options=dict(self.options))
 
 
 def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextStep | None:

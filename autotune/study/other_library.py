@@ -16,6 +16,7 @@ from typing import Any
 from autotune.space import Setting, Space
 from autotune.space.library_choice import MPI
 from autotune.study.evaluator import Side
+from autotune.study.parts import LibrarySide
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from runner.files.paths import real_path
@@ -64,14 +65,11 @@ def library_name(family: str, version: str) -> str:
     return f"{family}-{version}"
 
 
-def described(library: Library, program: str) -> dict[str, str]:
+def described(library: Library, program: str) -> LibrarySide:
     """A side for the JSON document: the library's name, version and path, and the program."""
-    return {
-        "name": library.family,
-        "version": library.version,
-        "path": library.bin,
-        "program": program,
-    }
+    return LibrarySide(
+        name=library.family, version=library.version, path=library.bin, program=program
+    )
 
 
 @contextmanager

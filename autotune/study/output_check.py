@@ -11,10 +11,10 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
+from autotune.study.parts import DifferingPair, OutputFigures
 from autotune.study.printed_lines import LineIndex, PrintedLine
 from autotune.study.run_history import RunHistory
 from autotune.wording import count
@@ -53,8 +53,10 @@ class DifferingLine:
     reference: str
     setting: str
 
-    def to_json(self) -> dict[str, str]:
-        return {"reference": self.reference[:_LENGTH], "setting": self.setting[:_LENGTH]}
+    @property
+    def row(self) -> DifferingPair:
+        """The part of a document."""
+        return DifferingPair(reference=self.reference[:_LENGTH], setting=self.setting[:_LENGTH])
 
 
 @dataclass(frozen=True)
@@ -76,16 +78,17 @@ class OutputComparison:
     def compared(self) -> bool:
         return min(self.reference_runs, self.setting_runs) >= LEAST_RUNS
 
-    def to_json(self) -> dict[str, Any]:
-        """The figures, in JSON types, with some of the lines."""
-        return {
-            "compared": self.compared,
-            "lines": self.lines,
-            "differing": len(self.differing),
-            "expected": len(self.expected),
-            "runs": [self.reference_runs, self.setting_runs],
-            "shown": [line.to_json() for line in (*self.differing, *self.expected)[:SHOWN]],
-        }
+    @property
+    def figures(self) -> OutputFigures:
+        """The part of a document, with some of the lines."""
+        return OutputFigures(
+            compared=self.compared,
+            lines=self.lines,
+            differing=len(self.differing),
+            expected=len(self.expected),
+            runs=[self.reference_runs, self.setting_runs],
+            shown=[line.row for line in (*self.differing, *self.expected)[:SHOWN]],
+        )
 
 
 @dataclass(frozen=True)
@@ -277,7 +280,7 @@ def output_note(found: OutputComparison, verified: bool, default: bool = True) -
         f"{count(len(lines), 'line')} of the output, the same in all {found.reference_runs} runs "
         f"of {other}, {'is' if len(lines) == 1 else 'are'} in none of its {found.setting_runs} runs"
     )
-    first = lines[0].to_json()
+    first = lines[0].row
     instead = first["setting"] or "no such line"
     words += f": {first['reference'].strip()!r} became {instead.strip()!r}"
     if verified:
@@ -288,7 +291,7 @@ def output_note(found: OutputComparison, verified: bool, default: bool = True) -
     return Note(
         "result.output_differs",
         words,
-        {**found.to_json(), "explained_by": why},
+        {**found.figures, "explained_by": why},
     )
 
 

@@ -111,7 +111,8 @@ class StudyRun:
         )
         result = self.result(answer.search.ended_by)
         self._conclude(result, answer)
-        result.launched_s = self._launched_s - launched_before
+        launched_s = self._launched_s - launched_before
+        result.overhead_s = max(result.overhead_s - launched_s, 0.0)
         return result
 
     def _suggested(self) -> tuple[Setting, ...]:
@@ -173,6 +174,7 @@ class StudyRun:
             result.waiting_s += self.screening.evaluator.waiting_s
             result.fidelity = stored_summary(self._session.store, self.study)
         result.wall_s = time.monotonic() - self._session.began
+        result.overhead_s = max(result.wall_s - result.waiting_s, 0.0)
         return result
 
     def _conclude(self, result: Result, answer: StudyOutcome) -> None:
@@ -202,7 +204,7 @@ class StudyRun:
         if answer.recommendation is None:
             step = search_step(answer, self.request.plan, result.ended_by)
             if step is not None and result.status in ("inconclusive", "too_noisy"):
-                result.next_step = step.to_json()
+                result.next_step = step.row
             return
         if not result.guard:
             result.best = best_seen(history, answer.recommendation.setting)

@@ -41,6 +41,7 @@ from autotune.study.fresh_pairs import (
 )
 from autotune.study.objections import Finding, findings_on, objections
 from autotune.study.pairs import is_missed
+from autotune.study.parts import PrunedSetting
 from autotune.study.rounds import DocumentStore, Round, readable_round, stored_setting
 from autotune.study.search import SearchPhase
 from autotune.study.tails import (
@@ -82,9 +83,18 @@ class Pruning:
     slower_at_most: float | None = None
     blocks: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        whole = None if self.whole is None else self.whole.to_json()
-        return dataclasses.asdict(self) | {"whole": whole}
+    @property
+    def row(self) -> PrunedSetting:
+        """The part of a result's document."""
+        return PrunedSetting(
+            state=self.state,
+            why=self.why,
+            whole=None if self.whole is None else self.whole.to_json(),
+            margin=self.margin,
+            non_inferior=self.non_inferior,
+            slower_at_most=self.slower_at_most,
+            blocks=self.blocks,
+        )
 
 
 @dataclass(frozen=True)

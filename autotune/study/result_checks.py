@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Literal
 
 from autotune.config.app import App
 from autotune.space import DEFAULT, Setting
 from autotune.study.output_check import output_comparison, runs_of
+from autotune.study.parts import ResultChecks
 from autotune.study.run_history import RunHistory
 
 
-def verification(app: App) -> str | None:
+def verification(app: App) -> Literal["application", "pattern", "json"] | None:
     """Who verifies the results: "application", or the user by a "pattern" or a "json" key."""
     if app.verify is None:
         return None
@@ -21,17 +22,13 @@ def verification(app: App) -> str | None:
 
 def result_checks(
     app: App, history: RunHistory, setting: Setting, reference: Setting = DEFAULT
-) -> dict[str, Any]:
-    """What was checked of the runs of a setting and its reference, in JSON types.
-
-    ``{verified, runs, verified_runs, output}``; ``output`` as
-    :meth:`autotune.study.output_check.OutputComparison.to_json`, None for the reference itself.
-    """
+) -> ResultChecks:
+    """What was checked of the runs of a setting and its reference."""
     runs = [r for one in dict.fromkeys((reference, setting)) for r in runs_of(history, one)]
     other = setting != reference
-    return {
-        "verified": verification(app),
-        "runs": len(runs),
-        "verified_runs": sum(run.verified is True for run in runs),
-        "output": output_comparison(history, setting, reference).to_json() if other else None,
-    }
+    return ResultChecks(
+        verified=verification(app),
+        runs=len(runs),
+        verified_runs=sum(run.verified is True for run in runs),
+        output=output_comparison(history, setting, reference).figures if other else None,
+    )

@@ -20,6 +20,7 @@ from autotune.study.budget import SearchPlan
 from autotune.study.events import Watcher, silent
 from autotune.study.launched_libraries import library_rows, switch_to
 from autotune.study.other_library import OtherLibrary
+from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.study.result import BUDGET_GONE, BUDGET_SPENT, FINISHED, NOTHING_LEFT, Result
 from autotune.study.run_history import RunHistory
 from autotune.targets.target import Target
@@ -94,12 +95,12 @@ class StudyRequest:
         other = self._other(setting)
         return self.target if other is None else other.target
 
-    def switch(self, setting: Setting, rows: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
+    def switch(self, setting: Setting, rows: Sequence[LibraryLaunches]) -> SwitchedLibrary | None:
         """What the library of a setting needs; None for that of the default."""
         other = self._other(setting)
-        return None if other is None else switch_to(self.target, other, rows).to_json()
+        return None if other is None else switch_to(self.target, other, rows)
 
-    def library_rows(self, history: RunHistory) -> list[dict[str, Any]]:
+    def library_rows(self, history: RunHistory) -> list[LibraryLaunches]:
         """A row for each MPI library of the search; empty in a search under one."""
         if not self.others:
             return []

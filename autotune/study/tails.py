@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import statistics
-from typing import Any
 
 from autotune.notes import Note
 from autotune.space import Setting
@@ -20,6 +19,7 @@ from autotune.stats import (
 from autotune.stats.slow_launches import SLOW_LEAST
 from autotune.study.objections import Finding
 from autotune.study.pairs import Pairs
+from autotune.study.parts import SlowRates
 from autotune.study.result import slow_words
 from autotune.study.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
 from autotune.wording import share
@@ -37,12 +37,22 @@ def slow_findings(slow: SlowLaunches) -> list[Finding]:
     if slow.verdict != "more frequent":
         return []
     row = slow_row(slow)
-    return [Finding(Note("result.slow_launches", slow_words(row), row), stops=True)]
+    return [Finding(Note("result.slow_launches", slow_words(row), {**row}), stops=True)]
 
 
-def slow_row(slow: SlowLaunches) -> dict[str, Any]:
+def slow_row(slow: SlowLaunches) -> SlowRates:
     """The rates of slow launches as JSON."""
-    return dataclasses.asdict(slow)
+    return SlowRates(
+        slow=slow.slow,
+        launches=slow.launches,
+        default_slow=slow.default_slow,
+        default_launches=slow.default_launches,
+        verdict=slow.verdict,
+        alpha=slow.alpha,
+        rarer_from=slow.rarer_from,
+        more_from=slow.more_from,
+        threshold=slow.threshold,
+    )
 
 
 def slow_of(

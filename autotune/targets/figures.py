@@ -15,6 +15,7 @@ from pathlib import PurePath
 from typing import Any
 
 from autotune.config.figures import ProgramFigure, ProgramFigures, known_programs, plain_words
+from autotune.targets.rows import ProposedFigure
 from autotune.wording import Metric
 from runner.figure.metric import select_figure
 from runner.figure.number import CutNumber, WholeNumber, number_at
@@ -102,8 +103,8 @@ class FigureProposal:
         absent = () if self.absent is None else ("--verify-absent", self.absent)
         return (*self.figure.options, *verify, *absent)
 
-    def to_json(self) -> dict[str, Any]:
-        """The published form, in JSON types."""
+    def to_json(self) -> ProposedFigure:
+        """The published form."""
         return {
             "program": self.program,
             "line": self.figure.line,

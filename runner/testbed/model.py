@@ -6,13 +6,12 @@ this machine lacks and reports all of it in one message.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from runner.errors import RunnerError
 from runner.files.paths import exists
@@ -104,7 +103,7 @@ class Status:
     """
 
     name: str
-    state: str
+    state: Literal["up", "down", "broken"]
     testbed: Testbed | None = None
     asked_round_trip_s: float | None = None
     round_trip_s: float | None = None
@@ -144,13 +143,8 @@ class Ran:
     wall_s: float
 
 
-def to_json(item: Testbed | Status | Removal | Ran) -> dict[str, Any]:
-    """The value as a dictionary of JSON types."""
-    return dataclasses.asdict(item)
-
-
 def testbed_from_json(data: dict[str, Any]) -> Testbed:
-    """Inverse of :func:`to_json`; raises ``TypeError`` or ``KeyError`` for anything else."""
+    """The testbed of a record in JSON types; raises TypeError or KeyError for anything else."""
     nodes = tuple(
         Node(n["name"], n["address"], NodeProcess(**n["process"]), tuple(n["cpus"]))
         for n in data["nodes"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -24,7 +25,7 @@ from runner.files.private_files import (
     write_private,
 )
 from runner.files.trusted_path import refuse_others
-from runner.testbed.model import Testbed, testbed_from_json, to_json
+from runner.testbed.model import Testbed, testbed_from_json
 from runner.testbed.processes import alive
 
 DEFAULT_NAME = "testbed"
@@ -110,7 +111,7 @@ def hold_lock() -> Iterator[None]:
 def write_testbed(testbed: Testbed) -> None:
     """Write the record of the testbed, completely or not at all."""
     place = Path(testbed.directory)
-    write_private(place / RECORD, json.dumps(to_json(testbed), indent=2) + "\n")
+    write_private(place / RECORD, json.dumps(dataclasses.asdict(testbed), indent=2) + "\n")
 
 
 def read_testbed(name: str) -> Testbed | None:
