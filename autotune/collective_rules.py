@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from autotune.errors import UsageError
 from runner.mpi.library import Library
-from runner.mpi.openmpi.rules import COLLECTIVES, ENABLE, FORCED
+from runner.mpi.openmpi.rules import ALGORITHM_PARAMETER, COLLECTIVES, ENABLE
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
     """
     found: dict[str, dict[str, str]] = {}
     for name, value in mca.items():
-        match = FORCED.fullmatch(name)
+        match = ALGORITHM_PARAMETER.fullmatch(name)
         if match and match["collective"] in IDS:
             found.setdefault(match["collective"], {})[match["what"] or "algorithm"] = value
     rules = []
@@ -63,7 +63,7 @@ def rules_of(mca: Mapping[str, str]) -> tuple[Rule, ...]:
 
 def says_rule(name: str) -> bool:
     """Whether a rule of a rules file replaces this MCA parameter."""
-    match = FORCED.fullmatch(name)
+    match = ALGORITHM_PARAMETER.fullmatch(name)
     return name == ENABLE or (match is not None and match["collective"] in IDS)
 
 

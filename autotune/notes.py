@@ -14,11 +14,14 @@ if TYPE_CHECKING:
 class Note:
     """A message that is given once.
 
-    ``code`` is ``AREA.FACT``, in lower case, and stable: scripts and tests ask for it.  ``words``
-    is the message as a sentence.  ``data`` has its figures, in JSON types.
+    ``words`` is the message as a sentence.  ``data`` has its figures, in JSON types.
     """
 
     code: str
+    """``AREA.FACT``, in lower case, and stable: scripts and tests ask for it.
+
+    docs/reference/codes.md lists all.
+    """
     words: str
     data: Mapping[str, Any] = field(default_factory=dict, hash=False)
 

@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from autotune.errors import UsageError
 from runner.figure.unit import rate_scale
@@ -64,11 +65,12 @@ class Metric:
     """What the figures of a study are, and how they are shown.
 
     ``kind``: "wall" (wall time), "time" (the program's own), "rate" (its figure is 1/rate) or
-    "objective" (a function of the user's). ``unit``: as the program prints it; "" if unknown.
+    "objective" (a function of the user's).
     """
 
-    kind: str = "wall"
+    kind: Literal["wall", "time", "rate", "objective"] = "wall"
     unit: str = "s"
+    """As the program prints it; s for times, empty if unknown."""
 
     @classmethod
     def of(cls, record: RunRecord | None) -> Metric:
@@ -90,15 +92,6 @@ class Metric:
         if self.kind == "rate":
             shown = 1 / value_s / rate_scale(self.unit) if value_s else 0.0
         return f"{shown:.4g} {self.unit}".rstrip()
-
-    def to_json(self) -> dict[str, str]:
-        """The published form, in JSON types."""
-        return {"kind": self.kind, "unit": self.unit}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, str]) -> Metric:
-        """Inverse of :meth:`to_json`."""
-        return cls(str(data["kind"]), str(data["unit"]))
 
 
 def remaining(value: float) -> str:

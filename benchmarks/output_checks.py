@@ -179,7 +179,7 @@ def row_of(
         "lines": found.lines,
         "stop": bool(found.differing),
         "wanted": case.stop,
-        "shown": [line.to_json() for line in found.differing[:3]],
+        "shown": [line.row for line in found.differing[:3]],
     }
 
 

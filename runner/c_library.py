@@ -57,13 +57,13 @@ def sources_of(package: str) -> dict[str, str]:
 
 def digest(sources: Mapping[str, str], words: Sequence[str]) -> str:
     """A hash of the sources and of everything else that the result depends on."""
-    found = hashlib.sha256("\0".join((*FLAGS, *words)).encode())
+    checksum = hashlib.sha256("\0".join((*FLAGS, *words)).encode())
     for name, text in sources.items():
-        found.update(f"\0{name}\0{text}".encode())
-    return found.hexdigest()[:16]
+        checksum.update(f"\0{name}\0{text}".encode())
+    return checksum.hexdigest()[:16]
 
 
-def compiled(place: Path, compiler: Sequence[str], sources: Mapping[str, str]) -> Path:
+def compile_if_missing(place: Path, compiler: Sequence[str], sources: Mapping[str, str]) -> Path:
     """The library at ``place``; it is compiled if it is not there.
 
     ``compiler`` are the first words of the command. Raises NoCompiler if it is missing or refuses
@@ -89,7 +89,7 @@ def _compile(compiler: Sequence[str], sources: Mapping[str, str], work: Path) ->
         (work / name).write_text(text, encoding="utf-8")
     files = [name for name in sources if name.endswith(".c")]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [*compiler, *FLAGS, "-o", "library", *files, *LIBRARIES],
             cwd=work,
             capture_output=True,
@@ -106,22 +106,22 @@ def _compile(compiler: Sequence[str], sources: Mapping[str, str], work: Path) ->
         raise NoCompiler(
             f"{compiler[0]} cannot be started: {error.strerror}", code="compiler.no_answer"
         ) from None
-    if done.returncode:
+    if process.returncode:
         hint = "" if shutil.which("cc") else " (it needs a C compiler, cc)"
-        said = (done.stderr or done.stdout).strip()[:1500]
-        named = ", ".join(files)
+        message = (process.stderr or process.stdout).strip()[:1500]
+        names = ", ".join(files)
         raise NoCompiler(
-            f"{compiler[0]} cannot compile {named}{hint}:\n{said}", code="compiler.refuses"
+            f"{compiler[0]} cannot compile {names}{hint}:\n{message}", code="compiler.refuses"
         )
 
 
 def compiler() -> str | None:
     """The C compiler of this machine: ``$CC``, cc, gcc or clang; None if there is none."""
     names = (os.environ.get("CC", ""), "cc", "gcc", "clang")
-    return next((found for name in names if name and (found := shutil.which(name))), None)
+    return next((path for name in names if name and (path := shutil.which(name))), None)
 
 
-def preloaded(library: Path, others: str | None) -> str:
+def preload_value(library: Path, others: str | None) -> str:
     """The value of LD_PRELOAD: ``library``, then ``others``, which are to be loaded as well.
 
     Raises RunnerError if the loader would not understand the path.

@@ -75,8 +75,8 @@ def core_numbers(cpus: Iterable[int], *, machine: Iterable[int] | None = None) -
     machine; None: it is read from the kernel.
     """
     present = frozenset(machine) if machine is not None else available_cpus()
-    wanted = frozenset(cpus)
-    return frozenset(number for number, core in enumerate(_cores(present)) if core & wanted)
+    selection = frozenset(cpus)
+    return frozenset(number for number, core in enumerate(_cores(present)) if core & selection)
 
 
 def core_sets(jobs: int, cpus: Iterable[int]) -> list[frozenset[int]]:
@@ -109,18 +109,18 @@ def _cores(cpus: frozenset[int]) -> list[frozenset[int]]:
 def _node(cpu: int) -> str:
     """Name of the NUMA node of ``cpu``; "" if the kernel names none."""
     files = _NODES.glob("node*/cpulist")
-    return next((file.parent.name for file in files if cpu in _listed(file)), "")
+    return next((file.parent.name for file in files if cpu in _cpus_in_file(file)), "")
 
 
 def memory_domain(cpus: Iterable[int]) -> int:
     """The number of the NUMA node that has all of these CPUs; 0 if they belong to several."""
-    found = {_node(cpu) for cpu in cpus}
-    number = found.pop().removeprefix("node") if len(found) == 1 else ""
+    nodes = {_node(cpu) for cpu in cpus}
+    number = nodes.pop().removeprefix("node") if len(nodes) == 1 else ""
     return int(number) if number.isdigit() else 0
 
 
 def _core_of(cpu: int) -> frozenset[int]:
-    return _listed(_CPU / f"cpu{cpu}/topology/thread_siblings_list") or frozenset({cpu})
+    return _cpus_in_file(_CPU / f"cpu{cpu}/topology/thread_siblings_list") or frozenset({cpu})
 
 
 def _place(cpu: int) -> tuple[int, ...]:
@@ -128,15 +128,17 @@ def _place(cpu: int) -> tuple[int, ...]:
     topology = _CPU / f"cpu{cpu}/topology"
     files = [topology / "package_cpus_list", topology / "die_cpus_list"]
     files += sorted((_CPU / f"cpu{cpu}/cache").glob("index*/shared_cpu_list"))
-    around = [_listed(file) for file in files]
-    around += [cpus for file in _NODES.glob("node*/cpulist") if cpu in (cpus := _listed(file))]
-    sets = [found for found in around if found] + [_core_of(cpu)]
-    return tuple(min(found) for found in sorted(sets, key=len, reverse=True))
+    around = [_cpus_in_file(file) for file in files]
+    around += [
+        cpus for file in _NODES.glob("node*/cpulist") if cpu in (cpus := _cpus_in_file(file))
+    ]
+    sets = [unit for unit in around if unit] + [_core_of(cpu)]
+    return tuple(min(unit) for unit in sorted(sets, key=len, reverse=True))
 
 
 def available_cpus() -> frozenset[int]:
     """Online CPUs of this control group; the affinity of this process does not matter."""
-    online = _listed(_CPU / "online")
+    online = _cpus_in_file(_CPU / "online")
     try:
         groups = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -149,12 +151,12 @@ def available_cpus() -> frozenset[int]:
             file = _CGROUPS / "cpuset" / place.lstrip("/") / "cpuset.effective_cpus"
         else:
             continue
-        if found := _listed(file):
-            return found & online
+        if allowed_cpus := _cpus_in_file(file):
+            return allowed_cpus & online
     return online
 
 
-def _listed(file: Path) -> frozenset[int]:
+def _cpus_in_file(file: Path) -> frozenset[int]:
     """The CPUs that a file of the kernel lists; the empty set if there is no such file."""
     try:
         return cpus_of(file.read_text(encoding="ascii"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runner import files
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.types import Executable
 
 if TYPE_CHECKING:
@@ -29,8 +29,8 @@ def identity_of(path: str | Path) -> Identity:
 
     Raises OSError.
     """
-    found = os.stat(path)  # noqa: PTH116 (as a path of /proc)
-    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
+    state = os.stat(path)  # noqa: PTH116 (as a path of /proc)
+    return (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
 def file_digest(path: str) -> str | None:
@@ -58,19 +58,19 @@ def digest_of(fd: int) -> str:
 
 
 def executables_of(
-    found: Iterable[ProgramFile], started_at: float, mpi_bin: Path
+    program_files: Iterable[ProgramFile], started_at: float, mpi_bin: Path
 ) -> list[Executable]:
     """The executables of a run that began at ``started_at`` (seconds since the epoch).
 
     Libraries are left out that belong to the MPI library (whose commands are in ``mpi_bin``), to
     this tool (its cache), or to the run itself, which compiled them.
     """
-    prefix = resolved(mpi_bin).parent
-    others = (resolved(files.cache()), prefix / "lib", prefix / "lib64")
+    prefix = real_path(mpi_bin).parent
+    others = (real_path(files.cache()), prefix / "lib", prefix / "lib64")
     folders = tuple(f"{folder}{os.sep}" for folder in others)
     return [
         Executable(file.path, file.sha256, file.kind, file.place, file.argv, file.cwd)
-        for file in found
+        for file in program_files
         if file.kind == "program"
         or not (file.changed_ns > started_at * 1e9 or file.path.startswith(folders))
     ]

@@ -11,50 +11,52 @@ from runner.errors import RunnerError
 T = TypeVar("T")
 
 
-def extended(group: str, base: type[T], own: Mapping[str, type[T]]) -> dict[str, type[T]]:
+def with_extensions(group: str, base: type[T], own: Mapping[str, type[T]]) -> dict[str, type[T]]:
     """All classes of a registry by name: ``own`` and those of the entry points of ``group``.
 
     Each class of an entry point must be a subclass of ``base``. Loading runs code of packages that
     the user has installed. Raises RunnerError that names the entry point if it cannot be loaded, is
     no such class, or uses a name that is taken.
     """
-    found = dict(own)
+    classes = dict(own)
     for entry in sorted(entry_points(group=group), key=lambda one: one.name):
-        loaded = _load(entry, base)
-        if found.setdefault(entry.name, loaded) is not loaded:
-            taken = found[entry.name]
+        extension = _load(entry, base)
+        if classes.setdefault(entry.name, extension) is not extension:
+            owner = classes[entry.name]
             raise RunnerError(
-                f"{_place(entry)}: the name {entry.name!r} is taken by {taken.__module__}."
-                f"{taken.__qualname__}; uninstall one of the two packages",
+                f"{_place(entry)}: the name {entry.name!r} is taken by {owner.__module__}."
+                f"{owner.__qualname__}; uninstall one of the two packages",
                 code="extension.name_taken",
             )
-    return found
+    return classes
 
 
-def added(group: str, own: Iterable[str]) -> tuple[str, ...]:
+def extension_names(group: str, own: Iterable[str]) -> tuple[str, ...]:
     """Names of the entry points of ``group`` that are not in ``own``; nothing is loaded."""
     return tuple(sorted({entry.name for entry in entry_points(group=group)} - set(own)))
 
 
 def extension(group: str, name: str, base: type[T]) -> type[T]:
-    """The class of one name that :func:`added` lists; raises as :func:`extended` does."""
+    """The class of one name of :func:`extension_names`; raises as :func:`with_extensions` does."""
     [entry, *_] = entry_points(group=group, name=name)
     return _load(entry, base)
 
 
 def _load(entry: EntryPoint, base: type[T]) -> type[T]:
-    expected = f"expected a subclass of {base.__module__}.{base.__qualname__}"
+    expectation = f"expected a subclass of {base.__module__}.{base.__qualname__}"
     try:
-        loaded = entry.load()
+        extension = entry.load()
     except Exception as problem:  # A module of another package may raise anything when imported.
         raise RunnerError(
             f"{_place(entry)} cannot be loaded: {type(problem).__name__}: {problem}; "
-            f"{expected}.\nRepair or uninstall that package",
+            f"{expectation}.\nRepair or uninstall that package",
             code="extension.invalid",
         ) from problem
-    if not (isinstance(loaded, type) and issubclass(loaded, base)):
-        raise RunnerError(f"{_place(entry)} is {loaded!r}; {expected}", code="extension.invalid")
-    return loaded
+    if not (isinstance(extension, type) and issubclass(extension, base)):
+        raise RunnerError(
+            f"{_place(entry)} is {extension!r}; {expectation}", code="extension.invalid"
+        )
+    return extension
 
 
 def _place(entry: EntryPoint) -> str:

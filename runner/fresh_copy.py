@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.files.paths import exists, is_folder, resolved
+from runner.files.paths import exists, is_folder, real_path
 
 PREFIX = ".autotune-fresh-"
 """Begins the name of every copy."""
@@ -45,7 +45,7 @@ class FreshCopies:
         self.folder = folder
         self.bytes = _size(folder)
         remove_leftovers(folder.parent)
-        self._lock_path, self._lock = _locked(folder)
+        self._lock_path, self._lock = _make_lock_file(folder)
         self.place = self._lock_path.with_suffix("")
         """Where the copy lies: the same path for every run, so that its length never differs."""
 
@@ -81,10 +81,12 @@ class FreshCopies:
 def remove_leftovers(parent: Path) -> None:
     """Remove this user's copies in ``parent`` whose owners have ended."""
     try:
-        found = [p for p in parent.iterdir() if p.name.startswith(PREFIX) and p.suffix == _LOCK]
+        lock_files = [
+            p for p in parent.iterdir() if p.name.startswith(PREFIX) and p.suffix == _LOCK
+        ]
     except OSError:
         return  # What cannot be listed is refused where the copy is made.
-    for path in found:
+    for path in lock_files:
         with contextlib.suppress(OSError):
             fd = os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
@@ -96,7 +98,7 @@ def remove_leftovers(parent: Path) -> None:
                 os.close(fd)
 
 
-def _locked(folder: Path) -> tuple[Path, int]:
+def _make_lock_file(folder: Path) -> tuple[Path, int]:
     """A new lock file beside ``folder``, and its descriptor, which holds the lock."""
     while True:
         path = folder.parent / f"{PREFIX}{secrets.token_hex(6)}{_LOCK}"
@@ -110,12 +112,12 @@ def _locked(folder: Path) -> tuple[Path, int]:
             ) from None
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = not exists(path)
+            is_lost = not exists(path)
         except BlockingIOError:
-            taken = True
+            is_lost = True
         except OSError:
-            taken = False  # A file system without locks: nothing is cleaned up.
-        if not taken:
+            is_lost = False  # A file system without locks: nothing is cleaned up.
+        if not is_lost:
             return path, fd
         os.close(fd)  # Another process took it for a leftover before it was locked.
 
@@ -127,7 +129,7 @@ def _size(folder: Path) -> int:
             f"{folder} is no directory; expected the directory in which the program runs",
             code="fresh_dir.missing",
         )
-    if resolved(folder).parent == resolved(folder):
+    if real_path(folder).parent == real_path(folder):
         raise RunnerUsageError(
             "/ cannot be copied for each run; name the directory with the program's input",
             code="fresh_dir.root",
@@ -137,17 +139,17 @@ def _size(folder: Path) -> int:
     while todo:
         place = todo.pop()
         try:
-            with os.scandir(place) as listed:
-                for one in listed:
-                    found = one.stat(follow_symlinks=False)
+            with os.scandir(place) as children:
+                for child in children:
+                    state = child.stat(follow_symlinks=False)
                     entries += 1
-                    if stat.S_ISDIR(found.st_mode):
-                        todo.append(Path(one.path))
-                    elif stat.S_ISREG(found.st_mode):
-                        size += found.st_size
-                    elif not stat.S_ISLNK(found.st_mode):
+                    if stat.S_ISDIR(state.st_mode):
+                        todo.append(Path(child.path))
+                    elif stat.S_ISREG(state.st_mode):
+                        size += state.st_size
+                    elif not stat.S_ISLNK(state.st_mode):
                         raise RunnerUsageError(
-                            f"{one.path} is neither file, directory nor link and cannot be "
+                            f"{child.path} is neither file, directory nor link and cannot be "
                             "copied; remove it, or name another directory",
                             code="fresh_dir.special",
                         )

@@ -95,9 +95,9 @@ def cpu_times(cpus: Collection[int] | None = None) -> CpuTimes:
     if cpus is None:
         return _times_of([machine])
     names = {b"cpu%d" % cpu for cpu in cpus}
-    chosen = [line for line in lines if line.split(b" ", 1)[0] in names]
-    every = len(chosen) == sum(line.startswith(b"cpu") for line in lines)
-    return _times_of([machine] if every else chosen)
+    selection = [line for line in lines if line.split(b" ", 1)[0] in names]
+    every = len(selection) == sum(line.startswith(b"cpu") for line in lines)
+    return _times_of([machine] if every else selection)
 
 
 def _times_of(lines: list[bytes]) -> CpuTimes:
@@ -109,31 +109,31 @@ def _times_of(lines: list[bytes]) -> CpuTimes:
 
 def process_time(pid: int) -> ProcessTime | None:
     """CPU time of one process, or None if there is no such process."""
-    found = stat_fields(pid)
-    if found is None:
+    stat = stat_fields(pid)
+    if stat is None:
         return None
-    name, fields = found
+    name, fields = stat
     return ProcessTime(name, (int(fields[11]) + int(fields[12])) * TICK_S, int(fields[19]))
 
 
 def process_times(pids: Iterable[int] | None = None) -> dict[int, ProcessTime]:
     """CPU time per process, of all processes or of the given ones (about 15 us each)."""
-    chosen = all_pids() if pids is None else pids
-    return {pid: times for pid in chosen if (times := process_time(pid)) is not None}
+    selection = all_pids() if pids is None else pids
+    return {pid: times for pid in selection if (times := process_time(pid)) is not None}
 
 
-def used_between(
+def cpu_s_between(
     before: Mapping[int, ProcessTime], after: Mapping[int, ProcessTime]
 ) -> dict[int, float]:
     """CPU seconds that each process of ``after`` used since ``before``; since its start if it is
     new.
     """
-    used = {}
+    usage = {}
     for pid, now in after.items():
         then = before.get(pid)
         same = then is not None and then.started_ticks == now.started_ticks
-        used[pid] = now.cpu_s - then.cpu_s if same and then is not None else now.cpu_s
-    return used
+        usage[pid] = now.cpu_s - then.cpu_s if same and then is not None else now.cpu_s
+    return usage
 
 
 def culprits(
@@ -149,10 +149,10 @@ def culprits(
     run on them are left out.
     """
     mine = set(own)
-    used = {pid: s for pid, s in used_between(before, after).items() if pid not in mine and s > 0}
-    suspects = (pid for pid in sorted(used, key=lambda p: -used[p]) if may_run_on(pid, cpus))
+    usage = {pid: s for pid, s in cpu_s_between(before, after).items() if pid not in mine and s > 0}
+    suspects = (pid for pid in sorted(usage, key=lambda p: -usage[p]) if may_run_on(pid, cpus))
     top = list(itertools.islice(suspects, most))
-    return tuple(Culprit(p, after[p].name, round(used[p], 2), command_of(p)) for p in top)
+    return tuple(Culprit(p, after[p].name, round(usage[p], 2), command_of(p)) for p in top)
 
 
 def may_run_on(pid: int, cpus: Collection[int] | None) -> bool:
@@ -195,9 +195,9 @@ def judge_foreign_load(
     too; the program would otherwise hide a second that was stolen from it.
     """
     others = max(0.0, after.busy_s - before.busy_s - own_cpu_s)
-    stolen = max(0.0, after.steal_s - before.steal_s)
-    cpu, limit = others + stolen, limit_s(wall_s, after.counters)
-    return Foreign(cpu, after.irq_s - before.irq_s, limit, cpu > limit, stolen)
+    steal_s = max(0.0, after.steal_s - before.steal_s)
+    cpu, limit = others + steal_s, limit_s(wall_s, after.counters)
+    return Foreign(cpu, after.irq_s - before.irq_s, limit, cpu > limit, steal_s)
 
 
 def ran_outside(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: float) -> bool:
@@ -206,8 +206,8 @@ def ran_outside(before: CpuTimes, after: CpuTimes, own_cpu_s: float, wall_s: flo
     If so, the run used other CPUs too. The test also finds ranks whose affinity was never seen.
     Interrupts count as spent, because some kernels count them in a process's time.
     """
-    spent = [t.busy_s + t.steal_s + t.irq_s for t in (before, after)]
-    return own_cpu_s - (spent[1] - spent[0]) > limit_s(wall_s, after.counters)
+    totals_s = [t.busy_s + t.steal_s + t.irq_s for t in (before, after)]
+    return own_cpu_s - (totals_s[1] - totals_s[0]) > limit_s(wall_s, after.counters)
 
 
 def wait_quiet(

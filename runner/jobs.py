@@ -19,7 +19,7 @@ from runner.lock.holder import user_name
 from runner.mpi.discover import families
 from runner.mpi.library import Library
 from runner.process import all_pids, stat_fields
-from runner.supervise.process_tree import cpus_allowed, environ, maps_mpi
+from runner.supervise.process_tree import affinity_of, environ, maps_mpi
 from runner.supervise.watches import rank_process
 
 
@@ -48,8 +48,8 @@ class MpiJob:
     @property
     def cpus(self) -> frozenset[int] | None:
         """CPUs on which one of its ranks may run; None if no affinity may be read."""
-        known = [rank.cpus for rank in self.ranks if rank.cpus is not None]
-        return frozenset().union(*known) if known else None
+        cpu_sets = [rank.cpus for rank in self.ranks if rank.cpus is not None]
+        return frozenset().union(*cpu_sets) if cpu_sets else None
 
     @property
     def bound(self) -> bool:
@@ -105,27 +105,27 @@ def _processes() -> _Table:
     variables = [name for kind in families().values() for name in kind.rank_variables]
     table = {}
     for pid in all_pids():
-        found = stat_fields(pid)
-        if found is None or found[1][0] in "ZX":
+        stat = stat_fields(pid)
+        if stat is None or stat[1][0] in "ZX":
             continue
         env = environ(pid)
         values = {
             name: env.get(name.encode(), b"").decode("ascii", "replace") for name in variables
         }
         ranks = {name: value for name, value in values.items() if value.isdecimal()}
-        table[pid] = _Process(int(found[1][1]), found[0].split(".")[0], ranks, bool(env))
+        table[pid] = _Process(int(stat[1][1]), stat[0].split(".")[0], ranks, bool(env))
     return table
 
 
 def _above(pid: int, table: _Table) -> list[int]:
     """The processes above ``pid``, the nearest first."""
-    found: list[int] = []
+    ancestors: list[int] = []
     while (process := table.get(pid)) is not None and process.parent in table:
         pid = process.parent
-        if pid in found:  # The table is no snapshot: a process id may have been used again.
+        if pid in ancestors:  # The table is no snapshot: a process id may have been used again.
             break
-        found.append(pid)
-    return found
+        ancestors.append(pid)
+    return ancestors
 
 
 def _starts(pid: int, table: _Table) -> bool:
@@ -164,19 +164,19 @@ def _job(starter: int, pids: list[int], table: _Table) -> MpiJob:
     for pid in sorted(pids, key=lambda one: len(_above(one, table))):
         # Wrappers and helpers of a rank have its variable too.
         by_rank.setdefault(table[pid].rank or pid, []).append(pid)
-    found = [rank_process(same) for same in by_rank.values()]
+    rank_pids = [rank_process(same) for same in by_rank.values()]
     return MpiJob(
         starter,
         command_of(starter),
         _user(starter),
-        tuple(JobRank(pid, _affinity(pid)) for pid in found),
-        _library(found[0], table),
-        all(table[pid].rank is not None for pid in found),
+        tuple(JobRank(pid, _affinity(pid)) for pid in rank_pids),
+        _library(rank_pids[0], table),
+        all(table[pid].rank is not None for pid in rank_pids),
     )
 
 
 def _affinity(pid: int) -> frozenset[int] | None:
-    text = cpus_allowed(pid)
+    text = affinity_of(pid)
     return None if text is None else cpus_of(text)
 
 

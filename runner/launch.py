@@ -17,14 +17,14 @@ from runner.cpus import CpuBinding, cpu_list, with_siblings
 from runner.errors import RunnerError
 from runner.executables import executables_of
 from runner.figure.metric import metric_count, metric_of, metric_unit, patterns_of
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.files.scratch import Scratch
 from runner.fresh_copy import FreshCopies
 from runner.guard import ran_outside
-from runner.lock import renew_held
+from runner.lock import renew_locks
 from runner.mpi.base import REPORTED_FILE, Adapter, Probe
 from runner.outcome import READS_INPUT, WAITS_FOR_INPUT, classify, signal_name
-from runner.outcome.failure_message import WITHOUT_MESSAGE, start_failed, telling_lines
+from runner.outcome.failure_message import WITHOUT_MESSAGE, reports_start_failure, telling_lines
 from runner.outcome.value_source import all_words, source_words
 from runner.placement import read_back_cpus, read_back_placement
 from runner.scheduler import allocation
@@ -32,7 +32,7 @@ from runner.supervise import (
     DeferredInterrupts,
     ExecRequest,
     ExecResult,
-    RunInterrupted,
+    RunInterrupt,
     StartError,
     Supervisor,
 )
@@ -98,7 +98,7 @@ class Runner:
         self._scratch: Scratch | None = None
         self._copies: dict[str, FreshCopies] = {}
         """The copies of each folder of which runs get copies."""
-        self._worked = False
+        self._has_worked = False
         """Whether a program has run, or is known not to wait for input."""
         # Read once: the place stays the same even if the machine is renamed in the meantime.
         self._nodes = allocation(os.environ).nodes or socket.gethostname()
@@ -139,15 +139,15 @@ class Runner:
         started again, but only to see whether it reads its standard input; the record is that of
         the first start.
         """
-        renew_held()  # Outside of the time of the run.
+        renew_locks()  # Outside of the time of the run.
         for _ in range(LAUNCHES):
-            record = self._once(spec)
+            record = self._launch(spec)
             if not self._hiccup(record):
                 break
         began = record.state == "failed" and not self._hiccup(record)
-        if began and not self._worked and self._reads_input(spec, record):
+        if began and not self._has_worked and self._reads_input(spec, record):
             record.reason += READS_INPUT
-        self._worked = self._worked or record.valid
+        self._has_worked = self._has_worked or record.valid
         return record
 
     def _reads_input(self, spec: LaunchSpec, record: RunRecord) -> bool:
@@ -156,41 +156,41 @@ class Runner:
         The program is started once more with an input that has no end; if it reads the input, it
         waits.
         """
-        self._worked = True  # One such start is enough.
-        told = READS_INPUT in record.reason or record.reason == WAITS_FOR_INPUT
-        killed = record.signal is not None or "(signal " in record.reason
-        if spec.stdin is not None or told or killed or record.wall_s > ASKED_WITHIN_S:
+        self._has_worked = True  # One such start is enough.
+        has_hint = READS_INPUT in record.reason or record.reason == WAITS_FOR_INPUT
+        by_signal = record.signal is not None or "(signal " in record.reason
+        if spec.stdin is not None or has_hint or by_signal or record.wall_s > ASKED_WITHIN_S:
             return False
         place = self._new_folder()
         fifo = place / "input"
         os.mkfifo(fifo)
         # Opened for writing too, so that opening the fifo does not block a reader.
-        held = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        writer_fd = os.open(fifo, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
             limit_s = 2 * record.wall_s + ASKED_FOR_S
             limit_s = min(spec.timeout_s or limit_s, limit_s)
-            again = self._confined(replace(spec, stdin=str(fifo), timeout_s=limit_s))
-            with self._prepared(again) as ready:
-                request = self._request(ready, place, self.adapter.reported(ready))
+            retry = self._confine(replace(spec, stdin=str(fifo), timeout_s=limit_s))
+            with self._prepare(retry) as ready:
+                request = self._request(ready, place, self.adapter.report_pattern(ready))
                 request = replace(request, fifo=str(fifo))
                 return self._execute(request).waits_for_input
         finally:
-            os.close(held)
+            os.close(writer_fd)
             shutil.rmtree(place, ignore_errors=True)
 
     def _hiccup(self, record: RunRecord) -> bool:
         began = record.exit_code == 0 or record.world_size is not None
         return not began and self.adapter.had_hiccup(record.stderr_tail)
 
-    def _once(self, spec: LaunchSpec) -> RunRecord:
+    def _launch(self, spec: LaunchSpec) -> RunRecord:
         self.adapter.refuse_unknown_kinds(spec)
         place = self._new_folder()
-        spec = self._confined(spec)
-        reported = self.adapter.reported(spec)
+        spec = self._confine(spec)
+        report_pattern = self.adapter.report_pattern(spec)
         try:
-            with self._prepared(spec) as ready:
-                result = self._execute(self._request(ready, place, reported))
-            if reported:
+            with self._prepare(spec) as ready:
+                result = self._execute(self._request(ready, place, report_pattern))
+            if report_pattern:
                 (place / REPORTED_FILE).write_text("\n".join(result.marked), encoding="utf-8")
             probe = self.adapter.probe(spec, place)
         finally:
@@ -203,18 +203,18 @@ class Runner:
             raise RuntimeError("Runner is used outside its context")
         return Path(tempfile.mkdtemp(dir=self._scratch.path))
 
-    def _confined(self, spec: LaunchSpec) -> LaunchSpec:
-        return spec if self._cpus is None else self.adapter.confined(spec, self._cpus)
+    def _confine(self, spec: LaunchSpec) -> LaunchSpec:
+        return spec if self._cpus is None else self.adapter.confine(spec, self._cpus)
 
     @contextmanager
-    def _prepared(self, spec: LaunchSpec) -> Iterator[LaunchSpec]:
+    def _prepare(self, spec: LaunchSpec) -> Iterator[LaunchSpec]:
         """The launch in its working directory, with the command before it done.
 
         Nothing of this is part of the run. Raises RunnerError if it fails.
         """
         with ExitStack() as stack:
             if spec.fresh_copy:
-                folder = str(resolved(spec.cwd or Path.cwd()))
+                folder = str(real_path(spec.cwd or Path.cwd()))
                 if folder not in self._copies:
                     self._copies[folder] = FreshCopies(Path(folder))
                 place = stack.enter_context(self._copies[folder].copy())
@@ -237,15 +237,15 @@ class Runner:
             )
         if result.exit_code == 0 and not result.timed_out:
             return
-        ended = f"exit code {result.exit_code}"
+        ending = f"exit code {result.exit_code}"
         if result.timed_out:
-            ended = f"it did not end within {BEFORE_LIMIT_S:g} s"
+            ending = f"it did not end within {BEFORE_LIMIT_S:g} s"
         elif result.signal is not None:
-            ended = f"signal {signal_name(result.signal)}"
-        said = telling_lines(result.stderr, result.stdout_tail)
-        lines = "".join(f"\n  | {line}" for line in said)
+            ending = f"signal {signal_name(result.signal)}"
+        output = telling_lines(result.stderr, result.stdout_tail)
+        lines = "".join(f"\n  | {line}" for line in output)
         raise RunnerError(
-            f"{words} failed in {spec.cwd or Path.cwd()}: {ended}; it must end with exit code 0 "
+            f"{words} failed in {spec.cwd or Path.cwd()}: {ending}; it must end with exit code 0 "
             "before every run (a command with pipes or several steps: sh -c '...'), and the "
             f"program was not started{lines}",
             code="before.failed",
@@ -254,16 +254,16 @@ class Runner:
     def _execute(self, request: ExecRequest) -> ExecResult:
         try:
             return self._supervisor.run(request)
-        except RunInterrupted as stop:
+        except RunInterrupt as stop:
             # The Ctrl-C came too late to stop this run: its figures count and must not be lost. But
             # nor may the Ctrl-C, so somebody must hold it.
-            result = stop.result if DeferredInterrupts.held() else None
+            result = stop.result if DeferredInterrupts.is_entered() else None
             if isinstance(result, ExecResult) and not result.interrupted:
                 return result
             raise
 
-    def _request(self, spec: LaunchSpec, place: Path, reported: str) -> ExecRequest:
-        mark = self._mark(spec, reported)
+    def _request(self, spec: LaunchSpec, place: Path, report_pattern: str) -> ExecRequest:
+        mark = self._mark(spec, report_pattern)
         if self._reports(spec):
             spec = with_variable_report(spec, self.adapter.rank_variables)
         spec = with_report(spec)
@@ -287,18 +287,18 @@ class Runner:
         asks = spec.read_back and bool(asked_variables(spec))
         return asks and not self.adapter.on_this_machine(spec)
 
-    def _mark(self, spec: LaunchSpec, reported: str) -> str:
+    def _mark(self, spec: LaunchSpec, report_pattern: str) -> str:
         """Regular expression of the lines of standard error that are no output of the program.
 
-        ``reported``: of those that the adapter reads.
+        ``report_pattern``: that of the lines that the adapter reads.
         """
         words = [THREAD_MARK] if asks(spec) else []
         words += [VARIABLE_MARK] if self._reports(spec) else []
-        return "|".join(filter(None, [*words, reported]))
+        return "|".join(filter(None, [*words, report_pattern]))
 
     def _ready_file(self, spec: LaunchSpec, place: Path) -> str | None:
-        found = self.adapter.ready_file(spec, place)
-        return None if found is None else str(found)
+        path = self.adapter.ready_file(spec, place)
+        return None if path is None else str(path)
 
     def _own_pids(self) -> tuple[int, ...]:
         """Ids of the cluster's own processes that can run on no other CPUs.
@@ -306,8 +306,8 @@ class Runner:
         Their CPU time is subtracted. Time that a process spent on other CPUs would hide foreign
         load on these CPUs.
         """
-        found = own_pids(self._own)
-        return found if self.judged_cpus is None else staying_on(found, self.judged_cpus)
+        pids = own_pids(self._own)
+        return pids if self.judged_cpus is None else staying_on(pids, self.judged_cpus)
 
     def _cpus_read_back(self, result: ExecResult, bindings: list[str]) -> dict[str, ReadBack]:
         if self._cpus is None:
@@ -352,7 +352,7 @@ class Runner:
             output_bytes=result.output_bytes,
             stdout_tail=result.stdout_tail[-TAIL:],
             stderr_tail=result.stderr_tail[-TAIL:],
-            inherited=probe.inherited,
+            inherited=probe.inherited_values,
             extra=all_finite(result.json_line or {}),
             executables=executables_of(
                 result.files, result.started_at, Path(self.adapter.library.bin)
@@ -362,7 +362,7 @@ class Runner:
         record.state, record.reason, record.verified = classify(
             spec, result, probe, record, self.adapter.refusals, self.guard
         )
-        if record.state in ("failed", "launch_error", "timeout") and not probe.initialised:
+        if record.state in ("failed", "launch_error", "timeout") and not probe.is_initialised:
             record.reason += self._source_words(spec, result, record.reason)
         return record
 
@@ -373,34 +373,36 @@ class Runner:
         """
         if spec.clean_env:
             return ""
-        inherited = self.adapter.inherited_settings(dict(os.environ) | spec.env)
+        inherited_values = self.adapter.inherited_settings(dict(os.environ) | spec.env)
         text = result.stderr + result.stdout_tail
-        silent = start_failed(text) or WITHOUT_MESSAGE in reason
-        return source_words(inherited, text) or (all_words(inherited) if silent else "")
+        silent = reports_start_failure(text) or WITHOUT_MESSAGE in reason
+        return source_words(inherited_values, text) or (
+            all_words(inherited_values) if silent else ""
+        )
 
 
 def staying_on(pids: Sequence[int], cpus: frozenset[int]) -> tuple[int, ...]:
     """Those of ``pids`` that can run only on ``cpus``."""
-    found = []
+    bound_pids = []
     for pid in pids:
         try:
             if os.sched_getaffinity(pid) <= cpus:
-                found.append(pid)
+                bound_pids.append(pid)
         except OSError:
             continue
-    return tuple(found)
+    return tuple(bound_pids)
 
 
 def own_pids(names: Sequence[str]) -> tuple[int, ...]:
     """Running processes with one of these command names (as in /proc/PID/comm)."""
     if not names:
         return ()
-    found = []
+    pids = []
     for place in Path("/proc").iterdir():
         if place.name.isdigit():
             try:
                 if (place / "comm").read_text(encoding="utf-8", errors="replace").strip() in names:
-                    found.append(int(place.name))
+                    pids.append(int(place.name))
             except OSError:
                 continue
-    return tuple(found)
+    return tuple(pids)

@@ -77,7 +77,7 @@ def describe_machine() -> Machine:
         memory_bytes=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"),
         kernel=platform.release(),
         governor=_text(_CPU / f"cpu{threads[0]}/cpufreq/scaling_governor"),
-        virtualised=_virtualised(),
+        virtualised=_hypervisor(),
         container=_container(),
     )
 
@@ -93,9 +93,9 @@ def _cpu_model() -> str:
     # x86 says "model name"; other architectures use other keys or none.
     info = _text(Path("/proc/cpuinfo"))
     for key in ("model name", "cpu", "Hardware", "CPU part", "uarch"):
-        found = re.search(rf"^{key}\s*:\s*(.+)$", info, re.MULTILINE)
-        if found:
-            return found[1].strip()
+        match = re.search(rf"^{key}\s*:\s*(.+)$", info, re.MULTILINE)
+        if match:
+            return match[1].strip()
     return platform.processor()
 
 
@@ -113,7 +113,7 @@ def _usable_cores(threads: list[int]) -> int:
 
 def _cgroup_quota() -> float | None:
     """CPUs that the control groups above this process allow (v2 and v1), or None."""
-    found = []
+    quotas = []
     for line in _text(Path("/proc/self/cgroup")).splitlines():
         number, controllers, place = line.split(":", 2)
         if number == "0" and not controllers:
@@ -124,8 +124,8 @@ def _cgroup_quota() -> float | None:
             continue
         group = root / place.lstrip("/")
         # A limit of any group above applies too; in a container only the top group may be visible.
-        found += [read(g) for g in (group, *group.parents) if g == root or root in g.parents]
-    limits = [quota for quota in found if quota is not None]
+        quotas += [read(g) for g in (group, *group.parents) if g == root or root in g.parents]
+    limits = [quota for quota in quotas if quota is not None]
     return min(limits, default=None)
 
 
@@ -142,17 +142,17 @@ def _quota_v1(group: Path) -> float | None:
 
 
 def _caches(cpu: int) -> dict[str, int]:
-    found = {}
+    sizes = {}
     units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
     for index in sorted((_CPU / f"cpu{cpu}/cache").glob("index[0-9]*")):
         size = re.fullmatch(r"(\d+)([KMG]?)", _text(index / "size"))
         if size is not None:
             kind = {"Data": "d", "Instruction": "i"}.get(_text(index / "type"), "")
-            found[f"L{_text(index / 'level')}{kind}"] = int(size[1]) * units.get(size[2], 1)
-    return found
+            sizes[f"L{_text(index / 'level')}{kind}"] = int(size[1]) * units.get(size[2], 1)
+    return sizes
 
 
-def _virtualised() -> str:
+def _hypervisor() -> str:
     kind = _text(Path("/sys/hypervisor/type"))
     if kind:
         return kind

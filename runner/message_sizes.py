@@ -54,8 +54,8 @@ def median(values: Sequence[float]) -> float:
 
     Not from ``statistics``: its import takes 10 ms of each rank.
     """
-    ordered, half = sorted(values), len(values) // 2
-    return ordered[half] if len(values) % 2 else (ordered[half - 1] + ordered[half]) / 2
+    ascending, half = sorted(values), len(values) // 2
+    return ascending[half] if len(values) % 2 else (ascending[half - 1] + ascending[half]) / 2
 
 
 def points_text(points: Points) -> str:

@@ -39,15 +39,15 @@ def read_back_cpus(cpus: frozenset[int], bindings: list[str], outside: bool) -> 
     ``bindings`` are the ranks' CPU lists, empty if the ranks were not seen. ``outside``: the run
     used CPU time on other CPUs.
     """
-    allowed = with_siblings(cpus)
-    asked = cpu_list(cpus)
-    if not all(cpus_of(text) <= allowed for text in bindings):
-        return ReadBack("altered", asked, " | ".join(bindings), "affinity of the ranks")
+    allowed_cpus = with_siblings(cpus)
+    request = cpu_list(cpus)
+    if not all(cpus_of(text) <= allowed_cpus for text in bindings):
+        return ReadBack("altered", request, " | ".join(bindings), "affinity of the ranks")
     if outside:
-        return ReadBack("altered", asked, "CPU time on other CPUs", "CPU time of the run")
+        return ReadBack("altered", request, "CPU time on other CPUs", "CPU time of the run")
     if not bindings:
-        return ReadBack("not observable", asked)
-    return ReadBack("in force", asked, " | ".join(bindings), "affinity of the ranks")
+        return ReadBack("not observable", request)
+    return ReadBack("in force", request, " | ".join(bindings), "affinity of the ranks")
 
 
 def _cores_each(mapping: str) -> int | None:
@@ -64,24 +64,24 @@ def _binding(value: str, bindings: list[str], cores_each: int | None, partly: bo
         return ReadBack("not observable", value)
     policy = value.partition(":")[0]
     widths = {len(cpus_of(text)) for text in bindings}
-    shown = " | ".join(bindings)
-    here = len(os.sched_getaffinity(0))
+    binding_text = " | ".join(bindings)
+    own_width = len(os.sched_getaffinity(0))
     state: ReadBackState
-    widest = {"none": here, "core": (cores_each or 0) * threads_per_core()}
-    wanted = widest.get(policy, 0)
-    if partly and max(widths) < wanted:
+    widest = {"none": own_width, "core": (cores_each or 0) * threads_per_core()}
+    target_width = widest.get(policy, 0)
+    if partly and max(widths) < target_width:
         state = "not observable"
     elif policy == "none":
-        state = "in force" if widths == {here} else "altered"
+        state = "in force" if widths == {own_width} else "altered"
     elif policy == "hwthread":
         state = "in force" if widths == {1} else "altered"
     elif policy == "core" and cores_each is not None:
-        state = "in force" if widths == {wanted} else "altered"
+        state = "in force" if widths == {target_width} else "altered"
     elif policy == "core":
         state = "in force" if max(widths) <= threads_per_core() else "altered"
     else:
         state = "not observable"
-    return ReadBack(state, value, shown, "affinity of the ranks")
+    return ReadBack(state, value, binding_text, "affinity of the ranks")
 
 
 def threads_per_core() -> int:

@@ -45,5 +45,5 @@ def stat_fields(pid: int) -> tuple[str, list[str]] | None:
 
 def start_of(pid: int) -> int | None:
     """When a process started, in ticks after boot; None if it has ended, as a zombie has."""
-    found = stat_fields(pid)
-    return None if found is None or found[1][0] in "ZX" else int(found[1][19])
+    stat = stat_fields(pid)
+    return None if stat is None or stat[1][0] in "ZX" else int(stat[1][19])

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 from runner.cpus import cpu_list, cpus_of, parse_cpus
 from runner.placement import threads_per_core
-from runner.supervise.messages import RankSeen
+from runner.supervise.messages import RankSnapshot
 from runner.types import LaunchSpec, ReadBack
 
 MARK = "autotune-thread"
@@ -67,8 +67,8 @@ def asks(spec: LaunchSpec) -> bool:
 def binds_threads(spec: LaunchSpec) -> bool:
     """Whether the launch asks OpenMP to bind threads; the initial thread of a rank is one."""
     env = {**os.environ, **spec.variables}
-    asked = env.get("OMP_PROC_BIND", "").lower().split(",")[0]
-    return asked in _BINDS or (not asked and "OMP_PLACES" in env)
+    policy = env.get("OMP_PROC_BIND", "").lower().split(",")[0]
+    return policy in _BINDS or (not policy and "OMP_PLACES" in env)
 
 
 def teams_of(lines: Iterable[str]) -> Teams:
@@ -76,7 +76,7 @@ def teams_of(lines: Iterable[str]) -> Teams:
 
     Teams inside teams are left out too: the setting says nothing of them.
     """
-    found: Teams = {}
+    teams: Teams = {}
     for line in lines:
         whole = _LINE.search(line)
         if whole is None:
@@ -87,13 +87,13 @@ def teams_of(lines: Iterable[str]) -> Teams:
         except ValueError:
             continue
         if level <= 1:
-            team = found.setdefault((whole[1], pid), Team())
+            team = teams.setdefault((whole[1], pid), Team())
             team.size = max(team.size, size)
             team.cpus[number] = cpus
-    return found
+    return teams
 
 
-def rank_bindings(ranks: Sequence[RankSeen], teams: Teams) -> list[str]:
+def rank_bindings(ranks: Sequence[RankSnapshot], teams: Teams) -> list[str]:
     """The CPU list of each rank: what its initial thread may use, and all threads of its team."""
     own = {pid: team.all_cpus for (_, pid), team in teams.items()}
     return [cpu_list(cpus_of(rank.cpus) | own.get(rank.pid, frozenset())) for rank in ranks]
@@ -110,19 +110,19 @@ def read_back_threads(spec: LaunchSpec, teams: Teams) -> dict[str, ReadBack]:
     return {"threads": _state(spec, teams, str(spec.threads))}
 
 
-def _state(spec: LaunchSpec, teams: Teams, asked: str) -> ReadBack:
+def _state(spec: LaunchSpec, teams: Teams, request: str) -> ReadBack:
     if not teams:
-        return ReadBack("not observable", asked, None, "no OpenMP run-time reported threads")
+        return ReadBack("not observable", request, None, "no OpenMP run-time reported threads")
     wrong = sorted({team.size for team in teams.values()} - {spec.threads})
     if wrong:
-        return ReadBack("altered", asked, ", ".join(map(str, wrong)), _SOURCE)
+        return ReadBack("altered", request, ", ".join(map(str, wrong)), _SOURCE)
     if "OMP_PROC_BIND" in spec.variables and binds_threads(spec):
         width = 1 if spec.variables.get("OMP_PLACES") == "threads" else threads_per_core()
         loose = [c for team in teams.values() for c in team.cpus.values() if len(c) > width]
         if loose:
-            words = f"{asked}, not bound (one may use the CPUs {cpu_list(loose[0])})"
-            return ReadBack("altered", asked, words, _SOURCE)
+            words = f"{request}, not bound (one may use the CPUs {cpu_list(loose[0])})"
+            return ReadBack("altered", request, words, _SOURCE)
     if len(teams) < spec.ranks:
         words = f"{len(teams)} of {spec.ranks} ranks reported threads"
-        return ReadBack("not observable", asked, asked, words)
-    return ReadBack("in force", asked, asked, _SOURCE)
+        return ReadBack("not observable", request, request, words)
+    return ReadBack("in force", request, request, _SOURCE)

@@ -8,7 +8,6 @@ The last part makes figures fit for JSON, which has neither NaN nor infinities.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -159,6 +158,7 @@ class Executable:
     sha256: str
     kind: ExecutableKind = "program"
     place: ExecutablePlace = "here"
+    """``removed``: gone after the run; ``elsewhere``: in a container."""
     argv: tuple[str, ...] = ()
     cwd: str = ""
 
@@ -181,12 +181,13 @@ class RunRecord:
     """One execution as observed; times in seconds, ``started_at`` in seconds since the epoch."""
 
     state: RunState
+    """``ok``, or why the run does not count."""
     reason: str = ""
     wall_s: float = 0.0
     code: str = ""
     """A finer reason than the state, such as ``metric.cut``; "": the state says all."""
     metric_s: float | None = None
-    """The program's own time in seconds; 1/rate if it prints a rate."""
+    """The program's own figure, in seconds; 1/rate if it prints a rate."""
     metric_unit: str = ""
     """The printed unit of a figure that is no time, such as "GB/s"; "": seconds."""
     metric_rate: bool = False
@@ -197,9 +198,11 @@ class RunRecord:
     signal: int | None = None
     verified: bool | None = None
     started_at: float = 0.0
+    """Seconds since 1970."""
     cpu_s: float = 0.0
     """CPU time (user + system) of the launcher and everything below it."""
     foreign_cpu_s: float = 0.0
+    """CPU time of other processes."""
     init_s: float | None = None
     """Seconds from the launch to the end of MPI_Init; None if it was not seen."""
     irq_s: float = 0.0
@@ -208,6 +211,7 @@ class RunRecord:
     load1: float = 0.0
     world_size: int | None = None
     read_back: dict[str, ReadBack] = field(default_factory=dict)
+    """What the library said of each parameter."""
     bindings: list[str] = field(default_factory=list)
     """CPU list of each rank that was seen, in order of rank ("0", "0-1")."""
     host: str = ""
@@ -238,14 +242,9 @@ class RunRecord:
         return self.state == "ok"
 
     @property
-    def compiled(self) -> bool:
+    def has_compiled(self) -> bool:
         """Whether the program compiled code, which later runs load: it says so."""
         return COMPILING in self.stderr_tail
-
-
-def to_json(item: LaunchSpec | RunRecord) -> dict[str, Any]:
-    """A dictionary of JSON types only."""
-    return dataclasses.asdict(item)
 
 
 def printed_from_json(data: dict[str, Any]) -> PrintedLines:

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from runner.supervise import RankSeen
+from runner.supervise import RankSnapshot
 from runner.types import LaunchSpec, ReadBack
 
 MARK = "autotune-variable"
 """The word in each line of such a report; the supervisor keeps these lines apart."""
 SOURCE = "environment of the ranks"
-REPORTED = "environment that the ranks reported"
+REPORT_SOURCE = "environment that the ranks reported"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # The last word shows that the line is whole, and keeps blanks at the end of a value.
 _LINE = re.compile(MARK + r" ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_]{0,255})(?:=(.*))? end$")
@@ -54,16 +54,16 @@ def _reportable(name: str, value: str) -> bool:
 
 def reports_of(lines: Iterable[str]) -> Reports:
     """The variables in the reports of the ranks; lines that are not whole are left out."""
-    found: Reports = {}
+    reports: Reports = {}
     for line in lines:
         if whole := _LINE.search(line):
-            found.setdefault(int(whole[1]), {})[whole[2]] = whole[3]
-    return found
+            reports.setdefault(int(whole[1]), {})[whole[2]] = whole[3]
+    return reports
 
 
 def read_back_variables(
-    asked: Mapping[str, str],
-    ranks: Sequence[RankSeen],
+    requests: Mapping[str, str],
+    ranks: Sequence[RankSnapshot],
     reports: Reports | None = None,
     number: int = 0,
 ) -> dict[str, ReadBack]:
@@ -74,23 +74,23 @@ def read_back_variables(
     all of the ``number`` ranks reported it, and no ranks were seen (they are on other nodes, or
     ended too early), the state is ``not observable``.
     """
-    return {n: _state(n, value, ranks, reports or {}, number) for n, value in asked.items()}
+    return {n: _state(n, value, ranks, reports or {}, number) for n, value in requests.items()}
 
 
 def _state(
-    name: str, value: str, ranks: Sequence[RankSeen], reports: Reports, number: int
+    name: str, value: str, ranks: Sequence[RankSnapshot], reports: Reports, number: int
 ) -> ReadBack:
-    told = [report[name] for report in reports.values() if name in report]
-    if told and len(told) == number:
-        return _judged(value, set(told), REPORTED)
+    reported_values = [report[name] for report in reports.values() if name in report]
+    if reported_values and len(reported_values) == number:
+        return _judge(value, set(reported_values), REPORT_SOURCE)
     if ranks:
-        return _judged(value, {rank.variables.get(name) for rank in ranks}, SOURCE)
-    few = f"{len(told)} of {number} ranks reported it" if reports else None
+        return _judge(value, {rank.variables.get(name) for rank in ranks}, SOURCE)
+    few = f"{len(reported_values)} of {number} ranks reported it" if reports else None
     return ReadBack("not observable", value, None, few)
 
 
-def _judged(value: str, found: set[str | None], source: str) -> ReadBack:
-    if found == {value}:
+def _judge(value: str, values: set[str | None], source: str) -> ReadBack:
+    if values == {value}:
         return ReadBack("in force", value, value, source)
-    shown = " | ".join(sorted("(not set)" if one is None else one for one in found))
-    return ReadBack("altered", value, shown, source)
+    text = " | ".join(sorted("(not set)" if one is None else one for one in values))
+    return ReadBack("altered", value, text, source)

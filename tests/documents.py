@@ -10,13 +10,15 @@ from typing import Any
 
 import jsonschema
 
-from autotune.schemas import ERROR, OUTPUTS, load_schema
+from autotune.schemas import ERROR, SCHEMAS, load_schema, schemas_of
+
+FIRST_WORDS = {words.split()[0] for schema in SCHEMAS.values() for words in schema.commands}
 
 
 def command_of(words: Sequence[str]) -> str:
     """The command in the words of a command line: ``cluster list`` of ``cluster list --json -``."""
     two = " ".join(words[:2])
-    return two if two in OUTPUTS else words[0]
+    return two if schemas_of(two) else words[0]
 
 
 def wrong(data: Any, schema: str) -> list[str]:
@@ -33,7 +35,7 @@ def _validator(schema: str) -> jsonschema.Draft202012Validator:
 def check_document(words: Sequence[str], data: Any) -> None:
     """Raise AssertionError unless one of the schemas of the command describes the document."""
     problems = []
-    for schema in (*OUTPUTS[command_of(words)], ERROR):
+    for schema in (*schemas_of(command_of(words)), ERROR):
         problems.append(wrong(data, schema))
         if not problems[-1]:
             return
@@ -46,7 +48,7 @@ def written(words: Sequence[str], out: str) -> Any | None:
     ``out`` is its standard output.
     """
     own = list(words[: words.index("--")]) if "--" in words else list(words)
-    if "--json" not in own or own[0] not in {name.split()[0] for name in OUTPUTS}:
+    if "--json" not in own or own[0] not in FIRST_WORDS:
         return None
     place = own[own.index("--json") + 1]
     text = out if place == "-" else Path(place).read_text() if Path(place).is_file() else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from autotune.anova.mixed import MixedTest, mixed_tests, ranked
 from autotune.anova.oneway import MIN_LEVEL, OneWay, Values, one_way
 from autotune.anova.table import UNSET
+from autotune.document import Document, Ends, Number, ParameterValue
 from autotune.space import Setting, Value
 from runner.types import finite
 
@@ -62,6 +63,33 @@ class LevelMean:
         return math.isfinite(self.mean)
 
 
+class LevelRow(Document):
+    """The mean of a level with its interval."""
+
+    level: str
+    n: int
+    mean: Number | None
+    ci95: Ends | None
+
+
+class FactorRow(Document):
+    """The verdict on a parameter."""
+
+    name: str
+    f: Number | None
+    p: Number
+    p_corrected: Number
+    df: tuple[int, int]
+    """Degrees of freedom, of the parameter and of the error."""
+    eta2: Number
+    omega2: Number
+    significant: bool
+    chosen: ParameterValue | None
+    best_level: str
+    why: str
+    levels: list[LevelRow]
+
+
 @dataclass(frozen=True)
 class Factor:
     """One parameter.  ``chosen`` is the level to set, None for a dash in the table; ``why`` gives
@@ -81,29 +109,28 @@ class Factor:
     best: str
     why: str
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "f": finite(self.f),
-            "p": self.p,
-            "p_corrected": self.p_corrected,
-            "df": [self.df, self.df_error],
-            "eta2": self.eta2,
-            "omega2": self.omega2,
-            "significant": self.significant,
-            "chosen": self.chosen,
-            "best_level": self.best,
-            "why": self.why,
-            "levels": [
-                {
-                    "level": m.level,
-                    "n": m.n,
-                    "mean": finite(m.mean),
-                    "ci95": [finite(m.lo), finite(m.hi)],
-                }
+    @property
+    def row(self) -> FactorRow:
+        """The part of a document."""
+        return FactorRow(
+            name=self.name,
+            f=finite(self.f),
+            p=self.p,
+            p_corrected=self.p_corrected,
+            df=(self.df, self.df_error),
+            eta2=self.eta2,
+            omega2=self.omega2,
+            significant=self.significant,
+            chosen=self.chosen,
+            best_level=self.best,
+            why=self.why,
+            levels=[
+                LevelRow(
+                    level=m.level, n=m.n, mean=finite(m.mean), ci95=(finite(m.lo), finite(m.hi))
+                )
                 for m in self.levels
             ],
-        }
+        )
 
 
 def judge_factors(values: Values, options: FactorOptions = THESIS) -> list[Factor]:

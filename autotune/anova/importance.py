@@ -22,7 +22,7 @@ import math
 from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,9 +82,6 @@ class ParameterImportance:
     @property
     def certain(self) -> bool:
         return self.proven or self.shuffled_lo > 0
-
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "certain": self.certain}
 
 
 @dataclass(frozen=True)
@@ -324,10 +321,10 @@ def study_evidence(store: Store, study: StudyRecord) -> ParameterEvidence:
     result = Result.from_json(study.result)
     if result.status != "recommended" or not study.key.has_guard:
         return ParameterEvidence(unused=unused)
-    named, pruning = tuple(result.recommended), result.pruning or {}
-    whole = tuple(Setting(pruning["whole"])) if pruning.get("whole") else ()
-    without = () if pruning.get("non_inferior") is False else whole
-    shown = len(named) == 1 or pruning.get("state") in _SHOWN
+    named, pruning = tuple(result.recommended), result.pruning
+    whole = () if pruning is None else tuple(Setting(pruning["whole"]))
+    without = () if pruning is not None and pruning["non_inferior"] is False else whole
+    shown = len(named) == 1 or (pruning is not None and pruning["state"] in _SHOWN)
     return ParameterEvidence(
         proven=named if shown else (),
         taken_out=tuple(name for name in without if name not in named),

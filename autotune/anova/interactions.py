@@ -12,9 +12,10 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated
 
 import numpy as np
+from pydantic import PlainSerializer
 
 from autotune.anova.factors import Correction, corrected_ps
 from autotune.anova.mixed import per_setting
@@ -36,16 +37,13 @@ class Interaction:
 
     first: str
     second: str
-    f: float
+    f: Annotated[float, PlainSerializer(finite, return_type=float | None)]
     p: float
     p_corrected: float
     eta2: float
     best: tuple[str, str]
     surplus: float
     significant: bool
-
-    def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "f": finite(self.f)}
 
 
 def interactions(

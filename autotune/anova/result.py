@@ -5,17 +5,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import typing
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, computed_field
 
 from autotune.artifacts import ArtifactStore, content_id
+from autotune.document import Number, Omitted, from_json, to_json
 from autotune.names import names_path
 from autotune.notes import Note
-from autotune.space import Setting
+from autotune.space.setting import SettingValues
 from autotune.space.trust import check_name
+from autotune.study.parts import Checks
 from autotune.wording import count
 from runner.types import all_finite
 
@@ -30,12 +32,12 @@ to be slower.  ``failed``: runs with the setting failed or did not end.  ``ungua
 without the guard, so nothing is shown."""
 HeldOut = Literal["gain", "no loss", "loss", "open"]
 """What the programs held out show: a gain, no loss above the margin, a loss, or nothing yet."""
-STATUSES: tuple[Status, ...] = ("recommended", "keep_default", "unproven", "unguarded")
 _OF_A_PROOF = (
     "margin", "held_out_lo", "held_out_hi", "held_out_shows", "pruned_unclear", "not_pruned",
     "next_step",
 )  # fmt: skip
-_LISTS = ("pruned", "warnings", "pruned_unclear", "not_pruned")
+_OF_PROOFS = Field(exclude_if=lambda _: False)
+"""Marks those fields: without a proof they are left out."""
 
 
 @dataclass(frozen=True)
@@ -52,17 +54,14 @@ class ProgramEvidence:
     ranks: int
     cluster: str
     held_out: bool
-    gain: float | None
-    lo: float | None
-    hi: float | None
+    gain: Number | None
+    lo: Number | None
+    hi: Number | None
     pairs: int
     verdict: str
     words: str
     study: str
-    checks: dict[str, Any] | None = None
-    """What was checked of the results (:func:`autotune.study.output_check.result_checks`); None if
-    it is not known.
-    """
+    checks: Checks = None
 
 
 def evidence_checks(rows: Sequence[ProgramEvidence]) -> str:
@@ -96,8 +95,12 @@ class ClasswideResult:
     rows of the choice (see docs/explanation/anova.md), ``warnings`` notes on it.
     """
 
+    schema_: Annotated[Literal["autotune-classwide-1"], Field(alias="schema")] = field(
+        default="autotune-classwide-1", kw_only=True
+    )
     status: Status
-    setting: Setting
+    setting: SettingValues
+    """Values by parameter; {} is the default."""
     cluster: str
     machine: str
     mpi: dict[str, str]
@@ -105,70 +108,54 @@ class ClasswideResult:
     date: str
     method: str
     source: str
-    gain: float | None = None
-    lo: float | None = None
-    hi: float | None = None
-    held_out_gain: float | None = None
+    gain: Number | None = None
+    lo: Number | None = None
+    hi: Number | None = None
+    held_out_gain: Number | None = None
     evidence: tuple[ProgramEvidence, ...] = ()
     pruned: tuple[str, ...] = ()
     why: str = ""
     scores: tuple[dict[str, Any], ...] = ()
     warnings: tuple[Note, ...] = field(default_factory=tuple)
-    margin: float | None = None
-    held_out_lo: float | None = None
-    held_out_hi: float | None = None
-    held_out_shows: HeldOut | None = None
-    pruned_unclear: tuple[str, ...] = ()
-    not_pruned: tuple[str, ...] = ()
-    next_step: str = ""
+    margin: Omitted[Number] = None
+    held_out_lo: Annotated[Number | None, _OF_PROOFS] = None
+    held_out_hi: Annotated[Number | None, _OF_PROOFS] = None
+    held_out_shows: Annotated[HeldOut | None, _OF_PROOFS] = None
+    pruned_unclear: Annotated[tuple[str, ...], _OF_PROOFS] = ()
+    not_pruned: Annotated[tuple[str, ...], _OF_PROOFS] = ()
+    next_step: Annotated[str, _OF_PROOFS] = ""
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
         """12 hexadecimal digits over the whole content: the ID of ``classwide:ID``."""
-        return content_id(self._content())
+        return content_id(self._content("id"))
 
     @property
     def proven(self) -> bool:
         """Whether every program was shown not to be slower by more than the margin."""
         return self.status == "recommended"
 
-    def _content(self) -> dict[str, Any]:
-        plain = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
-        if self.margin is None:
-            plain = {name: value for name, value in plain.items() if name not in _OF_A_PROOF}
-        plain["setting"] = self.setting.to_json()
-        plain["evidence"] = [dataclasses.asdict(row) for row in self.evidence]
-        plain["warnings"] = [note.to_json() for note in self.warnings]
-        for name in _LISTS:
-            if name in plain:
-                plain[name] = list(plain[name])
-        plain["scores"] = [dict(row) for row in self.scores]
-        return {"schema": SCHEMA, **all_finite(plain)}
+    def _content(self, *without: str) -> dict[str, Any]:
+        unsaid = _OF_A_PROOF if self.margin is None else ()
+        return dict(all_finite(to_json(self, *unsaid, *without)))
 
     def to_json(self) -> dict[str, Any]:
-        """JSON types only, with the ``id``."""
-        return {**self._content(), "id": self.id}
+        """JSON types only, with the ``id``; without a proof, without what a proof shows."""
+        return self._content()
 
 
 def _parse(data: dict[str, Any]) -> ClasswideResult:
-    if data["status"] not in STATUSES:
-        raise ValueError(f"status is {data['status']!r}, expected {', '.join(STATUSES)}")
     for name in data["setting"]:
         check_name(str(name), "its setting")
     for key in ("space", "cluster"):
         if names_path(data[key]):
             raise ValueError(f"{key} is {data[key]!r:.80}: a path, not a name")
+    if missing := {"evidence", "pruned", "scores", "warnings"} - data.keys():
+        raise KeyError(*sorted(missing))
     if data["status"] == "recommended" and data.get("margin") is None:
         raise ValueError("it is recommended, and no margin was shown")
-    evidence = tuple(ProgramEvidence(**row) for row in data["evidence"])
-    if data.get("held_out_shows") not in (None, *typing.get_args(HeldOut)):
-        raise ValueError(f"held_out_shows is {data['held_out_shows']!r}")
-    listed = ("pruned", "warnings", "scores", *(name for name in _LISTS if name in data))
-    lists = {name: tuple(data[name]) for name in listed}
-    lists["warnings"] = tuple(map(Note.from_json, data["warnings"]))
-    return ClasswideResult(
-        **data | lists | {"setting": Setting(data["setting"]), "evidence": evidence}
-    )
+    return from_json(ClasswideResult, data)
 
 
 RESULTS = ArtifactStore("classwide", "class-wide result", SCHEMA, _parse)

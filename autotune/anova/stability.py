@@ -7,15 +7,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from autotune.anova.factors import Factor, FactorOptions, judge_factors
 from autotune.anova.oneway import Response, respond
 from autotune.anova.table import CellFacts, RunTable
+from autotune.document import Document, ValuesByName
 from autotune.errors import UsageError, WorkError
 
 By = Literal["app", "input", "ranks", "cluster", "cell"]
 WAYS: tuple[By, ...] = ("app", "input", "ranks", "cluster", "cell")
+
+
+class SubsetRow(Document):
+    """The levels that a part of the data chooses."""
+
+    part: str
+    cells: int
+    rows: int
+    chosen: ValuesByName
 
 
 @dataclass(frozen=True)
@@ -35,9 +45,11 @@ class Subset:
                 return shown_level(factor)
         return "–"
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def row(self) -> SubsetRow:
+        """The part of a document."""
         chosen = {f.name: f.chosen for f in self.factors if f.chosen is not None}
-        return {"part": self.name, "cells": self.cells, "rows": self.rows, "chosen": chosen}
+        return SubsetRow(part=self.name, cells=self.cells, rows=self.rows, chosen=chosen)
 
 
 def shown_level(factor: Factor) -> str:

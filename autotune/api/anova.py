@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Literal, cast
+
+from pydantic import Field
 
 from autotune.anova.diagnostics import diagnose
 from autotune.anova.factors import (
@@ -12,6 +14,7 @@ from autotune.anova.factors import (
     Correction,
     Factor,
     FactorOptions,
+    FactorRow,
     Model,
     judge_factors,
     recommended,
@@ -19,8 +22,9 @@ from autotune.anova.factors import (
 from autotune.anova.interactions import Interaction, interactions
 from autotune.anova.mixed import Fit, fit
 from autotune.anova.oneway import RESPONSES, Response, Values, respond
-from autotune.anova.stability import WAYS, By, Subset, stability
+from autotune.anova.stability import WAYS, By, Subset, SubsetRow, stability
 from autotune.anova.table import read_table
+from autotune.document import Document, Number, ValuesByName
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.report.figures import level_means
@@ -28,6 +32,29 @@ from autotune.report.page import drawn_page
 from autotune.space import Setting
 
 PRESETS = ("thesis", "careful")
+
+
+class AnalysisDocument(Document):
+    """An analysis of variance."""
+
+    schema_: Literal["autotune-anova-1"] = Field(default="autotune-anova-1", alias="schema")
+    source: str
+    response: str
+    model: str
+    level: Number
+    """Confidence level."""
+    correction: str
+    rows: int
+    cells: list[str]
+    cells_left_out: list[str]
+    factors: list[FactorRow]
+    setting: ValuesByName
+    """Chosen levels."""
+    interactions: list[Interaction]
+    stability: list[SubsetRow]
+    joint: Fit | None
+    """Joint fit (--joint)."""
+    notes: list[Note]
 
 
 @dataclass(frozen=True)
@@ -69,26 +96,26 @@ class Analysis:
         title = f"Level means: {self.values.table.origin}"
         return drawn_page(title, [*self.headline, *(note.words for note in self.notes)], drawings)
 
-    def to_json(self) -> dict[str, Any]:
-        """The published form (``autotune-anova-1``), in JSON types."""
+    @property
+    def document(self) -> AnalysisDocument:
+        """What ``--json`` writes."""
         values, options = self.values, self.options
-        return {
-            "schema": "autotune-anova-1",
-            "source": values.table.origin,
-            "response": self.response,
-            "model": options.model,
-            "level": options.level,
-            "correction": options.correction,
-            "rows": len(values.y),
-            "cells": list(values.table.cells),
-            "cells_left_out": list(values.left_out),
-            "factors": [f.to_json() for f in self.factors],
-            "setting": self.setting.to_json(),
-            "interactions": [pair.to_json() for pair in self.crossed],
-            "stability": [part.to_json() for part in self.parts],
-            "joint": None if self.fitted is None else vars(self.fitted),
-            "notes": [note.to_json() for note in self.notes],
-        }
+        return AnalysisDocument(
+            source=values.table.origin,
+            response=self.response,
+            model=options.model,
+            level=options.level,
+            correction=options.correction,
+            rows=len(values.y),
+            cells=list(values.table.cells),
+            cells_left_out=list(values.left_out),
+            factors=[factor.row for factor in self.factors],
+            setting=self.setting.to_json(),
+            interactions=self.crossed,
+            stability=[part.row for part in self.parts],
+            joint=self.fitted,
+            notes=self.notes,
+        )
 
 
 def analyse(

@@ -20,6 +20,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from autotune.config.cluster import load_cluster
+from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError
 from autotune.publish.verify import published_files
 from autotune.store.location import Location, locate
@@ -305,17 +306,22 @@ GOOD, NOTE, BAD = "ok", "note", "missing"
 
 @dataclass
 class DoctorFinding:
-    """The result of one check.
-
-    ``code`` names the check; ``advice`` says what to do if ``state`` is not "ok".
-    """
+    """The result of one check; ``advice`` says what to do if ``state`` is not "ok"."""
 
     state: str
+    """ok, or what is wrong."""
     code: str
+    """The name of the check."""
     what: str
     words: str
     advice: str = ""
     data: dict[str, Any] = field(default_factory=dict)
+
+
+class DoctorReport(Document):
+    """The results of all checks."""
+
+    findings: list[DoctorFinding]
 
 
 INTERPRETERS = ("python3", "python")

@@ -20,7 +20,7 @@ from runner.trace.compute import feature_values, nodes
 from runner.trace.document import features_from_json
 from runner.trace.partners import partners_of
 from runner.trace.profile import profile_of
-from runner.trace.run import NotTraceable, Traced, trace
+from runner.trace.run import NotTraceable, TracedRun, trace
 
 if TYPE_CHECKING:
     from autotune.store import Store, StudyKey
@@ -42,7 +42,7 @@ def traced_features(
     method: Literal["auto", "pmpi", "mpi4py"] = "auto",
     guard: bool = True,
     tell: Say = to_stderr,
-) -> tuple[Features, Traced]:
+) -> tuple[Features, TracedRun]:
     """Trace one run of a target; ``tell`` gets notes on the steps.
 
     Raises UsageError if the program cannot be traced.
@@ -61,7 +61,7 @@ def traced_features(
     return features_of(target, traced), traced
 
 
-def features_of(target: Target, traced: Traced) -> Features:
+def features_of(target: Target, traced: TracedRun) -> Features:
     """The content of the features file for a traced run of a target."""
     machine = describe_machine()
     return Features(
@@ -89,7 +89,7 @@ def features_of(target: Target, traced: Traced) -> Features:
     )
 
 
-def keep_features(features: Features, traced: Traced, target: Target, store: Store) -> None:
+def keep_features(features: Features, traced: TracedRun, target: Target, store: Store) -> None:
     """Store the features of a traced run for later searches of the program."""
     from autotune.study.study_key import study_key
 

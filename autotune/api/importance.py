@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Literal
+
+from pydantic import Field
 
 from autotune.anova.importance import (
     Importance,
     NeighbourSetting,
+    PairImportance,
     ParameterEvidence,
     around_best,
     best_cells,
@@ -20,6 +23,7 @@ from autotune.anova.table import STUDY, RunTable, read_table
 from autotune.api.features import read_features
 from autotune.datasets import load
 from autotune.datasets.catalog import is_known
+from autotune.document import Document, Number
 from autotune.errors import UsageError, WorkError
 from autotune.notes import Note
 from autotune.report.figures import Mark, bars, dots
@@ -31,6 +35,51 @@ from runner.types import finite
 
 LANDSCAPES = 3
 DRAWN = 4
+
+
+class ImportanceRow(Document):
+    """The importance of a parameter: shares of the variance, with 95 % intervals."""
+
+    name: str
+    alone: Number
+    alone_lo: Number
+    alone_hi: Number
+    shuffled: Number
+    shuffled_lo: Number
+    shuffled_hi: Number
+    pearson: Number | None
+    spearman: Number | None
+    proven: bool
+    certain: bool
+
+
+class NeighbourRow(Document):
+    """A setting that differs from the best one in one parameter."""
+
+    parameter: str
+    level: str
+    ratio: Number | None
+    measured: bool
+    here: bool
+
+
+class ImportanceDocument(Document):
+    """The importance of each parameter."""
+
+    schema_: Literal["autotune-importance-1"] = Field(
+        default="autotune-importance-1", alias="schema"
+    )
+    source: str
+    cells: list[str]
+    rows: int
+    r2_unseen: Number | None
+    proven_gain: Number | None
+    taken_out: list[str]
+    unused: list[str]
+    parameters: list[ImportanceRow]
+    pairs: tuple[PairImportance, ...]
+    around_best: dict[str, list[NeighbourRow]]
+    notes: list[Note]
 
 
 @dataclass(frozen=True)
@@ -50,26 +99,26 @@ class Explained:
         table = self.table
         return [note for note in (*self.result.notes, table.unguarded, *table.damaged) if note]
 
-    def to_json(self) -> dict[str, Any]:
-        """The published form (``autotune-importance-1``), in JSON types."""
+    @property
+    def document(self) -> ImportanceDocument:
+        """What ``--json`` writes."""
         result, known = self.result, self.known
-        return {
-            "schema": "autotune-importance-1",
-            "source": self.table.origin,
-            "cells": list(self.table.cells),
-            "rows": result.rows,
-            "r2_unseen": result.r2,
-            "proven_gain": known.gain if known.proven else None,
-            "taken_out": list(known.taken_out),
-            "unused": list(self.gone),
-            "parameters": [m.to_json() for m in result.parameters],
-            "pairs": [vars(pair) for pair in result.pairs],
-            "around_best": {
-                key: [{**vars(n), "ratio": finite(n.ratio)} for n in steps]
+        return ImportanceDocument(
+            source=self.table.origin,
+            cells=list(self.table.cells),
+            rows=result.rows,
+            r2_unseen=result.r2,
+            proven_gain=known.gain if known.proven else None,
+            taken_out=list(known.taken_out),
+            unused=list(self.gone),
+            parameters=[ImportanceRow(**vars(m), certain=m.certain) for m in result.parameters],
+            pairs=result.pairs,
+            around_best={
+                key: [NeighbourRow(**(vars(n) | {"ratio": finite(n.ratio)})) for n in steps]
                 for key, steps in self.near.items()
             },
-            "notes": [note.to_json() for note in self.notes],
-        }
+            notes=self.notes,
+        )
 
     def page(self) -> str:
         """The figures as one HTML page."""

@@ -7,7 +7,7 @@ import statistics
 import time
 from typing import Any
 
-from autotune.api.status import state_of
+from autotune.api.status import StudyStatus, state_of
 from autotune.errors import AutotuneError
 from autotune.space import Setting
 from autotune.store import OwnerProcess, Store, StudyRecord
@@ -45,9 +45,9 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
     active = _active(state, session, history)
     phase = history.entries[-1].kind if history.entries else ""
     best = _best(state, history)
-    tried = sum(n for kind, n in state["trials"].items() if kind != "running")
+    tried = sum(n for kind, n in state.trials.items() if kind != "running")
     left_s, left, done = _left(session, history, tried, phase) if active else (None, "", None)
-    said = PHASES.get(phase, "starting") if active else str(state["status"]).replace("_", " ")
+    said = PHASES.get(phase, "starting") if active else str(state.status).replace("_", " ")
     words = {
         "phase": said,
         "trials": _of(tried, session.get("trials"), "setting"),
@@ -60,7 +60,7 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
     return {
         "schema": "autotune-live-1",
         "study": study.hash[:12],
-        "status": state["status"],
+        "status": state.status,
         "active": active,
         "phase": phase,
         "trials": tried,
@@ -68,17 +68,17 @@ def live_state(store: Store, study: StudyRecord) -> dict[str, Any]:
         "best": best,
         "left_s": left_s,
         "done": done,
-        "workers": state["workers"],
-        "running": state["running"],
+        "workers": [row.to_json() for row in state.workers],
+        "running": [row.to_json() for row in state.running],
         "words": words,
     }
 
 
-def _active(state: dict[str, Any], session: dict[str, Any], history: RunHistory) -> bool:
+def _active(state: StudyStatus, session: dict[str, Any], history: RunHistory) -> bool:
     """Whether a process works on the study, as far as this machine can tell."""
-    if state["status"] in FINISHED:
+    if state.status in FINISHED:
         return False
-    if state["status"] in ("searching", "proving"):
+    if state.status in ("searching", "proving"):
         return True
     try:
         owner = OwnerProcess(**session["owner"])
@@ -93,11 +93,11 @@ def _active(state: dict[str, Any], session: dict[str, Any], history: RunHistory)
     return time.time() - ended < LEASE_S + 3 * last.wall_s
 
 
-def _best(state: dict[str, Any], history: RunHistory) -> dict[str, Any] | None:
-    found = state["best"]
+def _best(state: StudyStatus, history: RunHistory) -> dict[str, Any] | None:
+    found = state.best
     if found is None:
         return None
-    key = _key(found["setting"])
+    key = _key(found.setting)
     ratios = [
         ratio
         for entry in history.entries
@@ -108,8 +108,8 @@ def _best(state: dict[str, Any], history: RunHistory) -> dict[str, Any] | None:
     band = None
     if ratios and steps >= 2:
         wide = math.exp(ALMOST_ALL * math.sqrt(variance / len(ratios)))
-        band = [finite(found["ratio"] / wide), finite(found["ratio"] * wide)]
-    return {**found, "runs": len(ratios), "band": band}
+        band = [finite(found.ratio / wide), finite(found.ratio * wide)]
+    return {**found.to_json(), "runs": len(ratios), "band": band}
 
 
 def _key(values: dict[str, Any]) -> str:

@@ -54,12 +54,12 @@ def _proven_claim(result: Result) -> tuple[Setting, list[str]] | None:
 
 def _unguarded_claim(result: Result) -> tuple[Setting, list[str]] | None:
     """The setting that looked better without the guard, and what its file says about that."""
-    best = Setting((result.best or {}).get("setting", {}))
+    best = Setting({} if result.best is None else result.best["setting"])
     rows = [f for f in result.finalists if f.verdict == "better" and f.setting == best]
     if not rows or rows[0].gain is None:
         return None
     seen = rows[0]
-    said = f"apparent gain over the default: {gain_words(seen.gain, (seen.lo, seen.hi))}"
+    said = f"apparent gain over the default: {gain_words(seen.gain, seen.gain_ci)}"
     return best, [f"{UNGUARDED.upper()}, NOT PROVEN", f"{said}, {_runs_words(result)}"]
 
 

@@ -6,15 +6,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
 
 from autotune.api.features import read_features
 from autotune.config.cluster import read_cluster
+from autotune.document import Document, Ends, Number, ValuesByName
 from autotune.errors import UsageError
 from autotune.notes import Note
 from autotune.space import Setting, Space, load_space
 from autotune.space.commutativity import commutative_values, for_any_operation
 from autotune.space.trust import check_config_name, check_values
+from autotune.study.comparison_document import ComparisonFigures
 from autotune.targets.target import Target
 from autotune.targets.wrapped_launcher import is_launcher
 from runner.errors import RunnerError
@@ -47,6 +51,98 @@ class PredictionPlace:
     space: Space
     cluster: str
     target: Target | None = None
+
+
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class ParameterReason(Document):
+    """Why a parameter is in a predicted setting."""
+
+    share_of_run_time: Number | None
+    time: Number
+
+
+class OperationWork(Document):
+    """What a program does in an operation of MPI."""
+
+    operation: str
+    bytes: Number
+    calls: Number
+    share_of_run_time: Number
+
+
+class FarMessages(Document):
+    """The share of the messages between nodes, in the traced run and with map_by=node."""
+
+    traced: Share
+    in_turn: Share
+
+
+class CalibrationSays(Document):
+    """What the calibration of a cluster says of a program."""
+
+    calibration: str
+    largest_possible_gain: Number
+    """Gain with the best response of each operation, as a fraction."""
+    share_that_responds: Number
+    """Share of the run time that answers to settings."""
+    work: list[OperationWork]
+    messages_between_nodes: FarMessages | None
+    """Share of the messages between nodes: in the traced run, and with map_by=node; null where it
+    is the same or not known."""
+
+
+class NeighbourCell(Document):
+    """A similar program of the training set, with its best setting."""
+
+    cell: str
+    distance: Number
+    best: ValuesByName
+    gain: Number | None
+
+
+class ModelOrigin(Document):
+    """The model of a prediction, and what it learned from."""
+
+    place: str
+    kind: str
+    data: str
+    machines: list[str]
+    mpis: list[str]
+
+
+class PredictionDocument(Document):
+    """A predicted setting, and why."""
+
+    schema_: Literal["autotune-prediction-1"] = Field(
+        default="autotune-prediction-1", alias="schema"
+    )
+    setting: ValuesByName
+    """Values by parameter; {} is the default."""
+    expected_gain: Number | None
+    gain_interval95: Ends | None
+    best_scored: ValuesByName
+    best_scored_gain: Number | None
+    unsure: str | None
+    why: dict[str, ParameterReason]
+    chance_of_harm: Number | None
+    """Chance, 0 to 1, that the setting with the best score is slower than the default; null on a
+    machine of which the model has seen nothing."""
+    composed: CalibrationSays | None
+    """What the calibration of this cluster says of the program; null without one."""
+    distance: Number | None
+    reach: Number | None
+    far: bool
+    neighbours: list[NeighbourCell]
+    foreign: list[Note]
+    app: str | None
+    input: str | None
+    ranks: int
+    model: ModelOrigin
+    check: ComparisonFigures | None
+    """Comparison with the default (--check), as of compare without a, b and schema."""
+    params_file: str | None
 
 
 @dataclass(frozen=True)
@@ -87,66 +183,71 @@ class Prediction:
             return self.setting
         return self.named.best
 
-    def to_json(self) -> dict[str, Any]:
-        """The published form (``autotune-prediction-1``), in JSON types."""
+    def document(
+        self, check: ComparisonFigures | None = None, params_file: str | None = None
+    ) -> PredictionDocument:
+        """What ``--json`` writes, with the check and the file that was written."""
         named, features, model = self.named, self.features, self.model
         interval = None
         if named.interval is not None:
-            interval = [named.interval[0], named.interval[1] if named.interval[1] < 1e6 else None]
-        return {
-            "schema": "autotune-prediction-1",
-            "setting": named.setting.to_json(),
-            "expected_gain": named.gain,
-            "gain_interval95": interval,
-            "best_scored": named.best.to_json(),
-            "best_scored_gain": named.best_gain,
-            "unsure": named.unsure or None,
-            "why": {
-                name: {"share_of_run_time": effect.touched, "time": math.exp(effect.log)}
+            low, high = named.interval
+            interval = (low, high if high < 1e6 else None)
+        return PredictionDocument(
+            setting=named.setting.to_json(),
+            expected_gain=named.gain,
+            gain_interval95=interval,
+            best_scored=named.best.to_json(),
+            best_scored_gain=named.best_gain,
+            unsure=named.unsure or None,
+            why={
+                name: ParameterReason(share_of_run_time=effect.touched, time=math.exp(effect.log))
                 for name, effect in named.why.items()
             },
-            "chance_of_harm": named.harm,
-            "composed": None if self.composed is None else composed_json(self.composed),
-            "distance": named.distance,
-            "reach": model.predictor.reach,
-            "far": named.far,
-            "neighbours": [
-                {"cell": n.cell, "distance": n.distance, "best": n.best.to_json(), "gain": n.gain}
+            chance_of_harm=named.harm,
+            composed=None if self.composed is None else composed_document(self.composed),
+            distance=named.distance,
+            reach=model.predictor.reach,
+            far=named.far,
+            neighbours=[
+                NeighbourCell(cell=n.cell, distance=n.distance, best=n.best.to_json(), gain=n.gain)
                 for n in self.near
             ],
-            "foreign": [note.to_json() for note in self.strange],
-            "app": features.app,
-            "input": features.input,
-            "ranks": features.ranks,
-            "model": {
-                "place": model.place,
-                "kind": model.about.kind,
-                "data": model.about.data_hash,
-                "machines": list(model.about.machines),
-                "mpis": list(model.about.mpis),
-            },
-        }
+            foreign=self.strange,
+            app=features.app,
+            input=features.input,
+            ranks=features.ranks,
+            model=ModelOrigin(
+                place=model.place,
+                kind=model.about.kind,
+                data=model.about.data_hash,
+                machines=list(model.about.machines),
+                mpis=list(model.about.mpis),
+            ),
+            check=check,
+            params_file=params_file,
+        )
 
 
-def composed_json(answer: ComposedAnswer) -> dict[str, Any]:
-    """What a calibration says of a program, in JSON types."""
-    return {
-        "calibration": answer.calibration.id,
-        "largest_possible_gain": answer.most,
-        "share_that_responds": answer.responds,
-        "work": [
-            {
-                "operation": work.operation,
-                "bytes": work.size,
-                "calls": work.calls,
-                "share_of_run_time": part,
-            }
+def composed_document(answer: ComposedAnswer) -> CalibrationSays:
+    """What a calibration says of a program."""
+    moved = answer.moved
+    return CalibrationSays(
+        calibration=answer.calibration.id,
+        largest_possible_gain=answer.most,
+        share_that_responds=answer.responds,
+        work=[
+            OperationWork(
+                operation=work.operation,
+                bytes=work.size,
+                calls=work.calls,
+                share_of_run_time=part,
+            )
             for work, part in answer.parts
         ],
-        "messages_between_nodes": None
-        if answer.moved is None
-        else {"traced": answer.moved.before, "in_turn": answer.moved.after},
-    }
+        messages_between_nodes=None
+        if moved is None
+        else FarMessages(traced=moved.before, in_turn=moved.after),
+    )
 
 
 def predict(

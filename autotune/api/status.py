@@ -4,59 +4,142 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
+from pydantic import Field
+
+from autotune.document import Document, Ends, Number, ValuesByName
 from autotune.errors import AutotuneError, WorkError
 from autotune.store import Store, StudyRecord, StudySummary, WorkerRecord
 from autotune.store.model import NEW
 from autotune.study.result import FINISH, FINISHED, Result
-from autotune.study.screening_summary import stored_summary
+from autotune.study.screening_summary import ScreeningSummary, stored_summary
 
 DAMAGED = "damaged"
 
 
-def state_of(store: Store, study: StudyRecord) -> dict[str, Any]:
-    """Workers, trials and progress of the study (``autotune-status-1``), in JSON types."""
+class SearchAnswer(Document):
+    """The answer of a finished search."""
+
+    status: str
+    recommended: ValuesByName
+    gain: Number | None
+    gain_ci95: Ends | None
+
+
+class WorkerState(Document):
+    """A worker, and how long ago it was seen, in seconds."""
+
+    host: str
+    pid: int
+    seen_s: float
+
+
+class RunningTrial(Document):
+    """A trial that is measured now, and its worker."""
+
+    trial: int
+    setting: ValuesByName
+    host: str
+    pid: int
+    seen_s: float | None
+    alive: bool
+
+
+class BestSoFar(Document):
+    """The best setting so far, not proven."""
+
+    ratio: Number
+    """Time divided by that of the default."""
+    setting: ValuesByName
+
+
+class ExpiredPublication(Document):
+    """A published file that has expired, with the commands for it."""
+
+    words: str
+    path: str
+    family: str
+    proven_with: str
+    installed: str
+    commands: dict[str, str]
+
+
+class StudyStatus(Document):
+    """What the workers of a study do now."""
+
+    schema_: Literal["autotune-status-1"] = Field(default="autotune-status-1", alias="schema")
+    study: str
+    status: str
+    result: SearchAnswer | None
+    """Answer of a finished search."""
+    workers: list[WorkerState]
+    """Workers that live."""
+    lost: list[WorkerState]
+    """Workers that do not answer."""
+    joinable: bool
+    """Whether other workers can take part."""
+    guard: bool
+    trials: dict[str, int]
+    """Number of trials by state."""
+    running: list[RunningTrial]
+    """Trials that are measured now."""
+    proving: str | None
+    """Worker that runs the proof."""
+    fidelity: ScreeningSummary | None
+    """What cheap runs cost and saved; null without them."""
+    best: BestSoFar | None
+    """Best setting so far, not proven."""
+    runs_by_place: dict[str, int]
+    expired: Sequence[ExpiredPublication] = ()
+    """Published files that have expired."""
+
+
+MaybeStatus = StudyStatus | None
+
+
+def state_of(store: Store, study: StudyRecord) -> StudyStatus:
+    """Workers, trials and progress of the study; nothing is said of published files."""
     now = store.get_study(study.id)
     trials = store.trials(study.id)
     clock, lost_trials = store.clock(), store.lost_trials(study.id)
     running = [
-        {
-            "trial": t.number,
-            "setting": t.setting,
-            "host": t.owner.host,
-            "pid": t.owner.pid,
-            "seen_s": None if not t.heartbeat_at else round(max(clock - t.heartbeat_at, 0.0), 1),
-            "alive": t.id not in lost_trials,
-        }
+        RunningTrial(
+            trial=t.number,
+            setting=t.setting,
+            host=t.owner.host,
+            pid=t.owner.pid,
+            seen_s=None if not t.heartbeat_at else round(max(clock - t.heartbeat_at, 0.0), 1),
+            alive=t.id not in lost_trials,
+        )
         for t in trials
         if t.state == "running"
     ]
-    done = [t for t in trials if t.estimate is not None and t.state == "ok"]
-    best = min(done, key=lambda t: t.estimate or 1.0, default=None)
+    done = [(t.estimate, t.setting) for t in trials if t.estimate is not None and t.state == "ok"]
+    best = min(done, key=lambda pair: pair[0] or 1.0, default=None)
     workers = store.workers(study.id)
     proving = store.role_holder(study.id, FINISH)
     lost = [_worker(w) for w in workers if w.is_lost]
-    return {
-        "schema": "autotune-status-1",
-        "study": now.hash[:12],
-        "status": _status(now, running, len(lost) < len(workers), proving is not None),
-        "result": _result(now),
-        "workers": [_worker(w) for w in workers if not w.is_lost],
-        "lost": lost,
-        "joinable": now.request is not None,
-        "guard": now.key.has_guard,
-        "trials": dict(Counter(t.state for t in trials)),
-        "running": running,
-        "proving": proving,
-        "fidelity": stored_summary(store, now),
-        "best": None if best is None else {"ratio": best.estimate, "setting": best.setting},
-        "runs_by_place": store.run_counts(study.id, "place"),
-    }
+    return StudyStatus(
+        study=now.hash[:12],
+        status=_status(now, running, len(lost) < len(workers), proving is not None),
+        result=_result(now),
+        workers=[_worker(w) for w in workers if not w.is_lost],
+        lost=lost,
+        joinable=now.request is not None,
+        guard=now.key.has_guard,
+        trials=dict(Counter(t.state for t in trials)),
+        running=running,
+        proving=proving,
+        fidelity=stored_summary(store, now),
+        best=None if best is None else BestSoFar(ratio=best[0], setting=best[1]),
+        runs_by_place=store.run_counts(study.id, "place"),
+    )
 
 
-def expired_publications() -> list[dict[str, Any]]:
-    """The user's published files that have expired, each with its ``words`` and ``commands``."""
+def expired_publications() -> list[ExpiredPublication]:
+    """The user's published files that have expired."""
     from autotune.publish.published_files import published
 
     try:
@@ -67,7 +150,7 @@ def expired_publications() -> list[dict[str, Any]]:
     # The import of the formats takes a while, and most users have published nothing.
     from autotune.publish.verify import expired_files
 
-    return [{"words": one.words, **one.to_json()} for one in expired_files()]
+    return [ExpiredPublication(words=one.words, **one.to_json()) for one in expired_files()]
 
 
 def as_now(store: Store, line: StudySummary) -> StudySummary:
@@ -81,10 +164,10 @@ def as_now(store: Store, line: StudySummary) -> StudySummary:
         found = state_of(store, store.get_study(line.id))
     except WorkError:
         return dataclasses.replace(line, status=DAMAGED)
-    return dataclasses.replace(line, status=str(found["status"]))
+    return dataclasses.replace(line, status=found.status)
 
 
-def _status(study: StudyRecord, running: list[dict[str, Any]], workers: bool, proving: bool) -> str:
+def _status(study: StudyRecord, running: list[RunningTrial], workers: bool, proving: bool) -> str:
     """What the study does now, if anything; else how it ended.
 
     The failure of one worker is not that of the study while other workers go on.
@@ -93,27 +176,24 @@ def _status(study: StudyRecord, running: list[dict[str, Any]], workers: bool, pr
         return study.status
     if proving:
         return "proving"
-    return "searching" if workers or any(row["alive"] for row in running) else study.status
+    return "searching" if workers or any(row.alive for row in running) else study.status
 
 
-def _result(study: StudyRecord) -> dict[str, Any] | None:
+def _result(study: StudyRecord) -> SearchAnswer | None:
     """The result of a search, if any: its status, the recommended setting, and its gain."""
     if study.result is None or study.status not in FINISHED:
         return None
     if "recommended" not in study.result:
         return None
     answer = Result.from_json(study.result)
-    return {
-        "status": answer.status,
-        "recommended": answer.recommended.to_json(),
-        "gain": answer.gain,
-        "gain_ci95": None if answer.gain_ci is None else list(answer.gain_ci),
-    }
+    return SearchAnswer(
+        status=answer.status,
+        recommended=answer.recommended.to_json(),
+        gain=answer.gain,
+        gain_ci95=answer.gain_ci,
+    )
 
 
-def _worker(worker: WorkerRecord) -> dict[str, Any]:
-    return {
-        "host": worker.owner.host,
-        "pid": worker.owner.pid,
-        "seen_s": round(worker.seen_s, 1),
-    }
+def _worker(worker: WorkerRecord) -> WorkerState:
+    owner = worker.owner
+    return WorkerState(host=owner.host, pid=owner.pid, seen_s=round(worker.seen_s, 1))

@@ -12,6 +12,7 @@ from typing import Any
 
 from autotune.errors import UsageError
 from autotune.space import Setting, Space
+from autotune.study.parts import LayoutRow
 from autotune.study.result import Result
 from autotune.study.run_history import DEFAULT_KEY, RunHistory
 from autotune.study.search import SearchStudy
@@ -39,19 +40,20 @@ class TriedLayout:
         """Time multiplied by the number of cores that the layout uses."""
         return self.time_s * self.layout.cores
 
-    def to_json(self) -> dict[str, Any]:
-        """The row in JSON types."""
-        return {
-            "ranks": self.layout.ranks,
-            "threads": self.layout.threads,
-            "workers": self.layout.workers,
-            "cores": self.layout.cores,
-            "time_s": self.time_s,
-            "core_s": self.core_seconds,
-            "runs": self.runs,
-            "pareto": self.pareto,
-            "setting": self.setting.to_json(),
-        }
+    @property
+    def row(self) -> LayoutRow:
+        """The part of a result's document."""
+        return LayoutRow(
+            ranks=self.layout.ranks,
+            threads=self.layout.threads,
+            workers=self.layout.workers,
+            cores=self.layout.cores,
+            time_s=self.time_s,
+            core_s=self.core_seconds,
+            runs=self.runs,
+            pareto=self.pareto,
+            setting=self.setting.to_json(),
+        )
 
 
 def require_layouts(space: Space) -> None:

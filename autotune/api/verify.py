@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import cast
 
 from autotune.config.cluster import load_cluster
 from autotune.errors import UsageError
 from autotune.notes import Say, lock_notes
+from autotune.publish.documents import FileRow, RecheckRow, RenewalRow, VerifiedFiles
 from autotune.publish.probe import Prober
 from autotune.publish.published_files import Verification
 from autotune.publish.recheck import Recheck, Renewal
@@ -58,14 +59,15 @@ class VerifyResult:
         """Whether no file is lost and no gain is shown to be gone."""
         return not self.lost and not any(check.failed for check in self.checks)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": "autotune-verified-1",
-            "ok": self.ok,
-            "files": [state.to_json() for state in self.states],
-            "comparisons": [check.to_json() for check in self.checks],
-            "renewals": [one.to_json() for one in self.renewals],
-        }
+    @property
+    def document(self) -> VerifiedFiles:
+        """What ``--json`` writes."""
+        return VerifiedFiles(
+            ok=self.ok,
+            files=[FileRow.model_validate(state.to_json()) for state in self.states],
+            comparisons=[cast("RecheckRow", check.to_json()) for check in self.checks],
+            renewals=[RenewalRow.model_validate(one.to_json()) for one in self.renewals],
+        )
 
     def verifications(self) -> dict[Path, Verification]:
         """What the list of last verifications keeps of each file."""

@@ -12,8 +12,11 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
+from pydantic import Field
+
+from autotune.document import Document
 from autotune.errors import UsageError, WorkError
 from autotune.notes import Note, Say
 from autotune.store import Store, StudyRecord
@@ -225,14 +228,17 @@ def _proves_elsewhere(log: Path) -> bool:
     return isinstance(said, dict) and said.get("status") == PROVES_ELSEWHERE
 
 
-SCHEMA = "autotune-worker-1"
-PROVES_ELSEWHERE = "proving_elsewhere"
+PROVES_ELSEWHERE: Literal["proving_elsewhere"] = "proving_elsewhere"
 """The status of a worker whose search phase is over while another one runs the proof."""
 
 
-def ended_elsewhere(study: str) -> dict[str, Any]:
-    """The JSON document of such a worker; ``study`` is the study's hash."""
-    return {"schema": SCHEMA, "status": PROVES_ELSEWHERE, "study": study}
+class ProvingElsewhere(Document):
+    """What such a worker writes."""
+
+    schema_: Literal["autotune-worker-1"] = Field(default="autotune-worker-1", alias="schema")
+    status: Literal["proving_elsewhere"] = PROVES_ELSEWHERE
+    study: str
+    """Study: its hash."""
 
 
 def request_of(

@@ -12,13 +12,17 @@ import bisect
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, PlainSerializer, PlainValidator, computed_field
+from typing_extensions import TypedDict
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.calibration.points import Point
+from autotune.document import Number, ValuesByName, from_json, to_json
 from autotune.space import Setting
 
 SCHEMA = "autotune-calibration-1"
@@ -120,28 +124,38 @@ def _between(sizes: list[int], size: float) -> tuple[int, int, float] | None:
 
 @dataclass(frozen=True)
 class Calibration:
-    """The response tables of a cluster under one MPI library.
+    """The response tables of a cluster under one MPI library."""
 
-    ``launches`` and ``seconds`` are what it took.  ``points`` counts measurements of a setting at a
-    point, ``grid`` those of a full grid: every setting of every table at all points that it can act
-    on, three times each.
-    """
-
+    schema_: Annotated[Literal["autotune-calibration-1"], Field(alias="schema")] = field(
+        default="autotune-calibration-1", kw_only=True
+    )
     cluster: str
     machine: str
     mpi: Mapping[str, str]
     date: str
-    tables: tuple[ResponseTable, ...]
+    guarded: bool = field(default=True, kw_only=True)
     launches: int
-    seconds: float
+    seconds: Number
+    """Seconds inside launches."""
     points: int
+    """Measurements of a setting at a point."""
     grid: int
-    guarded: bool = True
+    """Those of a full grid: every setting of every table at all points that it can act on, three
+    times each."""
+    tables: tuple[
+        Annotated[
+            ResponseTable,
+            PlainValidator(lambda table: _table(table)),
+            PlainSerializer(lambda table: _row(table), return_type=TableRow),
+        ],
+        ...,
+    ]
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
         """12 hexadecimal digits over the whole content."""
-        return content_id(self._content())
+        return content_id(to_json(self, "id"))
 
     def table(self, ranks: float, nodes: int) -> ResponseTable | None:
         """The table for a program on so many ranks and nodes: across nodes or not as it is, and the
@@ -154,43 +168,47 @@ class Calibration:
         """Every measured setting, each once."""
         return tuple(dict.fromkeys(s for table in self.tables for s in table.responses))
 
-    def _content(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "cluster": self.cluster,
-            "machine": self.machine,
-            "mpi": dict(self.mpi),
-            "date": self.date,
-            "guarded": self.guarded,
-            "launches": self.launches,
-            "seconds": self.seconds,
-            "points": self.points,
-            "grid": self.grid,
-            "tables": [_table_json(table) for table in self.tables],
-        }
-
     def to_json(self) -> dict[str, Any]:
         """JSON types only, with the ``id``."""
-        return {**self._content(), "id": self.id}
+        return to_json(self)
 
 
-def _table_json(table: ResponseTable) -> dict[str, Any]:
-    return {
-        "ranks": table.ranks,
-        "nodes": table.nodes,
-        "cores": table.cores,
-        "default": [[*point, _short(us), _short(sd)] for point, (us, sd) in table.default.items()],
-        "responses": [
-            {
-                "setting": setting.to_json(),
-                "points": [
-                    [*point, _short(log), _short(sd), runs]
+class ResponseRow(TypedDict):
+    """How the operations answer to a setting."""
+
+    setting: ValuesByName
+    points: list[tuple[str, int, Number, Number, int]]
+    """Operation, bytes, log ratio to the default's time, its standard deviation, runs."""
+
+
+class TableRow(TypedDict):
+    """One place: the time of each operation, and how it answers to settings."""
+
+    ranks: int
+    nodes: int
+    cores: int
+    default: list[tuple[str, int, Number, Number]]
+    """Operation, bytes, microseconds a call, standard deviation of their logarithm."""
+    responses: list[ResponseRow]
+
+
+def _row(table: ResponseTable) -> TableRow:
+    return TableRow(
+        ranks=table.ranks,
+        nodes=table.nodes,
+        cores=table.cores,
+        default=[(*point, _short(us), _short(sd)) for point, (us, sd) in table.default.items()],
+        responses=[
+            ResponseRow(
+                setting=setting.to_json(),
+                points=[
+                    (*point, _short(log), _short(sd), runs)
                     for point, (log, sd, runs) in points.items()
                 ],
-            }
+            )
             for setting, points in table.responses.items()
         ],
-    }
+    )
 
 
 def _short(number: float) -> float:
@@ -225,10 +243,9 @@ def _table(data: Mapping[str, Any]) -> ResponseTable:
 
 
 def _parse(data: dict[str, Any]) -> Calibration:
-    rest = {key: value for key, value in data.items() if key != "tables"}
-    if datetime.fromisoformat(rest["date"]).tzinfo is not None:
+    if datetime.fromisoformat(data["date"]).tzinfo is not None:
         raise ValueError("date: expected a time without a zone")
-    return Calibration(**rest, tables=tuple(_table(table) for table in data["tables"]))
+    return from_json(Calibration, data)
 
 
 CALIBRATIONS = ArtifactStore("calibrate", "calibration", SCHEMA, _parse)

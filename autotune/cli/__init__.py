@@ -114,12 +114,11 @@ def _document(arguments: Sequence[str], message: str, code: str, exit_code: int)
     target = value_of("--json", arguments)
     if target is None or written_to(target):  # The document of a part that succeeded stays.
         return
-    document = {
-        "schema": "autotune-error-1",
-        "code": code,
-        "message": message,
-        "exit_code": exit_code,
-    }
+    from autotune.document import ErrorDocument
+
+    document = ErrorDocument.model_validate(
+        {"code": code, "message": message, "exit_code": exit_code}
+    )
     with suppress(AutotuneError, OSError):  # The error itself may be that this file is wrong.
         write_json(document, target)
 

@@ -45,7 +45,7 @@ def anova(request: AnovaRequest, store: StoreUrl = None, json_out: JsonOut = Non
     if picture is not None:
         write_text(Path(picture), found.page())
     if json_out:
-        write_json(found.to_json(), json_out)
+        write_json(found.document, json_out)
     if json_out != "-":
         _print(found)
         _print_parts(found.parts, found.factors)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from pydantic import ConfigDict, Field
 
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, opt
@@ -22,6 +23,7 @@ from autotune.config.cluster import (
 )
 from autotune.config.find import is_shipped, list_configs, user_config
 from autotune.config.validated import read_toml
+from autotune.document import Document, LibraryName
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.names import config_name
@@ -40,6 +42,54 @@ cluster = typer.Typer(
 )
 
 
+class ShownApp(App):
+    """An application, as its file has it."""
+
+    literal: bool = Field(default=False, exclude=True)
+
+
+AppList = list[ShownApp]
+
+
+class ClusterRow(Cluster):
+    """A cluster definition and its file."""
+
+    file: str
+    """The definition."""
+
+
+ClusterList = list[ClusterRow]
+
+
+class ShownCluster(ClusterRow):
+    """A cluster definition with one MPI library."""
+
+    model_config = ConfigDict(serialize_by_alias=True)
+
+    launch_options: tuple[str, ...] = Field(alias="options")
+    """Launch options for this MPI library."""
+    missing: str | None
+    """Why the cluster cannot be used."""
+
+
+class JobShare(Document):
+    """The share of one MPI job."""
+
+    cpus: str
+    cores: int
+    command: str
+
+
+class DividedCores(Document):
+    """The cores of this node divided among MPI jobs."""
+
+    mpi: LibraryName
+    """MPI library: family and version."""
+    jobs: list[JobShare]
+    left: str
+    """CPUs that no job has."""
+
+
 def apps(
     name: Annotated[
         str | None,
@@ -55,7 +105,7 @@ def apps(
         [load_app(name)] if name else [read_toml(f.text, f.path, App) for f in list_configs("apps")]
     )
     if json_out:
-        write_json([a.model_dump(mode="json", exclude={"literal"}) for a in found], json_out)
+        write_json([ShownApp.model_construct(**vars(one)) for one in found], json_out)
         return
     out = console()
     if name:
@@ -89,8 +139,8 @@ def list_clusters(json_out: JsonOut = None) -> None:
     """List the cluster definitions and where they come from."""
     known = [(name, read_cluster(name)) for name in cluster_names()]
     if json_out:
-        data = [{**c.model_dump(mode="json"), "file": cluster_file(n).path} for n, c in known]
-        write_json(data, json_out)
+        shown = [ClusterRow.model_construct(**vars(c), file=cluster_file(n).path) for n, c in known]
+        write_json(shown, json_out)
         return
     rows = [[*_row(name, one), _origin(name)] for name, one in known]
     out = console()
@@ -126,8 +176,10 @@ def show(
     library = find_library(mpi)
     options = () if missing else known.options(library)
     if json_out:
-        data = {**known.model_dump(mode="json"), "file": file.path, "options": options}
-        write_json({**data, "missing": missing or None}, json_out)
+        shown = ShownCluster.model_construct(
+            **vars(known), file=file.path, launch_options=options, missing=missing or None
+        )
+        write_json(shown, json_out)
         return
     out = console()
     out.print(f"{known.name}: {known.description}", markup=False)
@@ -288,9 +340,9 @@ def split(
     used = frozenset().union(*(share.cpus for share in shares))
     left = available_cpus() - used
     if json_out:
-        rows = [{"cpus": cpu_list(s.cpus), "cores": s.cores, "command": s.line} for s in shares]
-        data = {"mpi": {"name": library.family, "version": library.version}, "jobs": rows}
-        write_json({**data, "left": cpu_list(left)}, json_out)
+        rows = [JobShare(cpus=cpu_list(s.cpus), cores=s.cores, command=s.line) for s in shares]
+        named = LibraryName(name=library.family, version=library.version)
+        write_json(DividedCores(mpi=named, jobs=rows, left=cpu_list(left)), json_out)
     if json_out == "-":
         return
     out = console()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
@@ -30,6 +29,7 @@ def compare(
     from autotune.api.target import find_target, silent_say
     from autotune.store import Store
     from autotune.study.comparison import compare_settings, library_titles
+    from autotune.study.comparison_document import comparison_document
     from autotune.study.libraries import OtherLibrary
     from autotune.targets.request import AUTO
     from autotune.terminal.outcome import print_comparison
@@ -73,21 +73,16 @@ def compare(
             said = "\nInterrupted. Every finished run is stored; the same command continues."
             error_console().print(said, markup=False)
             raise
-    data: dict[str, Any] = {
-        "schema": "autotune-comparison-1",
-        "a": comparison.first.to_json(),
-        "b": comparison.second.to_json(),
-        **outcome.to_json(),
-    }
+    figures = outcome.figures
     if json_out:
-        write_json(data, json_out)
+        write_json(comparison_document(comparison.first, comparison.second, figures), json_out)
     if outcome.failed:
         named = f"B is {comparison.second.key}"
         if outcome.libraries is not None:
             named += f" under {library_titles(outcome.libraries)['b']}"
         raise WorkError(f"{outcome.failed}.\n{named}. Nothing was compared", code="compare.fails")
     if json_out != "-":
-        print_comparison(comparison.first.key, comparison.second.key, data, command=True)
+        print_comparison(comparison.first.key, comparison.second.key, figures, command=True)
 
 
 def _words(

@@ -127,9 +127,9 @@ def plans(ctx: typer.Context, incomplete: str) -> Iterable[Offer]:
 @_quiet
 def schemas(ctx: typer.Context, incomplete: str) -> Iterable[Offer]:
     """JSON schemas."""
-    from autotune.schemas import load_schema, schema_names
+    from autotune.schemas import SCHEMAS
 
-    return [(name, load_schema(name)["title"]) for name in schema_names()]
+    return [(name, schema.title) for name, schema in SCHEMAS.items()]
 
 
 @_quiet

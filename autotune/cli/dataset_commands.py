@@ -9,7 +9,7 @@ import dataclasses
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,7 @@ from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.requests import Guard, Mpi
 from autotune.datasets.card import Cell, read_card
 from autotune.datasets.catalog import FOLDER, is_shipped, list_datasets, own_folder
+from autotune.document import Document, Omitted
 from autotune.errors import UsageError
 from autotune.terminal.render import WIDTH, console, note_line, table, write_json
 from autotune.wording import beginning, count, percent, seconds
@@ -33,34 +34,57 @@ dataset = typer.Typer(
 MIB = 1 << 20
 
 
+class DatasetRow(Document):
+    """A dataset; one that cannot be read has no cells and no date."""
+
+    name: str
+    kind: str
+    """grid, exploration, ...; damaged if it cannot be read."""
+    folder: str
+    cells: Omitted[int] = None
+    date: Omitted[str] = None
+    shipped: bool
+
+
+DatasetList = list[DatasetRow]
+
+
 @dataset.command("list")
 def list_(json_out: JsonOut = None) -> None:
     """List the datasets: in this directory, your own, and the shipped ones."""
-    found = []
-    for folder in list_datasets():
-        entry: dict[str, Any] = {"name": folder.name, "kind": "damaged", "folder": f"{folder}"}
-        try:
-            card = read_card(folder)
-            entry |= {"kind": card.kind, "cells": len(card.cells), "date": card.date}
-        except UsageError:
-            pass
-        found.append(entry | {"shipped": is_shipped(folder)})
+    found = [_entry(folder) for folder in list_datasets()]
     if json_out:
         write_json(found, json_out)
     if json_out == "-":
         return
     rows = [
         [
-            entry["name"],
-            entry["kind"],
-            str(entry.get("cells", "-")),
-            entry.get("date", "-"),
-            "autotune itself" if entry["shipped"] else f"{Path(entry['folder']).parent}",
+            entry.name,
+            entry.kind,
+            "-" if entry.cells is None else str(entry.cells),
+            entry.date or "-",
+            "autotune itself" if entry.shipped else f"{Path(entry.folder).parent}",
         ]
         for entry in found
     ]
     columns = ["dataset", "kind", ">cells", "date", "in"]
     console().print(table("", columns, rows))
+
+
+def _entry(folder: Path) -> DatasetRow:
+    shipped = is_shipped(folder)
+    try:
+        card = read_card(folder)
+    except UsageError:
+        return DatasetRow(name=folder.name, kind="damaged", folder=f"{folder}", shipped=shipped)
+    return DatasetRow(
+        name=folder.name,
+        kind=card.kind,
+        folder=f"{folder}",
+        cells=len(card.cells),
+        date=card.date,
+        shipped=shipped,
+    )
 
 
 @dataset.command("describe")
@@ -82,7 +106,7 @@ def describe(
     found = load(name)
     words = described(found)
     if json_out:
-        write_json(words.to_json(), json_out)
+        write_json(words, json_out)
     if json_out == "-":
         return
     card = found.card
@@ -244,21 +268,12 @@ def classes(
 
     To find the setting of one class: autotune classwide DATASET --class N
     """
-    from autotune.prediction.classes import find_classes, words_of
+    from autotune.prediction.classes import ClassList, find_classes, words_of
     from autotune.prediction.examples import training_set
 
     found = find_classes(training_set([name]).examples, number)
     if json_out:
-        data = {
-            "schema": "autotune-classes-1",
-            "silhouette": found.silhouette,
-            "classes": [
-                {"number": c.number, "cells": list(c.cells), "apps": list(c.apps),
-                 "marks": [list(mark) for mark in c.marks]}
-                for c in found.classes
-            ],
-        }  # fmt: skip
-        write_json(data, json_out)
+        write_json(ClassList(silhouette=found.silhouette, classes=found.classes), json_out)
     if json_out == "-":
         return
     out = console()

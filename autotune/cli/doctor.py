@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -25,11 +24,11 @@ def doctor(
 
     It also checks what some commands need: Python with mpi4py, Slurm, PostgreSQL, a testbed, ssh.
     """
-    from autotune.api.doctor import BAD, examine
+    from autotune.api.doctor import BAD, DoctorReport, examine
 
     findings = examine(cluster, mpi, quick)
     if json_out:
-        write_json({"findings": [asdict(f) for f in findings]}, json_out)
+        write_json(DoctorReport(findings=findings), json_out)
     if json_out != "-":
         _print(findings)
     if any(f.state == BAD and f.what == "MPI" for f in findings):

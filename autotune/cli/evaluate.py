@@ -84,7 +84,7 @@ def predict(request: EvaluateRequest, json_out: JsonOut = None) -> None:
         )
     found = judge(data, leave_out, kinds, class_wide(sources), watch)
     if json_out:
-        write_json(found.to_json(), json_out)
+        write_json(found.document, json_out)
     if picture is not None:
         write_text(picture, _picture(found))
     if json_out != "-":

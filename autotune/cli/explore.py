@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from autotune.api.requests import ExploreRequest
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
+from autotune.document import Document, Number
 from autotune.terminal.command_line import this_command
 from autotune.terminal.progress import LiveLine
 from autotune.terminal.render import console, error_console, table, write_json
@@ -20,6 +21,24 @@ if TYPE_CHECKING:
     from autotune.datasets.plan import ExplorationPlan, Prepared
 
 
+class PlannedCell(Document):
+    """A cell that would be measured, and for how long."""
+
+    cell: str
+    settings: int
+    runs: int
+    blocks: int
+    planned_s: Number
+
+
+class PlannedDataset(Document):
+    """What a plan would measure."""
+
+    plan: str
+    kind: str
+    cells: list[PlannedCell]
+
+
 @takes_request
 def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut = None) -> None:
     """Measure the cells of a plan into a dataset, block by block.
@@ -28,7 +47,7 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     """
     from autotune.datasets.campaign import Campaign
     from autotune.datasets.catalog import FOLDER
-    from autotune.datasets.describe import describe
+    from autotune.datasets.describe import ExploredDataset, describe
     from autotune.datasets.plan import cell_target, load_plan, prepare_dataset, start_dataset
     from autotune.store import Store
     from autotune.targets.resolve import refuse_nested_launch
@@ -63,8 +82,8 @@ def explore(request: ExploreRequest, store: StoreUrl = None, json_out: JsonOut =
     if not done:
         _continuation("the budget is spent; every finished block is stored")
     if json_out:
-        result = describe(campaign.dataset).to_json()
-        write_json({**result, "finished": done, "folder": f"{folder}"}, json_out)
+        result = vars(describe(campaign.dataset))
+        write_json(ExploredDataset(**result, finished=done, folder=f"{folder}"), json_out)
     if json_out != "-":
         console().print(
             f"{folder}: {'all blocks of the cells are measured' if done else 'not finished'}; "
@@ -89,16 +108,16 @@ def _continuation(why: str) -> None:
 def _show(plan: ExplorationPlan, prepared: list[Prepared], json_out: str | None) -> None:
     if json_out:
         cells = [
-            {
-                "cell": p.plan.key,
-                "settings": len(p.settings),
-                "runs": p.runs,
-                "blocks": p.cut.blocks,
-                "planned_s": p.planned_s,
-            }
+            PlannedCell(
+                cell=p.plan.key,
+                settings=len(p.settings),
+                runs=p.runs,
+                blocks=p.cut.blocks,
+                planned_s=p.planned_s,
+            )
             for p in prepared
         ]
-        write_json({"plan": plan.name, "kind": plan.kind, "cells": cells}, json_out)
+        write_json(PlannedDataset(plan=plan.name, kind=plan.kind, cells=cells), json_out)
         return
     rows = [
         [

@@ -42,7 +42,7 @@ def importance_of(
     if picture is not None:
         write_text(Path(picture), found.page())
     if json_out:
-        write_json(found.to_json(), json_out)
+        write_json(found.document, json_out)
     if json_out != "-":
         _print(found, request.limit)
         if picture is not None:

@@ -51,7 +51,7 @@ def translate(
     from runner.runtimes.mate.translate import TranslationError, translation
 
     try:
-        text = files.read_named(program, _LARGEST)
+        text = files.read_user_file(program, _LARGEST)
     except OSError as problem:
         raise UsageError(
             f"cannot read {program}: {problem.strerror}", code="program.unreadable"

@@ -46,7 +46,7 @@ def noise(
             error_console().print(said, markup=False)
             raise
     if json_out:
-        write_json(report.to_json(), json_out)
+        write_json(report, json_out)
     if json_out != "-":
         _print(report)
 

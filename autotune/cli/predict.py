@@ -105,17 +105,16 @@ def predict(request: PredictRequest, store: StoreUrl = None, json_out: JsonOut =
                 )
             written = proof.written
             if not quiet:
-                print_comparison(DEFAULT.key, found.to_check.key, proof.outcome.to_json())
+                print_comparison(DEFAULT.key, found.to_check.key, proof.outcome.figures)
         elif params_file is not None and len(found.setting):
             refused = refusal(found, request.unproven)
             if not refused:
                 written = write_params(found, params_file)
     finally:
-        data = found.to_json()
-        data["check"] = None if proof is None else proof.outcome.to_json()
-        data["params_file"] = None if written is None else str(written)
         if json_out:
-            write_json(data, json_out)
+            figures = None if proof is None else proof.outcome.figures
+            place = None if written is None else str(written)
+            write_json(found.document(figures, place), json_out)
     _end(found.named, proof, written, refused, params_file, check, quiet)
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from pydantic import Field
 
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.requests import ClusterName, CommutativeOnly, Mpi
+from autotune.document import Document, Omitted
 from autotune.files import check_writable
 from autotune.notes import Note, lock_notes
 from autotune.terminal.render import console, error_console, hanging, note_line, table, write_json
@@ -23,7 +26,32 @@ if TYPE_CHECKING:
     from runner.mpi.library import Library
 
 
-SCHEMA = "autotune-published-1"
+class PlannedFile(Document):
+    """A file that would be written: its text, or what would change in it."""
+
+    path: str
+    format: str
+    text: Omitted[str] = None
+    diff: Omitted[str] = None
+
+
+class PlannedFiles(Document):
+    """Files that would be written."""
+
+    schema_: Literal["autotune-published-1"] = Field(default="autotune-published-1", alias="schema")
+    dry_run: Literal[True] = True
+    files: list[PlannedFile]
+
+
+class FormatRow(Document):
+    """A format, and why its files cannot be proven with this MPI library; null: they can."""
+
+    format: str
+    summary: str
+    cannot_be_proven: str | None
+
+
+FormatList = list[FormatRow]
 
 
 def publish(
@@ -154,13 +182,14 @@ def publish(
 
 
 def _write(proposal: PublicationSource, done: list[Published], json_out: str) -> None:
-    data = {
-        "schema": SCHEMA,
-        "evidence": proposal.evidence.to_json(),
-        "doubts": [doubt.to_json() for doubt in proposal.doubts],
-        "files": [one.to_json() for one in done],
-    }
-    write_json(data, json_out)
+    from autotune.publish.publication import PublishedFiles
+
+    document = PublishedFiles(
+        evidence=proposal.evidence.to_json(),
+        doubts=list(proposal.doubts),
+        files=[one.row for one in done],
+    )
+    write_json(document, json_out)
 
 
 def _print(proposal: PublicationSource, done: list[Published], force: bool) -> None:
@@ -222,10 +251,15 @@ def _preview(
     texts = [diff(one, library) if show_diff else preview(one, library) for one in planned]
     if json_out:
         rows = [
-            {"path": str(one.path), "format": one.fmt.name, "diff" if show_diff else "text": text}
+            PlannedFile(
+                path=str(one.path),
+                format=one.fmt.name,
+                text=None if show_diff else text,
+                diff=text if show_diff else None,
+            )
             for one, text in zip(planned, texts, strict=True)
         ]
-        write_json({"schema": SCHEMA, "dry_run": True, "files": rows}, json_out)
+        write_json(PlannedFiles(files=rows), json_out)
     if json_out == "-":
         return
     out = console()
@@ -240,8 +274,8 @@ def _list(library: Library, json_out: str | None) -> None:
 
     rows = [(one.name, one.summary, one.unobeyed(library)) for one in formats.everything()]
     if json_out:
-        keys = ("format", "summary", "cannot_be_proven")
-        write_json([dict(zip(keys, row, strict=True)) for row in rows], json_out)
+        shown = [FormatRow(format=f, summary=s, cannot_be_proven=why) for f, s, why in rows]
+        write_json(shown, json_out)
     if json_out == "-":
         return
     words = [[name, summary, "no" if why else "yes"] for name, summary, why in rows]

@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from pydantic import Field
 
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
+from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.terminal.render import console, write_json
 from autotune.wording import count
 from runner.files.paths import exists
+
+
+class WrittenPage(Document):
+    """A page that was written."""
+
+    schema_: Literal["autotune-report-1"] = Field(default="autotune-report-1", alias="schema")
+    file: str
+    title: str
+    sections: list[str]
+    figures: int
+    bytes: int
 
 
 def report(
@@ -69,18 +82,17 @@ def report(
             page = cluster_page(opened, str(cluster), dataset)
     text = render(page)
     write_text(out, text)
+    figures = sum(len(section.figures) for section in page.sections)
     if json_out:
-        data = {
-            "schema": "autotune-report-1",
-            "file": str(out),
-            "title": page.title,
-            "sections": [section.title for section in page.sections],
-            "figures": sum(len(section.figures) for section in page.sections),
-            "bytes": len(text.encode()),
-        }
-        write_json(data, json_out)
+        written = WrittenPage(
+            file=str(out),
+            title=page.title,
+            sections=[section.title for section in page.sections],
+            figures=figures,
+            bytes=len(text.encode()),
+        )
+        write_json(written, json_out)
     if json_out != "-":
-        figures = sum(len(section.figures) for section in page.sections)
         console().print(
             f"wrote {out}: {count(len(page.sections), 'section')}, {count(figures, 'figure')}",
             markup=False,

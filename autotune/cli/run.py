@@ -6,15 +6,29 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import typer
+from pydantic import Field
 
 from autotune.cli.options import JsonOut, Quiet, StoreUrl
 from autotune.cli.requests import takes_request
+from autotune.document import Document, ValuesByName
 from autotune.notes import Say
 from autotune.study.request import RunRequest
+from autotune.targets.rows import ProposedFigure
 from autotune.targets.target import NOT_PARAMETERS
 from autotune.terminal.render import console, error_console, table, to_stderr, write_json
 from autotune.wording import UNGUARDED, Metric, seconds
-from runner.types import LIBRARY, RunRecord, to_json
+from runner.types import LIBRARY, RunRecord
+
+
+class RunDocument(Document):
+    """A run of one setting."""
+
+    setting: ValuesByName
+    """Values by parameter; {} is the default."""
+    run: RunRecord = Field(json_schema_extra={"properties": {"printed": {"type": "null"}}})
+    """The run, without the lines that the program printed."""
+    proposed_metric: ProposedFigure | None
+    """The figure that the program prints, while the wall time counts; null if none is certain."""
 
 
 @takes_request
@@ -53,14 +67,12 @@ def run(
     proposal = proposal_of(record) if record.valid else None
     if json_out:
         proposed = proposal if record.metric_s is None else None
-        write_json(
-            {
-                "setting": done.setting.to_json(),
-                "run": to_json(replace(record, printed=None)),
-                "proposed_metric": None if proposed is None else proposed.to_json(),
-            },
-            json_out,
+        document = RunDocument(
+            setting=done.setting.to_json(),
+            run=replace(record, printed=None),
+            proposed_metric=None if proposed is None else proposed.to_json(),
         )
+        write_json(document, json_out)
     if json_out != "-":
         _print(record, guard)
         _print_effects(record, done.space.launched(done.setting))

@@ -8,8 +8,20 @@ import typer
 
 from autotune.cli import completion
 from autotune.cli.options import JsonOut
-from autotune.schemas import OUTPUTS, load_schema, schema_names
+from autotune.document import Document
+from autotune.schemas import SCHEMAS, load_schema, schemas_of
 from autotune.terminal.render import console, table, write_json
+
+
+class SchemaRow(Document):
+    """A schema of the list; without commands, any command that fails writes its document."""
+
+    name: str
+    title: str
+    commands: tuple[str, ...]
+
+
+SchemaList = list[SchemaRow]
 
 
 def schema(
@@ -26,21 +38,18 @@ def schema(
     """Print the JSON Schema of a command's --json output, or list all schemas."""
     if name:
         words = " ".join(name)
-        write_json(load_schema(OUTPUTS.get(words, (words.replace(" ", "-"),))[0]), json_out or "-")
+        names = schemas_of(words) or (words.replace(" ", "-"),)
+        write_json(load_schema(names[0]), json_out or "-")
         return
     rows = [
-        {
-            "name": one,
-            "title": load_schema(one)["title"],
-            "commands": [words for words, names in OUTPUTS.items() if one in names],
-        }
-        for one in schema_names()
+        SchemaRow(name=one, title=schema.title, commands=schema.commands)
+        for one, schema in SCHEMAS.items()
     ]
     if json_out:
         write_json(rows, json_out)
     if json_out == "-":
         return
     out = console()
-    cells = [[row["name"], ", ".join(row["commands"]), row["title"]] for row in rows]
+    cells = [[row.name, ", ".join(row.commands), row.title] for row in rows]
     out.print(table("", ["schema", "command", "content"], cells))
     out.print("\nTo print one:  autotune schema NAME", markup=False, soft_wrap=True)

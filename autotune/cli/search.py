@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -97,7 +98,7 @@ def run_search(
     repeated with other options.  ``pareto``: show the layouts that were tried.
     """
     from autotune.api.tried_layouts import layouts_of
-    from autotune.api.workers import ended_elsewhere
+    from autotune.api.workers import ProvingElsewhere
     from autotune.study.search import SearchInterrupted
 
     stored = search.answer()
@@ -116,7 +117,7 @@ def run_search(
         finish(result, json_out, "", following, layouts_of(search, result) if pareto else None)
         return
     if json_out:
-        write_json(ended_elsewhere(search.study.hash), json_out)
+        write_json(ProvingElsewhere(study=search.study.hash), json_out)
     error_console().print(
         "The search is over and another worker runs the proof now; follow it with: "
         f"autotune status {search.study.hash[:12]}",
@@ -151,8 +152,8 @@ def finish(
     from autotune.terminal.outcome import print_result
 
     if json_out:
-        rows = {} if layouts is None else {"layouts": [row.to_json() for row in layouts]}
-        write_json(result.to_json() | rows, json_out)
+        rows = None if layouts is None else [one.row for one in layouts]
+        write_json(replace(result, layouts=rows).to_json(), json_out)
     if json_out != "-":
         if note:
             console().print(note, markup=False)

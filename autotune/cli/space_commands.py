@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,11 @@ from autotune.cli import completion
 from autotune.cli.options import JsonOut, opt
 from autotune.cli.requests import ClusterName, Mpi
 from autotune.config.cluster import load_cluster
+from autotune.document import Document, ParameterValue
 from autotune.errors import UsageError
 from autotune.files import write_text
 from autotune.space import Parameter, Space, load_space
-from autotune.space.check import check_file
+from autotune.space.check import SpaceFinding, check_file
 from autotune.space.definition import KIND
 from autotune.space.discover import as_toml, discover, idle_parameters, outranked_parameters
 from autotune.targets.startup import transport_in_force
@@ -31,6 +32,48 @@ space = typer.Typer(
 ENUM_SHOWN = 60
 
 
+class SpaceRow(Document):
+    """A parameter space and its file."""
+
+    name: str
+    file: str
+
+
+SpaceList = list[SpaceRow]
+
+
+class ParameterRow(Document):
+    """A parameter of a space on one MPI library."""
+
+    name: str
+    levels: tuple[ParameterValue, ...]
+    default: ParameterValue | None
+    target: str
+
+
+class ShownSpace(Document):
+    """A parameter space on one MPI library."""
+
+    name: str
+    hash: str
+    parameters: list[ParameterRow]
+    derived: dict[str, str]
+    constraints: list[str]
+    absent: dict[str, str]
+    """Parameters left out, with the reason."""
+
+
+class CheckedSpace(Document):
+    """What is wrong with a space file, and what is worth knowing."""
+
+    file: str
+    ok: bool
+    findings: tuple[SpaceFinding, ...]
+
+
+ParameterList = list[ParamInfo]
+
+
 @space.command("list")
 def list_spaces(json_out: JsonOut = None) -> None:
     """List the spaces and where they come from."""
@@ -38,7 +81,7 @@ def list_spaces(json_out: JsonOut = None) -> None:
 
     files = list_configs(KIND)
     if json_out:
-        write_json([{"name": f.name, "file": f.path} for f in files], json_out)
+        write_json([SpaceRow(name=f.name, file=f.path) for f in files], json_out)
         return
     console().print(table("", ["space", "file"], [[f.name, f.path] for f in files]))
 
@@ -65,7 +108,7 @@ def show(
     facts = {"ranks": ranks, "cores": describe_machine().cores, "nodes": 1}
     known = load_space(name, library=library, facts=facts)
     if json_out:
-        write_json(_space_json(known), json_out)
+        write_json(_shown(known), json_out)
         return
     out = console()
     rows = [[p.name, _levels(p), "-" if p.default is None else str(p.default)] for p in known]
@@ -91,18 +134,18 @@ def _levels(parameter: Parameter) -> str:
     return " ".join(str(level) for level in parameter.levels)
 
 
-def _space_json(known: Space) -> dict[str, Any]:
-    return {
-        "name": known.name,
-        "hash": known.hash,
-        "parameters": [
-            {"name": p.name, "levels": list(p.levels), "default": p.default, "target": p.target}
+def _shown(known: Space) -> ShownSpace:
+    return ShownSpace(
+        name=known.name,
+        hash=known.hash,
+        parameters=[
+            ParameterRow(name=p.name, levels=p.levels, default=p.default, target=p.target)
             for p in known
         ],
-        "derived": {derived: str(expr) for derived, expr in known.derived.items()},
-        "constraints": [str(c) for c in known.constraints],
-        "absent": dict(known.absent),
-    }
+        derived={derived: str(expr) for derived, expr in known.derived.items()},
+        constraints=[str(c) for c in known.constraints],
+        absent=dict(known.absent),
+    )
 
 
 @space.command("check")
@@ -117,8 +160,8 @@ def check(
     """Check a space against this MPI: parameters and values that the MPI does not know."""
     report = check_file(file, find_library(mpi))
     if json_out:
-        findings = [vars(f) for f in report.findings]
-        write_json({"file": report.path, "ok": report.ok, "findings": findings}, json_out)
+        checked = CheckedSpace(file=report.path, ok=report.ok, findings=report.findings)
+        write_json(checked, json_out)
     if json_out != "-":
         out = console()
         for finding in report.findings:
@@ -174,7 +217,7 @@ def discover_parameters(
     below = {} if everything else outranked_parameters(listed, library)
     found = [info for info in listed if info.name not in idle | below]
     if json_out:
-        write_json([vars(info) for info in found], json_out)
+        write_json(found, json_out)
     elif out:
         if not found:
             raise UsageError(

@@ -14,6 +14,7 @@ from autotune.api.status import as_now
 from autotune.cli import completion
 from autotune.cli.options import JsonOut, StoreUrl, opt
 from autotune.cli.reading import reading
+from autotune.document import Document, Number, Unchecked, ValuesByName
 from autotune.errors import UsageError
 from autotune.space import Setting
 from autotune.store import BestRuns, Store, StudyRecord, StudySummary
@@ -21,6 +22,7 @@ from autotune.store.export import export_study
 from autotune.store.keys import COMPARE, NOISE
 from autotune.store.model import DEFAULT_KEY
 from autotune.study.checks import MARK, StoredAnswer, unchecked
+from autotune.study.comparison_document import stored_figures
 from autotune.study.executables import stored_executables
 from autotune.study.result import FINISHED, Result, damaged_result
 from autotune.targets.executables import (
@@ -29,6 +31,7 @@ from autotune.targets.executables import (
     change_words,
     changes_of,
 )
+from autotune.targets.rows import ExecutableRows
 from autotune.terminal.outcome import print_comparison, print_noise, print_result
 from autotune.terminal.render import console, table, write_json
 from autotune.terminal.transports import Carried, carried_by, print_carried
@@ -44,6 +47,65 @@ StudyName = Annotated[
         autocompletion=completion.studies,
     ),
 ]
+
+
+class StudyLine(Document):
+    """A line of the list of studies."""
+
+    id: int
+    hash: str
+    app: str
+    argv: tuple[str, ...]
+    ranks: int
+    mpi: str
+    cluster: str
+    space: str
+    strategy: str
+    seed: int
+    status: str
+    created_at: str
+    trials: int
+    runs: int
+    metric: str | None
+    verify: str | None
+    recommended: dict[str, Any] | None
+    """The setting of its answer, empty for the default; null: no answer."""
+    unchecked: Unchecked
+
+
+StudyList = list[StudyLine]
+
+
+class ShownTrial(Document):
+    """A setting of a study."""
+
+    number: int
+    setting: ValuesByName
+    state: str
+    estimate: Number | None
+    """Time divided by that of the default."""
+    reason: str
+
+
+class ShownStudy(Document):
+    """A study: its answer, its fastest settings, and how its runs ended."""
+
+    study: str
+    """Hash of the study."""
+    status: str
+    result: dict[str, Any] | None
+    """Result of search, of compare (without a, b and schema) or of noise; null before the end."""
+    unchecked: Unchecked
+    best: list[BestRuns]
+    """Fastest settings by the median of all their runs."""
+    run_states: dict[str, int]
+    """Number of runs by state."""
+    executables: ExecutableRows
+    changed: list[str]
+    """Those of these files that have changed since, in words."""
+    carried: dict[str, dict[str, str]]
+    """What carried the messages, by setting."""
+    trials: list[ShownTrial]
 
 
 def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
@@ -76,14 +138,11 @@ def studies(store: StoreUrl = None, json_out: JsonOut = None) -> None:
     out.print(table("", columns, rows))
 
 
-def _row(study: StudySummary) -> dict[str, Any]:
-    """A line of the list, in JSON types."""
+def _row(study: StudySummary) -> StudyLine:
+    """A line of the list."""
     reasons = unchecked(StoredAnswer.of_summary(study))
     columns = {name: value for name, value in vars(study).items() if name != "terms"}
-    return columns | {
-        "argv": list(study.argv),
-        "unchecked": [note.to_json() for note in reasons],
-    }
+    return StudyLine(**columns, unchecked=reasons)
 
 
 def show(
@@ -107,28 +166,28 @@ def show(
         carried = {key: _carried(opened, found, key) for key in _compared(found, best)}
     changes = changes_of(files)
     if json_out:
-        data = {
-            "study": found.hash,
-            "status": found.status,
-            "result": found.result,
-            "unchecked": [note.to_json() for note in reasons],
-            "best": [vars(b) for b in best[:limit]],
-            "run_states": states,
-            "executables": [file.row for file in files],
-            "changed": [change.words for change in changes],
-            "carried": carried,
-            "trials": [
-                {
-                    "number": t.number,
-                    "setting": t.setting,
-                    "state": t.state,
-                    "estimate": t.estimate,
-                    "reason": t.reason,
-                }
+        document = ShownStudy(
+            study=found.hash,
+            status=found.status,
+            result=found.result,
+            unchecked=reasons,
+            best=list(best[:limit]),
+            run_states=states,
+            executables=[file.row for file in files],
+            changed=[change.words for change in changes],
+            carried=carried,
+            trials=[
+                ShownTrial(
+                    number=t.number,
+                    setting=t.setting,
+                    state=t.state,
+                    estimate=t.estimate,
+                    reason=t.reason,
+                )
                 for t in trials
             ],
-        }
-        write_json(data, json_out)
+        )
+        write_json(document, json_out)
         return
     _print_key(found)
     if found.result is not None and found.key.strategy == COMPARE:
@@ -140,7 +199,7 @@ def show(
     out = console()
     out.print()
     stored = (found.result or {}).get("metric")
-    metric = Metric() if stored is None else Metric.from_json(stored)
+    metric = Metric() if stored is None else Metric(**stored)
     reference = next((b.median_s for b in best if b.key == DEFAULT_KEY), None)
     rows = [
         [
@@ -197,7 +256,7 @@ def _carried(store: Store, study: StudyRecord, key: str) -> Carried:
 def _print_comparison(study: StudyRecord) -> None:
     try:
         options = study.key.strategy_options
-        print_comparison(options["a"], options["b"], study.result or {})
+        print_comparison(options["a"], options["b"], stored_figures(study.result or {}))
     except (LookupError, TypeError, ValueError, AttributeError) as problem:
         raise damaged_result(problem) from None
 

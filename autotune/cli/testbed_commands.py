@@ -24,6 +24,9 @@ testbed = typer.Typer(
 
 Name = Annotated[str, opt("--name NAME", "Name of the testbed; several may be up.")]
 
+TestbedList = list[tb.Status]
+DownList = list[tb.Removal]
+
 _LATENCY = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*(us|ms|s)")
 _RATE = re.compile(r"(\d{1,12}(?:\.\d{1,12})?)\s*([kmg])(?:bit|bps)?", re.IGNORECASE)
 _SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
@@ -91,7 +94,7 @@ def up(
         _taken(turn, waiting=True)
         found = tb.up(name, nodes, *asked, mtu, cores)
     if json_out:
-        write_json(tb.to_json(found), json_out)
+        write_json(found, json_out)
     if json_out == "-":
         return
     out = console()
@@ -125,7 +128,7 @@ def status(
         measured = measure is not False and _taken(turn, waiting=bool(measure))
         seen = [tb.status(one, measured) for one in wanted]
     if json_out:
-        write_json([tb.to_json(one) for one in seen], json_out)
+        write_json(seen, json_out)
     if json_out != "-":
         if not seen:
             console().print(
@@ -149,7 +152,7 @@ def down(
     """Stop testbeds and clean up what broken ones have left."""
     done = [tb.down(one) for one in ([name] if name else tb.names())]
     if json_out:
-        write_json([tb.to_json(one) for one in done], json_out)
+        write_json(done, json_out)
     if json_out == "-":
         return
     for one in done:
@@ -178,7 +181,7 @@ def run(
     """
     done = tb.run(name, tuple(command or ()))
     if json_out:
-        write_json(tb.to_json(done), json_out)
+        write_json(done, json_out)
     if done.exit_code:
         raise typer.Exit(1)
 

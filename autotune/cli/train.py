@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import Field
 
 from autotune.api.analysis_requests import TrainRequest
 from autotune.cli.options import JsonOut, StoreUrl
 from autotune.cli.requests import takes_request
+from autotune.document import Document, Number
 from autotune.errors import UsageError
 from autotune.files import check_writable, write_text
+from autotune.notes import Note
 from autotune.terminal.render import console, note_line, table, write_json
 from runner.files.private_files import make_folder
 from runner.files.scratch import Scratch
 
 if TYPE_CHECKING:
     from autotune.prediction import TrainingSet
+
+
+class TrainedModel(Document):
+    """A model that was trained, and on what."""
+
+    schema_: Literal["autotune-training-1"] = Field(default="autotune-training-1", alias="schema")
+    model: str
+    """File of the model."""
+    kind: str
+    options: dict[str, Any]
+    cost: dict[str, Number]
+    cells: int
+    programs: list[str]
+    settings: int
+    data: str
+    notes: list[Note]
 
 
 @takes_request
@@ -68,20 +88,19 @@ def train(request: TrainRequest, store: StoreUrl = None, json_out: JsonOut = Non
         best = min(done, key=lambda t: t.cost)
         made = model_of(best, data, {t.kind: t.cost for t in done})
     write_text(place, json.dumps(made.to_json(), allow_nan=False) + "\n")
-    told = {
-        "schema": "autotune-training-1",
-        "model": str(place),
-        "kind": best.kind,
-        "options": dict(best.options),
-        "cost": {t.kind: t.cost for t in done},
-        "cells": len(data.examples),
-        "programs": list(data.apps),
-        "settings": len(made.settings) - 1,
-        "data": data.hash,
-        "notes": [note.to_json() for note in data.notes],
-    }
     if json_out:
-        write_json(told, json_out)
+        trained = TrainedModel(
+            model=str(place),
+            kind=best.kind,
+            options=dict(best.options),
+            cost={t.kind: t.cost for t in done},
+            cells=len(data.examples),
+            programs=list(data.apps),
+            settings=len(made.settings) - 1,
+            data=data.hash,
+            notes=list(data.notes),
+        )
+        write_json(trained, json_out)
     if json_out == "-":
         return
     shown = console()
@@ -121,19 +140,18 @@ def _learn_effects(data: TrainingSet, place: Path, json_out: str | None) -> None
     found = dataclasses.replace(found, about=about)
     write_text(place, json.dumps(found.to_json(), indent=2) + "\n")
     if json_out:
-        told = {
-            "schema": "autotune-training-1",
-            "model": str(place),
-            "kind": COMPOSED,
-            "options": {"situations": found.to_json()["situations"]},
-            "cost": {},
-            "cells": len(known),
-            "programs": list(data.apps),
-            "settings": 0,
-            "data": data.hash,
-            "notes": [note.to_json() for note in data.notes],
-        }
-        write_json(told, json_out)
+        trained = TrainedModel(
+            model=str(place),
+            kind=COMPOSED,
+            options={"situations": found.to_json()["situations"]},
+            cost={},
+            cells=len(known),
+            programs=list(data.apps),
+            settings=0,
+            data=data.hash,
+            notes=list(data.notes),
+        )
+        write_json(trained, json_out)
     if json_out == "-":
         return
     out = console()

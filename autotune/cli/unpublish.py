@@ -3,14 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
+from pydantic import Field
 
 from autotune.cli.options import JsonOut, opt
+from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError, WorkError
 from autotune.terminal.render import console, write_json
 from runner.files.paths import exists
+
+
+class RemovedFile(Document):
+    """A published file that is gone, and what was done."""
+
+    path: str
+    done: str
+
+
+class Unpublished(Document):
+    """Files that were removed or restored."""
+
+    schema_: Literal["autotune-unpublished-1"] = Field(
+        default="autotune-unpublished-1", alias="schema"
+    )
+    files: list[RemovedFile]
 
 
 def unpublish(
@@ -45,18 +63,18 @@ def unpublish(
             forget(gone)
         paths = [p for p in known if exists(p)]
     # Of files that were published together the last may name the first, so it is removed first.
-    done: list[dict[str, str]] = []
+    done: list[RemovedFile] = []
     problems: list[AutotuneError] = []
     for path in reversed(paths):
         try:
-            done.append({"path": str(path), "done": remove(path, force)})
+            done.append(RemovedFile(path=str(path), done=remove(path, force)))
         except AutotuneError as problem:
             problems.append(problem)  # The other files are still removed.
             continue
         if json_out != "-":
-            console().print(done[-1]["done"], markup=False, soft_wrap=True)
+            console().print(done[-1].done, markup=False, soft_wrap=True)
     if json_out:
-        write_json({"schema": "autotune-unpublished-1", "files": done}, json_out)
+        write_json(Unpublished(files=done), json_out)
     elif not done and not problems:
         console().print("no file is published; nothing was done", markup=False)
     if problems:

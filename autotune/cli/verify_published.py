@@ -127,7 +127,7 @@ def verify_published(
     renewals = renew(states, checks, library, say) if renewing else []
     result = VerifyResult(states, checks, renewals)
     if json_out:
-        write_json(result.to_json(), json_out)
+        write_json(result.document.to_json(), json_out)
     if not quiet:
         _print_checks(checks, pairs)
         _print_renewals(renewals)

@@ -18,6 +18,7 @@ from autotune.collectives.measurement import at_size
 from autotune.collectives.proof import at, proof_plan
 from autotune.collectives.switch_points import LIBRARY, switch_points
 from autotune.collectives.tournament import TableEntry
+from autotune.document import Number
 from autotune.space import DEFAULT, Setting
 from autotune.space.parameter import Parameter
 from autotune.stats import Decision, NoBlocks
@@ -48,13 +49,13 @@ class RivalSize:
     """
 
     size: int
-    default_us: float
-    library_us: float
+    default_us: Number
+    library_us: Number
     form: str
-    mcoll_us: float | None
-    ratio: float
-    lo: float | None
-    hi: float | None
+    mcoll_us: Number | None
+    ratio: Number
+    lo: Number | None
+    hi: Number | None
     winner: str
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from autotune.collectives.measurement import at_size
 from autotune.collectives.tournament import TableEntry
+from autotune.document import Number
 from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting, Space
@@ -43,9 +44,9 @@ class SizeEvidence:
 
     size: int
     setting: str
-    gain: float
-    lo: float | None
-    hi: float | None
+    gain: Number
+    lo: Number | None
+    hi: Number | None
     verdict: str
     between: bool
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-import json
-from dataclasses import dataclass
-from typing import Any
+import operator
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, computed_field
 
 from autotune.artifacts import ArtifactStore, content_id
 from autotune.collective_rules import Rule
-from autotune.collectives.multi_object import Rivalry, RivalSize
+from autotune.collectives.multi_object import Rivalry
 from autotune.collectives.proof import SizeEvidence
 from autotune.dialects import dialect
 from autotune.dialects.base import LIBRARY_DECIDES
+from autotune.document import Omitted, from_json, to_json
 
 SCHEMA = "autotune-collectives-1"
 
@@ -34,7 +36,7 @@ class TablePart:
     grid: int
     launches: int
     check: tuple[str, ...]
-    multi_object: Rivalry | None = None
+    multi_object: Omitted[Rivalry] = None
     """The comparison with collectives of several objects on each node, if it was asked for."""
 
     @property
@@ -53,20 +55,24 @@ class CollectiveResult:
     the rules may be wrong for others.
     """
 
+    schema_: Annotated[Literal["autotune-collectives-1"], Field(alias="schema")] = field(
+        default="autotune-collectives-1", kw_only=True
+    )
     cluster: str
     machine: str
     mpi: dict[str, str]
     date: str
     parts: tuple[TablePart, ...]
     algorithms: dict[str, dict[str, str]]
-    left_out: tuple[str, ...] = ()
-    guarded: bool = True
-    commutative_only: bool = False
+    left_out: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
+    guarded: Annotated[bool, Field(exclude_if=bool)] = True
+    commutative_only: Annotated[bool, Field(exclude_if=operator.not_)] = False
 
+    @computed_field  # type: ignore[prop-decorator]
     @property
     def id(self) -> str:
         """12 hexadecimal digits over the whole content."""
-        return content_id(self._content())
+        return content_id(to_json(self, "id"))
 
     @property
     def has_changes(self) -> bool:
@@ -105,47 +111,13 @@ class CollectiveResult:
         segment = f" {rule.segment // 1024}k" if rule.segment else ""
         return f"{name}{segment}" + (f" x{rule.fanout}" if rule.fanout else "")
 
-    def _content(self) -> dict[str, Any]:
-        plain = dataclasses.asdict(self)
-        # What says nothing is left out.
-        if not self.left_out:
-            del plain["left_out"]
-        if self.guarded:
-            del plain["guarded"]
-        if not self.commutative_only:
-            del plain["commutative_only"]
-        for part in plain["parts"]:
-            if part["multi_object"] is None:
-                del part["multi_object"]
-        return {"schema": SCHEMA, **json.loads(json.dumps(plain))}
-
     def to_json(self) -> dict[str, Any]:
         """JSON types only, with the ``id``."""
-        return {**self._content(), "id": self.id}
+        return to_json(self)
 
 
 def _parse(data: dict[str, Any]) -> CollectiveResult:
-    parts = tuple(
-        TablePart(
-            **part
-            | {
-                "rules": tuple(Rule(**rule) for rule in part["rules"]),
-                "evidence": tuple(SizeEvidence(**row) for row in part["evidence"]),
-                "check": tuple(part["check"]),
-                "multi_object": _rivalry(part.get("multi_object")),
-            }
-        )
-        for part in data["parts"]
-    )
-    rest = {k: v for k, v in data.items() if k not in ("parts", "left_out")}
-    return CollectiveResult(**rest, parts=parts, left_out=tuple(data.get("left_out", ())))
-
-
-def _rivalry(data: dict[str, Any] | None) -> Rivalry | None:
-    if data is None:
-        return None
-    rows = tuple(RivalSize(**row) for row in data["rows"])
-    return Rivalry(data["blocks"], rows, data["switches"])
+    return from_json(CollectiveResult, data)
 
 
 TABLES = ArtifactStore("collectives", "table of collectives", SCHEMA, _parse)

@@ -83,7 +83,7 @@ class App(BaseModel):
     relative path starts at the directory in which autotune is started.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     name: str
     description: str = ""
@@ -93,6 +93,7 @@ class App(BaseModel):
     """How to get the program; shown when the program is missing."""
     metric: str | None = None
     metric_rate: str | None = None
+    """The pattern of a rate, of which a larger one is better."""
     verify: str | None = None
     verify_absent: str | None = None
     """A regular expression that the output must not contain."""

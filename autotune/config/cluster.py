@@ -76,7 +76,7 @@ class Launch(BaseModel):
 class Cluster(BaseModel):
     """A place to run programs on; ``cores_per_node`` is read from the machine if it is left out."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
     name: str
     description: str = ""
@@ -92,6 +92,7 @@ class Cluster(BaseModel):
     Clusters with disjoint CPUs can be measured at the same time.
     """
     launch: tuple[Launch, ...] = ()
+    """Launch options by MPI library."""
     fixed: dict[str, str] = Field(default_factory=dict)
     """Parameters that are not tuned on this cluster, each with the reason."""
     spaces: dict[str, ConfigName] = Field(default_factory=dict)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from runner.figure.unit import LABEL, UNKNOWN, Unit, unit_beside, unit_of_key
+from runner.figure.unit import LABEL, UNKNOWN, Unit, unit_around, unit_of_key
 
 _PIECES = re.compile(
     r"""
@@ -36,7 +36,7 @@ def unit_in_pattern(pattern: str) -> Unit:
         return UNKNOWN
     end = _end_of_group(pattern, group.start())
     before, behind = _plain(pattern[: group.start()]), _plain(pattern[end:])
-    return unit_beside(before[-LABEL:], behind[:LABEL])
+    return unit_around(before[-LABEL:], behind[:LABEL])
 
 
 def _end_of_group(pattern: str, at: int) -> int:

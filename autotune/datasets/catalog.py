@@ -13,7 +13,7 @@ from autotune.config.find import package_data
 from autotune.datasets.card import CARD
 from autotune.errors import UsageError
 from runner import files
-from runner.files.paths import is_file, is_folder, resolved
+from runner.files.paths import is_file, is_folder, real_path
 
 FOLDER = Path("datasets")
 """Folder of new datasets, below the current directory."""
@@ -32,9 +32,9 @@ def folders() -> list[Path]:
 
 def is_shipped(folder: Path) -> bool:
     """Whether a dataset is shipped with autotune, and is not one of the current directory."""
-    coming, real = package_data("datasets"), resolved(folder)
-    own = real.is_relative_to(resolved(FOLDER))
-    return isinstance(coming, Path) and not own and real.is_relative_to(resolved(coming))
+    coming, real = package_data("datasets"), real_path(folder)
+    own = real.is_relative_to(real_path(FOLDER))
+    return isinstance(coming, Path) and not own and real.is_relative_to(real_path(coming))
 
 
 def list_datasets() -> list[Path]:

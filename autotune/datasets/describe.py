@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import Field
 
 from autotune.datasets.card import Cell
 from autotune.datasets.dataset import Dataset
 from autotune.datasets.replay import Landscape
+from autotune.document import Document
 from autotune.stats import noise_of
 from runner.files.paths import is_file
 
@@ -45,21 +48,26 @@ class CellWords:
     worst_ratio: float | None
     gain: float | None
     null: bool | None
+    """Whether nothing beats the default."""
     unguarded: int = 0
 
 
-@dataclass(frozen=True)
-class Description:
+class Description(Document):
     """All cells, and the size of the files in bytes."""
 
+    schema_: Literal["autotune-dataset-1"] = Field(default="autotune-dataset-1", alias="schema")
     name: str
     kind: str
     bytes: int
     runs: int
     cells: list[CellWords]
 
-    def to_json(self) -> dict[str, Any]:
-        return {"schema": "autotune-dataset-1", **asdict(self)}
+
+class ExploredDataset(Description):
+    """A dataset, as far as a campaign has measured it."""
+
+    finished: bool
+    folder: str
 
 
 def describe(dataset: Dataset) -> Description:
@@ -67,7 +75,7 @@ def describe(dataset: Dataset) -> Description:
     cells = [_cell(dataset, cell) for cell in dataset.cells]
     size = sum(f.stat().st_size for f in dataset.folder.rglob("*") if is_file(f))
     runs = sum(cell.runs for cell in cells)
-    return Description(dataset.name, dataset.kind, size, runs, cells)
+    return Description(name=dataset.name, kind=dataset.kind, bytes=size, runs=runs, cells=cells)
 
 
 def _cell(dataset: Dataset, cell: Cell) -> CellWords:

@@ -43,7 +43,7 @@ from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.run_history import HistoryEntry, entry_of
 from runner.files import MIB, open_regular, read_text
 from runner.files.json_text import parse_json
-from runner.files.paths import entries, exists, is_file, is_folder, resolved
+from runner.files.paths import entries, exists, is_file, is_folder, real_path
 from runner.files.private_files import make_folder
 from runner.machine import describe_machine
 from runner.trace import FeaturesError, load_features
@@ -221,7 +221,7 @@ def export_cells(sources: Sequence[Source], store: Store, folder: Path) -> Datas
     several MPIs, and for a study without default runs.
     """
     _refuse_files(folder)
-    named = plain_name(resolved(folder).name, "-o: the dataset takes its name from the folder")
+    named = plain_name(real_path(folder).name, "-o: the dataset takes its name from the folder")
     machine = describe_machine()
     mpis = {f"{s.study.key.mpi.family} {s.study.key.mpi.version}" for s in sources}
     if len(mpis) != 1:

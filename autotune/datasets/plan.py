@@ -40,7 +40,7 @@ from autotune.errors import UsageError
 from autotune.names import ConfigName, PlainName
 from autotune.space import DEFAULT, Setting, Space, load_space
 from autotune.targets.target import Target
-from runner.files.paths import entries, exists, resolved
+from runner.files.paths import entries, exists, real_path
 from runner.machine import describe_machine
 from runner.mpi import discover
 
@@ -279,7 +279,7 @@ def start_dataset(
     planned = sum(p.planned_s for p in added)
     card = Card(
         schema=1,
-        name=resolved(folder).name,
+        name=real_path(folder).name,
         plan=plan.name,
         kind=plan.kind,
         title=plan.title,

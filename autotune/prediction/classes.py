@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from pydantic import Field
 
+from autotune.document import Document
 from autotune.errors import UsageError
 from autotune.prediction.examples import Example, Floats
 from autotune.prediction.scorer import SETS, Scaler, described
@@ -22,13 +24,14 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class ProgramClass:
-    """Cells of one class, and the features in which they differ most from the others: (name, mean
-    value in the class, mean value elsewhere)."""
+    """Cells of one class."""
 
     number: int
     cells: tuple[str, ...]
     apps: tuple[str, ...]
     marks: tuple[tuple[str, float, float], ...]
+    """The features in which they differ most from the others: (name, mean value in the class, mean
+    value elsewhere)."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,14 @@ class Classes:
 
     classes: tuple[ProgramClass, ...]
     silhouette: float | None
+
+
+class ClassList(Document):
+    """The classes of a dataset, largest first."""
+
+    schema_: Literal["autotune-classes-1"] = Field(default="autotune-classes-1", alias="schema")
+    silhouette: float | None
+    classes: tuple[ProgramClass, ...]
 
 
 def find_classes(examples: Sequence[Example], count: int | None = None) -> Classes:

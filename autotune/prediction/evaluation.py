@@ -11,14 +11,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
+from pydantic import Field, PlainSerializer
 
 from autotune.anova.classwide import BEST_SINGLE, direct_setting
 from autotune.anova.shrinkage import SettingEffects
 from autotune.anova.table import dataset_table
 from autotune.datasets import load
+from autotune.document import Document, Number
 from autotune.prediction.composed import ComposedModel
 from autotune.prediction.examples import Example, Floats, TrainingSet, means
 from autotune.prediction.predictor import KINDS
@@ -26,6 +28,7 @@ from autotune.prediction.program_effects import COMPOSED, ProgramEffects
 from autotune.prediction.scorer import described
 from autotune.prediction.training import Group, Watch, by_program, silent, train
 from autotune.space import Setting
+from runner.types import finite
 
 REPORT = "report"
 GROUPS: dict[str, Group] = {
@@ -46,6 +49,43 @@ METHODS = (*KINDS, COMPOSED)
 ClassWide = Callable[[Sequence[Example]], Setting]
 
 
+class HeldIntervals(Document):
+    """Programs whose stated interval holds the measured gain, of those with an interval."""
+
+    programs: int
+    of: int
+
+
+class MethodScores(Document):
+    """The scores of a method on all cells."""
+
+    method: str
+    performance_ratio: Number
+    worst_performance_ratio: Number
+    share: Number | None
+    slower_than_default: int
+    named_on_null_cells: int
+    slower_as_stated: Number
+    """How many cells the stated chances of being slower expect to be slower."""
+    intervals_hold: HeldIntervals
+    """Programs whose stated 95 % interval holds the measured gain, of those with one."""
+    cells: tuple[PredictionScore, ...]
+
+
+class EvaluationDocument(Document):
+    """Scores of predictions on what was left out."""
+
+    schema_: Literal["autotune-prediction-evaluation-1"] = Field(
+        default="autotune-prediction-evaluation-1", alias="schema"
+    )
+    left_out: str
+    sources: list[str] = Field(serialization_alias="from")
+    data: str
+    cells: int
+    null_cells: int
+    rows: list[MethodScores]
+
+
 @dataclass(frozen=True)
 class Evaluation:
     """The scores of all methods.  ``left_out`` is a key of GROUPS; ``rows`` has one row for each
@@ -58,16 +98,17 @@ class Evaluation:
     cells: int
     null_cells: int
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "schema": "autotune-prediction-evaluation-1",
-            "left_out": self.left_out,
-            "from": list(self.sources),
-            "data": self.data_hash,
-            "cells": self.cells,
-            "null_cells": self.null_cells,
-            "rows": [r.to_json() for r in self.rows],
-        }
+    @property
+    def document(self) -> EvaluationDocument:
+        """What ``--json`` writes."""
+        return EvaluationDocument(
+            left_out=self.left_out,
+            sources=list(self.sources),
+            data=self.data_hash,
+            cells=self.cells,
+            null_cells=self.null_cells,
+            rows=[one.document for one in self.rows],
+        )
 
 
 def evaluate(
@@ -200,17 +241,15 @@ class PredictionScore:
     cell: str
     app: str
     setting: str
-    ratio: float
+    ratio: Annotated[float, PlainSerializer(finite, return_type=float | None)]
     performance: float
     share: float | None
     slower: bool
     false: bool
     harm: float = 0.0
+    """Stated chance of being slower; 0 for the default."""
     covered: bool | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        finite = self.ratio if np.isfinite(self.ratio) else None
-        return {**self.__dict__, "ratio": finite}
+    """Whether the stated interval holds the measured gain; null without one."""
 
 
 def score_prediction(example: Example, index: int, stated: Stated | None = None) -> PredictionScore:
@@ -295,18 +334,21 @@ class EvaluationRow:
                 first.setdefault(v.app, v.covered)
         return sum(first.values()), len(first)
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "method": self.method,
-            "performance_ratio": self.performance,
-            "worst_performance_ratio": self.worst,
-            "share": self.share,
-            "slower_than_default": self.slower,
-            "named_on_null_cells": self.false,
-            "slower_as_stated": self.harm,
-            "intervals_hold": dict(zip(("programs", "of"), self.covered, strict=True)),
-            "cells": [v.to_json() for v in self.verdicts],
-        }
+    @property
+    def document(self) -> MethodScores:
+        """The part of an evaluation's document."""
+        programs, those = self.covered
+        return MethodScores(
+            method=self.method,
+            performance_ratio=self.performance,
+            worst_performance_ratio=self.worst,
+            share=self.share,
+            slower_than_default=self.slower,
+            named_on_null_cells=self.false,
+            slower_as_stated=self.harm,
+            intervals_hold=HeldIntervals(programs=programs, of=those),
+            cells=self.verdicts,
+        )
 
 
 def row(method: str, verdicts: Sequence[PredictionScore]) -> EvaluationRow:

@@ -115,7 +115,7 @@ def find_model(place: str | None = None) -> ModelFile:
 def load_model(path: Path) -> ModelFile:
     """Read and check a model file; raises UsageError with the file and the key that is wrong."""
     try:
-        content = files.read_named(path, _LARGEST)
+        content = files.read_user_file(path, _LARGEST)
     except (OSError, UnicodeDecodeError) as problem:
         if getattr(problem, "errno", None) == errno.EFBIG:
             raise UsageError(

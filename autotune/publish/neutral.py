@@ -30,7 +30,7 @@ from autotune.publish.install import read_installed
 from autotune.publish.published_files import published
 from autotune.targets.target import Surroundings
 from runner import files
-from runner.files.paths import entries, is_file, is_folder, resolved
+from runner.files.paths import entries, is_file, is_folder, real_path
 from runner.files.private_files import make_folder, private_folder, write_private
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
@@ -117,8 +117,8 @@ def _takes_part(fmt: HomeFile, path: Path, library: Library, env: Mapping[str, s
     if fmt.unobeyed(library) is not None or _PARAM_FILES in env or "HOME" not in env:
         return False
     if fmt.cluster_wide:
-        return resolved(path.parent) == resolved(system_directory(library))
-    return resolved(path) == resolved(Path(env["HOME"]) / fmt.relative)
+        return real_path(path.parent) == real_path(system_directory(library))
+    return real_path(path) == real_path(Path(env["HOME"]) / fmt.relative)
 
 
 def _set_by(header: Header, library: Library, environment: Mapping[str, str]) -> set[str]:

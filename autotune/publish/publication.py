@@ -7,8 +7,11 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+from pydantic import Field
+
+from autotune.document import Document
 from autotune.errors import AutotuneError, UsageError
 from autotune.notes import Note, Say
 from autotune.publish.formats.base import Loading
@@ -20,6 +23,30 @@ from autotune.publish.undo import remove
 from runner.mpi.library import Library
 
 UNSEEN = "a test run has to prove it before it is installed"
+
+
+class PublishedRow(Document):
+    """A file that was published."""
+
+    path: str
+    format: str
+    probe: str
+    """What a test run has shown."""
+    proven: bool | None
+    backup: str | None
+    edited: str | None
+    undo: str
+    """Command that removes the file."""
+
+
+class PublishedFiles(Document):
+    """Files that were published."""
+
+    schema_: Literal["autotune-published-1"] = Field(default="autotune-published-1", alias="schema")
+    evidence: dict[str, Any]
+    """Evidence in the files."""
+    doubts: list[Note]
+    files: list[PublishedRow]
 
 
 @dataclass(frozen=True)
@@ -37,16 +64,18 @@ class Published:
     def undo(self) -> str:
         return f"autotune unpublish {shlex.quote(str(self.path))}"
 
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "path": str(self.path),
-            "format": self.format,
-            "probe": self.probe,
-            "proven": self.proven,
-            "backup": self.backup,
-            "edited": None if self.edited is None else str(self.edited),
-            "undo": self.undo,
-        }
+    @property
+    def row(self) -> PublishedRow:
+        """The part of a document."""
+        return PublishedRow(
+            path=str(self.path),
+            format=self.format,
+            probe=self.probe,
+            proven=self.proven,
+            backup=self.backup,
+            edited=None if self.edited is None else str(self.edited),
+            undo=self.undo,
+        )
 
 
 def preview(one: Planned, library: Library) -> str:

@@ -272,7 +272,7 @@ def claim_of(evidence: Evidence, check: Mapping[str, Any]) -> Claim:
 
 
 def _judgement(source: str, program: str, claim: Claim, outcome: ComparisonOutcome) -> Recheck:
-    data = outcome.to_json()
+    data = outcome.figures.to_json()
     if outcome.failed:
         return Recheck(source, program, "gone", outcome.failed, data)
     answer = claim.answer(outcome.decision)

@@ -31,7 +31,7 @@ from autotune.space.trust import check_config_name, known_names
 from autotune.study.checks import StoredAnswer, unchecked
 from autotune.wording import UNGUARDED, count
 from runner.errors import RunnerError
-from runner.files.paths import exists, is_file, resolved
+from runner.files.paths import exists, is_file, real_path
 from runner.mpi.discover import LAUNCHERS, find_library, libraries
 from runner.mpi.library import Library
 from runner.types import LIBRARY
@@ -111,7 +111,7 @@ def still_installed(header: Header, library: Library) -> bool:
     The folder is named by a file, so it is looked at, and nothing in it is started.
     """
     place = str(header.evidence.renewed.get("mpi_bin") or header.evidence.mpi_bin)
-    if not place or resolved(place) == resolved(library.bin):
+    if not place or real_path(place) == real_path(library.bin):
         return False
     return any(is_file(Path(place) / name) for name in LAUNCHERS)
 

@@ -135,7 +135,7 @@ def _tables(
             (
                 _title(names, f),
                 percent(f.gain),
-                interval_or_range((f.lo, f.hi), f.seen),
+                interval_or_range(f.gain_ci, f.gain_range),
                 str(f.blocks),
                 verdict_words(f.verdict, f.words, result.guard),
             )

@@ -45,7 +45,7 @@ def idle_parameters(infos: Iterable[ParamInfo], library: Library, transport: str
 
 def outranked_parameters(infos: Iterable[ParamInfo], library: Library) -> dict[str, str]:
     """Those parameters whose component serves no collective by default, each with the reason."""
-    below = adapter(library).outranked()
+    below = adapter(library).idle_parameters()
     return {info.name: below[info.name] for info in infos if info.name in below}
 
 

@@ -114,9 +114,11 @@ def _parameter(
                     f"{name}={value} cannot be used: {problem} (type {info.type})",
                     code="parameter.value",
                 )
-        numbers = {word: number for number, word in info.numbered.items()}
+        numbers = {word: number for number, word in info.number_names.items()}
         levels = tuple(dict.fromkeys(numbers.get(str(v), v) for v in values))
-        return Parameter(name, levels, target, help=info.help, enum=info.numbered, words=info.named)
+        return Parameter(
+            name, levels, target, help=info.help, enum=info.number_names, words=info.only_words
+        )
     if name not in targets:
         _refuse_mistyped(name, target, library, space)
     return Parameter(name, tuple(values), target)

@@ -96,7 +96,7 @@ def _assemble(
     facts: dict[str, Value],
 ) -> Space:
     names = {canonical: item.name for canonical, item in found.items()}
-    enums = {item.name: item.info.numbered for item in found.values() if item.info}
+    enums = {item.name: item.info.number_names for item in found.values() if item.info}
     present = {c: item for c, item in found.items() if item.absent is None}
     absent = {c: item.absent for c, item in found.items() if item.absent is not None}
     derived = derive(
@@ -233,8 +233,8 @@ def _parameter(
         },
         help=keys.help or (info.help if info else ""),
         option=Argument(keys.option).renamed(names).template if keys.option else None,
-        enum=dict(info.numbered) if info else {},
-        words=info.named if info else (),
+        enum=dict(info.number_names) if info else {},
+        words=info.only_words if info else (),
     )
 
 

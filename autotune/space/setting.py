@@ -6,8 +6,11 @@ import math
 import re
 from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
 from functools import lru_cache
-from typing import Self
+from typing import Annotated, Any, Self
 
+from pydantic import PlainSerializer, PlainValidator
+
+from autotune.document import ValuesByName
 from autotune.errors import UsageError
 
 Value = int | float | str
@@ -209,3 +212,13 @@ def _misread(text: str, place: int) -> UsageError:
 
 
 DEFAULT = Setting()
+
+
+def _setting(value: Any) -> Setting:
+    return value if isinstance(value, Setting) else Setting(value)
+
+
+SettingValues = Annotated[
+    Setting, PlainValidator(_setting), PlainSerializer(Setting.to_json, return_type=ValuesByName)
+]
+"""A setting in a document, where it is an object of its values."""

@@ -156,7 +156,7 @@ def _held_back() -> Iterator[None]:
             yield
     finally:
         # One that is entered outside of this one reports it.
-        if interrupts.count and not DeferredInterrupts.held():
+        if interrupts.count and not DeferredInterrupts.is_entered():
             raise KeyboardInterrupt
 
 

@@ -128,6 +128,7 @@ class BestRuns:
     """The valid runs of a setting: the median of the figure that counts, and their number."""
 
     key: str
+    """The setting."""
     median_s: float
     runs: int
 

@@ -16,7 +16,7 @@ from autotune.errors import UsageError
 from autotune.space import Setting, Space
 from autotune.strategies.base import Strategy
 from autotune.strategies.options import OptionValue, complete, hint
-from runner.extensions import added, extension
+from runner.extensions import extension, extension_names
 
 _PLACES: dict[str, str] = {
     "auto": "auto:Auto",
@@ -35,7 +35,7 @@ GROUP = "autotune.strategies"
 @functools.cache
 def _installed_names() -> tuple[str, ...]:
     """Names of the strategies of installed packages; autotune's own are never replaced."""
-    return added(GROUP, _PLACES)
+    return extension_names(GROUP, _PLACES)
 
 
 def names() -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from autotune.notes import Note
 from autotune.space.commutativity import commutative_values
 from autotune.store import StudyKey, StudyRecord, StudySummary
 from autotune.store.keys import NOISE, OPERATIONS
+from autotune.study.parts import ResultChecks
 
 UNCHECKED = "result.unchecked"
 MARK = "unchecked"
@@ -113,7 +114,7 @@ _VERIFIED = {
 }
 
 
-def checks_words(checks: Mapping[str, Any]) -> str:
+def checks_words(checks: ResultChecks) -> str:
     """What was checked, in one line; raises LookupError or TypeError for other documents."""
     by = checks["verified"]
     if by is None:

@@ -7,7 +7,6 @@ B's (:mod:`autotune.study.libraries`).
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -20,6 +19,12 @@ from autotune.store import Store
 from autotune.store.keys import COMPARE
 from autotune.study.budget import Budget, BudgetSpent, BudgetTooSmall
 from autotune.study.checks import StoredAnswer, unchecked
+from autotune.study.comparison_document import (
+    BothLibraries,
+    ComparisonFigures,
+    LibraryFigures,
+    Verdict,
+)
 from autotune.study.conclusion import NextStep, compare_step
 from autotune.study.evaluator import Evaluator, MachineBusy
 from autotune.study.events import Event, PhaseStarted, Watcher, silent
@@ -28,6 +33,7 @@ from autotune.study.inactive import inactive_difference
 from autotune.study.libraries import OtherLibrary, described
 from autotune.study.objections import Finding, findings_on, objections, output, remarks
 from autotune.study.output_check import result_checks
+from autotune.study.parts import GainOnPairs, Rejections, ResultChecks
 from autotune.study.proof import (
     Blocks,
     Confirmation,
@@ -91,12 +97,14 @@ class ComparisonRequest:
         return words | ({"purpose": self.purpose} if self.purpose else {})
 
     @property
-    def libraries(self) -> dict[str, dict[str, str]] | None:
+    def libraries(self) -> BothLibraries | None:
         """Library and program of both sides, ``a`` and ``b``; None if there is one library."""
         if self.other is None:
             return None
-        sides = {"a": self.target, "b": self.other.target}
-        return {name: described(side.library, side.program[0]) for name, side in sides.items()}
+        first, second = (
+            described(side.library, side.program[0]) for side in (self.target, self.other.target)
+        )
+        return {"a": first, "b": second}
 
 
 @dataclass
@@ -112,13 +120,13 @@ class ComparisonOutcome:
     second_s: list[float] = field(default_factory=list)
     runs: int = 0
     rejected: int = 0
-    rejections: list[dict[str, Any]] = field(default_factory=list)
+    rejections: list[Rejections] = field(default_factory=list)
     proof_warnings: list[Note] = field(default_factory=list)
     drift_repeats: int = 0
     cut_short: bool = False
     metric: Metric = field(default_factory=Metric)
     """What the figures are."""
-    checks: dict[str, Any] | None = None
+    checks: ResultChecks | None = None
     """What was checked of the results (:func:`autotune.study.output_check.result_checks`)."""
     unchecked: list[Note] = field(default_factory=list)
     """Why they were not (:mod:`autotune.study.checks`); empty if they were."""
@@ -137,14 +145,14 @@ class ComparisonOutcome:
     """
     comparisons: int = 1
     """Number of searches and comparisons of this program against its default in the database."""
-    libraries: dict[str, dict[str, str]] | None = None
+    libraries: BothLibraries | None = None
     """Name, version and path of both libraries, and the program of each, by ``a`` and ``b``.
 
     None if both sides ran under one library.
     """
 
     @property
-    def verdict(self) -> str:
+    def verdict(self) -> Verdict:
         """The decision's outcome; "failed" if B never ran, "unguarded" without the guard.
 
         "contradicted": one side is faster, and an objection speaks against it, or B changes what
@@ -193,61 +201,63 @@ class ComparisonOutcome:
         proven = [*self.decision.comparison.warnings, *self.proof_warnings]
         return [*proven, *remarks(self.findings)]
 
-    def to_json(self) -> dict[str, Any]:
-        """The figures in JSON types; with the two settings they are ``autotune-comparison-1``."""
+    @property
+    def figures(self) -> ComparisonFigures:
+        """The figures, as they are stored; with the two settings they are the document."""
         seen = self.decision.comparison
-        return {
-            "study": self.study,
-            "round": self.round,
-            "guard": self.guarded,
-            "outcome": self.verdict,
-            "seen": self.decision.outcome,
-            "why": self.failed or self.decision.why,
-            "words": self.failed or self.words,
-            "gain": self.gain,
-            "gain_ci95": [known_gain(seen.lo), known_gain(seen.hi)] if seen.interval else None,
-            "gain_range": None if seen.interval else [known_gain(seen.lo), known_gain(seen.hi)],
-            "significant": seen.significant and self.guarded,
-            "fresh": None if self.fresh is None else _fresh_row(self.fresh),
-            "pairs": self.pairs,
-            "metric": self.metric.to_json(),
-            "a_median_s": _median(self.first_s),
-            "b_median_s": _median(self.second_s),
-            "runs": self.runs,
-            "runs_rejected": self.rejected,
-            "rejections": self.rejections,
-            "drift_repeats": self.drift_repeats,
-            "budget_ended_it": self.cut_short,
-            "comparisons": self.comparisons,
-            "next_step": None if self.next_step is None else self.next_step.to_json(),
-            "checks": self.checks,
-            "unchecked": [note.to_json() for note in self.unchecked],
-            "contradictions": [note.to_json() for note in self.contradictions],
-            "warnings": [note.to_json() for note in self.warnings],
-            **({} if self.libraries is None else {"mpi": self.libraries, "faster": self.faster}),
-        }
+        ends = (known_gain(seen.lo), known_gain(seen.hi))
+        found = ComparisonFigures(
+            study=self.study,
+            round=self.round,
+            guard=self.guarded,
+            outcome=self.verdict,
+            seen=self.decision.outcome,
+            why=self.failed or self.decision.why,
+            words=self.failed or self.words,
+            gain=self.gain,
+            gain_ci95=ends if seen.interval else None,
+            gain_range=None if seen.interval else ends,
+            significant=seen.significant and self.guarded,
+            fresh=None if self.fresh is None else _fresh_row(self.fresh),
+            pairs=self.pairs,
+            metric=self.metric,
+            a_median_s=_median(self.first_s),
+            b_median_s=_median(self.second_s),
+            runs=self.runs,
+            runs_rejected=self.rejected,
+            rejections=self.rejections,
+            drift_repeats=self.drift_repeats,
+            budget_ended_it=self.cut_short,
+            comparisons=self.comparisons,
+            next_step=None if self.next_step is None else self.next_step.row,
+            checks=self.checks,
+            unchecked=self.unchecked,
+            contradictions=self.contradictions,
+            warnings=self.warnings,
+        )
+        if self.libraries is None:
+            return found
+        return LibraryFigures(**vars(found), mpi=self.libraries, faster=self.faster)
 
 
-def _fresh_row(fresh: Comparison) -> dict[str, Any]:
-    """The gain of fresh pairs in JSON types."""
-    return {
-        "gain": known_gain(fresh.gain),
-        "ci95": [known_gain(fresh.lo), known_gain(fresh.hi)] if fresh.interval else None,
-        "pairs": fresh.n,
-    }
+def _fresh_row(fresh: Comparison) -> GainOnPairs:
+    """The gain of fresh pairs."""
+    ends = (known_gain(fresh.lo), known_gain(fresh.hi))
+    return GainOnPairs(
+        gain=known_gain(fresh.gain), ci95=ends if fresh.interval else None, pairs=fresh.n
+    )
 
 
-def library_titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def library_titles(libraries: BothLibraries) -> dict[str, str]:
     """The libraries of a comparison in words, by ``a`` and ``b``; two builds by their paths."""
-    found = {side: f"{one['name']} {one['version']}" for side, one in libraries.items()}
+    sides = {"a": libraries["a"], "b": libraries["b"]}
+    found = {side: f"{one['name']} {one['version']}" for side, one in sides.items()}
     if len(set(found.values())) == 1:
-        return {side: f"{words} in {libraries[side]['path']}" for side, words in found.items()}
+        return {side: f"{words} in {sides[side]['path']}" for side, words in found.items()}
     return found
 
 
-def _libraries_words(
-    libraries: Mapping[str, Mapping[str, str]], faster: str | None, said: str
-) -> str:
+def _libraries_words(libraries: BothLibraries, faster: str | None, said: str) -> str:
     """Which library is faster, as one sentence; ``said`` compares B with A."""
     title = library_titles(libraries)
     if faster == "b":
@@ -279,7 +289,7 @@ def compare_settings(request: ComparisonRequest, store: Store) -> ComparisonOutc
     ) as on:
         outcome = _compare_in(on, request)
         outcome.comparisons = store.comparisons(on.study.id)
-        store.set_result(on.study.id, outcome.verdict, outcome.to_json())
+        store.set_result(on.study.id, outcome.verdict, outcome.figures.to_json())
     return outcome
 
 

@@ -10,7 +10,6 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from autotune.config.app import App
 from autotune.notes import Note
@@ -28,6 +27,7 @@ from autotune.stats import (
 from autotune.study.budget import Budget, SearchPlan
 from autotune.study.fresh_pairs import slow_row
 from autotune.study.output_check import result_checks
+from autotune.study.parts import BestSeen, DecidingStep, RoundOutcome
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Confirmation, Pairs
 from autotune.study.recommendation import Recommendation
@@ -61,7 +61,7 @@ def conclude(
     if answer.recommendation is None:
         step = search_step(answer, plan, result.ended_by)
         if step is not None and result.status in ("inconclusive", "too_noisy"):
-            result.next_step = step.to_json()
+            result.next_step = step.row
         return
     result.best = best_seen(history, answer.recommendation.setting)
     if result.guard:
@@ -81,7 +81,7 @@ def count_runs(result: Result, history: RunHistory) -> None:
     }
 
 
-def best_seen(history: RunHistory, setting: Setting | None) -> dict[str, Any] | None:
+def best_seen(history: RunHistory, setting: Setting | None) -> BestSeen | None:
     """The best setting with the median of all its valid runs, significant or not."""
     if setting is None or setting == DEFAULT:
         return None
@@ -130,16 +130,16 @@ def finalist_rows(answer: StudyOutcome) -> list[Finalist]:
     rows = []
     for setting, decision in decisions.items():
         seen = decision.comparison
+        ends = (known_gain(seen.lo), known_gain(seen.hi))
         rows.append(
             Finalist(
                 setting,
                 decision.outcome,
                 known_gain(seen.gain),
-                known_gain(seen.lo) if seen.interval else None,
-                known_gain(seen.hi) if seen.interval else None,
+                ends if seen.interval else (None, None),
+                None if seen.interval else ends,
                 seen.n,
                 decision.why,
-                None if seen.interval else (known_gain(seen.lo), known_gain(seen.hi)),
             )
         )
     return sorted(rows, key=lambda row: -(row.gain if row.gain is not None else -1))
@@ -155,12 +155,12 @@ def name_recommendation(result: Result, made: Recommendation) -> None:
     result.gain_pairs = 0 if fresh is None else fresh.n
     result.gain_proof = {
         "gain": known_gain(proof.gain),
-        "ci95": [known_gain(proof.lo), known_gain(proof.hi)],
+        "ci95": (known_gain(proof.lo), known_gain(proof.hi)),
         "pairs": proof.n,
     }
     result.significant = proof.significant
     result.round = made.round.number
-    result.pruning = made.pruning.to_json()
+    result.pruning = made.pruning.row
     result.slow_launches = slow_row(made.slow)
 
 
@@ -177,17 +177,17 @@ def contradictions(answer: StudyOutcome) -> list[Note]:
     ]
 
 
-def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[dict[str, Any]]:
+def round_rows(answer: StudyOutcome, guarded: bool = True) -> list[RoundOutcome]:
     """Every round of the study: its share of alpha and its outcome."""
     won = "proven" if guarded else LOOKS_BETTER
     return [
-        {
-            "round": made.number,
-            "alpha": made.plan.alpha,
-            "trials": made.trials,
-            "finalists": len(made.settings),
-            "outcome": won if proof.winners else "open" if proof.open else "nothing better",
-        }
+        RoundOutcome(
+            round=made.number,
+            alpha=made.plan.alpha,
+            trials=made.trials,
+            finalists=len(made.settings),
+            outcome=won if proof.winners else "open" if proof.open else "nothing better",
+        )
         for made, proof in answer.proofs
     ]
 
@@ -204,8 +204,10 @@ class NextStep:
     words: str
     options: dict[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"words": self.words, "options": dict(self.options)}
+    @property
+    def row(self) -> DecidingStep:
+        """The part of a document."""
+        return DecidingStep(words=self.words, options=dict(self.options))
 
 
 def search_step(answer: StudyOutcome, plan: SearchPlan, ended_by: str) -> NextStep | None:

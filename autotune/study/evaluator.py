@@ -15,7 +15,7 @@ import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 from autotune.errors import WorkError
 from autotune.notes import Note
@@ -42,12 +42,13 @@ from autotune.targets.executables import change_words
 from autotune.targets.figures import figure_notes, output_notes, proposal_of
 from autotune.targets.jobs import jobs_on, jobs_words, split_words
 from autotune.targets.metric import default_failure, judge_objective
+from autotune.targets.rows import ProposedFigure
 from autotune.targets.target import Target
 from autotune.wording import asked_time, count, seconds
 from runner.guard import QuietWait, wait_quiet
 from runner.launch import Runner
 from runner.supervise import DeferredInterrupts
-from runner.trace.run import run_counted
+from runner.trace.run import run_with_counts
 from runner.types import LaunchSpec, RunRecord
 
 QUIET_S = (1.0, 0.25, 0.75, 0.5)
@@ -166,7 +167,7 @@ class MachineEvaluator:
     _waited_in_vain: int = field(default=0, init=False)
     _figure_codes: set[str] = field(default_factory=set, init=False)
     """Codes of the notes on figures that were given."""
-    proposed_metric: dict[str, Any] | None = field(default=None, init=False)
+    proposed_metric: ProposedFigure | None = field(default=None, init=False)
     """The figure that the program prints, while the wall time counts."""
     _output_read: bool = field(default=False, init=False)
     _first: FirstRunWatch = field(init=False, repr=False)
@@ -289,7 +290,7 @@ class MachineEvaluator:
                 record.reason = (
                     f"{ALWAYS_REJECTED}, where the default is not; the last: {record.reason}"
                 )
-            if warms_up and record.compiled:
+            if warms_up and record.has_compiled:
                 place = RunPlace(setting, WARMUP)
             changes = self._executables.check(record, self.side(setting).target)
             if changes:
@@ -314,7 +315,7 @@ class MachineEvaluator:
             return side.runner.run(spec)
         if counts:
             spec = dataclasses.replace(spec, watch_windows=True)
-        counted = run_counted(side.runner, spec)
+        counted = run_with_counts(side.runner, spec)
         word = known_of(counted.commutes, side.target.commutative_only)
         record = counted.record
         record.extra = {**record.extra, OPERATIONS: word}

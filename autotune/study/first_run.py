@@ -193,7 +193,7 @@ class FirstRunWatch:
         """Look at the files after the first run, and store what it wrote."""
         if self._key is not None or self._before is None:
             return
-        if entry.record.exit_code != 0 or entry.record.compiled:
+        if entry.record.exit_code != 0 or entry.record.has_compiled:
             return
         self._key = entry.key
         cwd = self._target.cwd

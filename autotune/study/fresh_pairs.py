@@ -17,7 +17,6 @@ import dataclasses
 import math
 import statistics
 from dataclasses import dataclass
-from typing import Any
 
 from autotune.notes import Note
 from autotune.space import Setting
@@ -35,6 +34,7 @@ from autotune.stats.slow_launches import SLOW_LEAST
 from autotune.study.budget import Budget
 from autotune.study.events import PhaseStarted, Watcher
 from autotune.study.objections import Finding
+from autotune.study.parts import SlowRates
 from autotune.study.proof import Blocks, Confirmation, Pairs, measure_blocks
 from autotune.study.result import slow_words
 from autotune.study.run_history import DEFAULT_KEY, LEAD, SEARCH_KINDS, RunHistory
@@ -148,12 +148,22 @@ def slow_findings(slow: SlowLaunches) -> list[Finding]:
     if slow.verdict != "more frequent":
         return []
     row = slow_row(slow)
-    return [Finding(Note("result.slow_launches", slow_words(row), row), stops=True)]
+    return [Finding(Note("result.slow_launches", slow_words(row), {**row}), stops=True)]
 
 
-def slow_row(slow: SlowLaunches) -> dict[str, Any]:
+def slow_row(slow: SlowLaunches) -> SlowRates:
     """The rates of slow launches as JSON."""
-    return dataclasses.asdict(slow)
+    return SlowRates(
+        slow=slow.slow,
+        launches=slow.launches,
+        default_slow=slow.default_slow,
+        default_launches=slow.default_launches,
+        verdict=slow.verdict,
+        alpha=slow.alpha,
+        rarer_from=slow.rarer_from,
+        more_from=slow.more_from,
+        threshold=slow.threshold,
+    )
 
 
 def slow_of(

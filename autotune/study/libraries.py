@@ -23,12 +23,12 @@ from typing import Any
 from autotune.space import Setting, Space
 from autotune.space.library_choice import MPI
 from autotune.study.evaluator import Side
-from autotune.study.library_switch import LibrarySwitch
+from autotune.study.parts import LibraryLaunches, LibrarySide, SwitchedLibrary
 from autotune.study.run_history import WARMUP, RunHistory
 from autotune.study.study_key import study_key
 from autotune.targets.target import Target
 from runner import files
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.mpi.abi import LOADER_PATH, joined_folders
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
@@ -67,7 +67,7 @@ class OtherLibrary:
         key = study_key(target, self.space, strategy, {}, 0, guard)
         return {
             "second": key.hash,
-            "libraries": [str(resolved(t.library.bin)) for t in (first, target)],
+            "libraries": [str(real_path(t.library.bin)) for t in (first, target)],
         }
 
 
@@ -76,14 +76,11 @@ def library_name(family: str, version: str) -> str:
     return f"{family}-{version}"
 
 
-def described(library: Library, program: str) -> dict[str, str]:
+def described(library: Library, program: str) -> LibrarySide:
     """A side for the JSON document: the library's name, version and path, and the program."""
-    return {
-        "name": library.family,
-        "version": library.version,
-        "path": library.bin,
-        "program": program,
-    }
+    return LibrarySide(
+        name=library.family, version=library.version, path=library.bin, program=program
+    )
 
 
 @contextmanager
@@ -98,24 +95,15 @@ def sides_of(others: Sequence[OtherLibrary], guard: bool) -> Iterator[dict[str, 
         }
 
 
-def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[dict[str, Any]]:
+def library_rows(targets: Mapping[str, Target], history: RunHistory) -> list[LibraryLaunches]:
     """One row for each library, that of the default first.
 
     ``targets`` maps the value of ``mpi`` to the target under it; the first one, of settings that do
     not name a library, counts as the default's.
     """
     first = next(iter(targets))
-    return [
-        {
-            "setting": None if name == first else name,
-            "name": target.library.family,
-            "version": target.library.version,
-            "path": target.library.bin,
-            "launcher": target.library.launcher,
-            **_launches(_runs(history, None if name == first else name), target),
-        }
-        for name, target in targets.items()
-    ]
+    named = [(None if name == first else name, target) for name, target in targets.items()]
+    return [_launches(_runs(history, name), name, target) for name, target in named]
 
 
 def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
@@ -130,21 +118,30 @@ def _runs(history: RunHistory, library: str | None) -> list[RunRecord]:
     return found
 
 
-def _launches(records: Sequence[RunRecord], target: Target) -> dict[str, Any]:
+def _launches(records: Sequence[RunRecord], setting: str | None, target: Target) -> LibraryLaunches:
     """Number of valid launches, and the median time outside the program's own figure."""
     outside = [r.wall_s - r.metric_s for r in records if r.metric_s is not None]
     # A sum over ranks, and a figure that is no time of the program, say nothing of the start.
     known = target.objective is None and bool(outside) and min(outside) > 0
-    return {"launches": len(records), "start_s": statistics.median(outside) if known else None}
+    library = target.library
+    return LibraryLaunches(
+        setting=setting,
+        name=library.family,
+        version=library.version,
+        path=library.bin,
+        launcher=library.launcher,
+        launches=len(records),
+        start_s=statistics.median(outside) if known else None,
+    )
 
 
 def switch_to(
-    first: Target, other: OtherLibrary, rows: Sequence[Mapping[str, Any]]
-) -> LibrarySwitch:
+    first: Target, other: OtherLibrary, rows: Sequence[LibraryLaunches]
+) -> SwitchedLibrary:
     """The switch from the library of ``first`` to another one; both are among ``rows``."""
-    row = {row["setting"]: dict(row) for row in rows}
+    row = {row["setting"]: row for row in rows}
     target = other.target
-    return LibrarySwitch(
+    return SwitchedLibrary(
         before=row[None],
         after=row[other.name],
         variables=(variables := _variables(target)),

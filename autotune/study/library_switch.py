@@ -1,4 +1,4 @@
-"""What it costs to switch to another MPI library, as JSON and in words.
+"""What it costs to switch to another MPI library, in words.
 
 :mod:`autotune.study.libraries` reads it from targets and runs. Commands that only read a
 stored result import this module.
@@ -6,39 +6,12 @@ stored result import this module.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
-
+from autotune.study.parts import SwitchedLibrary
 from autotune.wording import seconds
 
 
-@dataclass(frozen=True)
-class LibrarySwitch:
-    """A change from the default's library to another one, in JSON types.
-
-    ``before`` and ``after`` are rows of
-    :func:`autotune.study.libraries.library_rows`. ``variables`` make the library that of
-    the program; ``links`` is the folder of autotune's cache that they name, "" if they name none.
-    ``dropped`` are launch options and settings of the environment that were in force under the
-    default's library and are not given under the other one. ``timed``: "figure" if the program's
-    own time was compared, "wall" if whole launches were.
-    """
-
-    before: dict[str, Any]
-    after: dict[str, Any]
-    variables: dict[str, str]
-    links: str
-    dropped: list[str]
-    same_family: bool
-    timed: str
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
-
-def switch_words(switch: Mapping[str, Any]) -> list[str]:
-    """The switch in sentences, for people; raises LookupError or TypeError for a damaged one."""
+def switch_words(switch: SwitchedLibrary) -> list[str]:
+    """The switch in sentences, for people."""
     before, after = switch["before"], switch["after"]
     one, other = (f"{row['name']} {row['version']}" for row in (before, after))
     words = [f"The setting is for {other}, the default for {one} ({before['path']})."]
@@ -63,7 +36,7 @@ def switch_words(switch: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _start_words(one: str, other: str, switch: Mapping[str, Any]) -> str:
+def _start_words(one: str, other: str, switch: SwitchedLibrary) -> str:
     """What the start of the program has to do with the gain, and how long it takes."""
     if switch["timed"] == "wall":
         return "Whole launches were compared, so the gain has the start under each library in it."

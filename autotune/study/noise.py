@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Literal
 
+from pydantic import Field
+
+from autotune.document import Document, Number
+from autotune.notes import Note
 from autotune.space import DEFAULT, Space
 from autotune.stats import (
     Estimate,
@@ -30,41 +33,27 @@ from autotune.targets.target import Target
 from autotune.wording import Metric, asked_time, count
 
 
-@dataclass(frozen=True)
-class NoiseReport:
-    """The noise of the default, and the gains that it allows to see.
+class NoiseReport(Document):
+    """The noise of the default, and the gains that it allows to see."""
 
-    ``rows`` has the smallest gain found with 80 % chance at each look of one finalist. ``spread``
-    is the relative scatter of neighbouring runs, which is the noise within blocks.
-    """
-
+    schema_: Literal["autotune-noise-1"] = Field(default="autotune-noise-1", alias="schema")
     study: str
+    guard: bool
     runs: int
-    rejected: int
-    seconds: Estimate
-    spread: float
-    resolution: float | None
-    run_wall_s: float
-    rows: list[Resolvable]
-    metric: Metric = field(default_factory=Metric)
-    guard: bool = True
-
-    def to_json(self) -> dict[str, Any]:
-        """The published form (``autotune-noise-1``), in JSON types."""
-        return {
-            "schema": "autotune-noise-1",
-            "study": self.study,
-            "guard": self.guard,
-            "runs": self.runs,
-            "runs_rejected": self.rejected,
-            "metric": self.metric.to_json(),
-            "median_s": self.seconds.median,
-            "spread": self.spread,
-            "resolution_s": self.resolution,
-            "run_wall_s": self.run_wall_s,
-            "resolvable": [vars(row) for row in self.rows],
-            "warnings": [note.to_json() for note in self.seconds.warnings],
-        }
+    rejected: int = Field(alias="runs_rejected")
+    metric: Metric
+    """What the figures are; the time of a rate is 1/rate, without the prefix of its unit."""
+    median_s: Number
+    spread: Number
+    """Relative difference of neighbouring runs: the noise within blocks."""
+    resolution: Number | None = Field(alias="resolution_s")
+    """Resolution of the measured figure."""
+    run_wall_s: Number
+    rows: list[Resolvable] = Field(alias="resolvable")
+    """Smallest gain found with 80 % chance at each look of one finalist, by number of pairs."""
+    warnings: tuple[Note, ...]
+    seconds: Estimate = Field(exclude=True)
+    """The figure of a run, with its interval."""
 
 
 def measure_noise(
@@ -106,8 +95,8 @@ def measure_noise(
                 code="budget.too_small",
             )
         _require_valid(entries, evaluator.history.files_written)
-        report = _report(entries, on.study.hash[:12], evaluator.history.rejected - before)
-        report = replace(report, guard=guard)
+        rejected = evaluator.history.rejected - before
+        report = _report(entries, on.study.hash[:12], rejected, guard)
         store.set_result(on.study.id, MEASURED, report.to_json())
     return report
 
@@ -119,7 +108,7 @@ def _require_valid(entries: list[HistoryEntry], written: Sequence[str]) -> None:
         raise default_failure(words, record, written)
 
 
-def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseReport:
+def _report(entries: list[HistoryEntry], study: str, rejected: int, guard: bool) -> NoiseReport:
     values = [e.record.value_s for e in entries]
     walls = [e.record.wall_s for e in entries]
     middle = statistics.median(values)
@@ -127,17 +116,21 @@ def _report(entries: list[HistoryEntry], study: str, rejected: int) -> NoiseRepo
     resolution = None if clock else detect_resolution(values)
     ratios = [value / middle for value in values]
     steps = [abs(b - a) for a, b in itertools.pairwise(ratios)]
+    found = estimate(values, walls=walls, resolution=0.0 if clock else None)
     return NoiseReport(
         study=study,
+        guard=guard,
         runs=len(entries),
-        rejected=rejected,
-        seconds=estimate(values, walls=walls, resolution=0.0 if clock else None),
+        runs_rejected=rejected,
+        median_s=found.median,
+        seconds=found,
+        warnings=found.warnings,
         # For two independent runs the median step is 0.954 standard deviations of one run.
         spread=statistics.median(steps) / 0.954,
-        resolution=resolution,
+        resolution_s=resolution,
         run_wall_s=statistics.median(walls),
         metric=Metric.of(entries[-1].record),
-        rows=resolution_table(
+        resolvable=resolution_table(
             ratios,
             statistics.median(walls),
             LookPlan(),

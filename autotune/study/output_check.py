@@ -13,11 +13,12 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Literal
 
 from autotune.config.app import App
 from autotune.notes import Note
 from autotune.space import DEFAULT, Setting
+from autotune.study.parts import DifferingPair, OutputFigures, ResultChecks
 from autotune.study.printed_lines import LineIndex, PrintedLine
 from autotune.study.run_history import RunHistory
 from autotune.wording import count
@@ -56,8 +57,10 @@ class DifferingLine:
     reference: str
     setting: str
 
-    def to_json(self) -> dict[str, str]:
-        return {"reference": self.reference[:_LENGTH], "setting": self.setting[:_LENGTH]}
+    @property
+    def row(self) -> DifferingPair:
+        """The part of a document."""
+        return DifferingPair(reference=self.reference[:_LENGTH], setting=self.setting[:_LENGTH])
 
 
 @dataclass(frozen=True)
@@ -79,16 +82,17 @@ class OutputComparison:
     def compared(self) -> bool:
         return min(self.reference_runs, self.setting_runs) >= LEAST_RUNS
 
-    def to_json(self) -> dict[str, Any]:
-        """The figures, in JSON types, with some of the lines."""
-        return {
-            "compared": self.compared,
-            "lines": self.lines,
-            "differing": len(self.differing),
-            "expected": len(self.expected),
-            "runs": [self.reference_runs, self.setting_runs],
-            "shown": [line.to_json() for line in (*self.differing, *self.expected)[:SHOWN]],
-        }
+    @property
+    def figures(self) -> OutputFigures:
+        """The part of a document, with some of the lines."""
+        return OutputFigures(
+            compared=self.compared,
+            lines=self.lines,
+            differing=len(self.differing),
+            expected=len(self.expected),
+            runs=[self.reference_runs, self.setting_runs],
+            shown=[line.row for line in (*self.differing, *self.expected)[:SHOWN]],
+        )
 
 
 @dataclass(frozen=True)
@@ -280,7 +284,7 @@ def output_note(found: OutputComparison, verified: bool, default: bool = True) -
         f"{count(len(lines), 'line')} of the output, the same in all {found.reference_runs} runs "
         f"of {other}, {'is' if len(lines) == 1 else 'are'} in none of its {found.setting_runs} runs"
     )
-    first = lines[0].to_json()
+    first = lines[0].row
     instead = first["setting"] or "no such line"
     words += f": {first['reference'].strip()!r} became {instead.strip()!r}"
     if verified:
@@ -291,7 +295,7 @@ def output_note(found: OutputComparison, verified: bool, default: bool = True) -
     return Note(
         "result.output_differs",
         words,
-        {**found.to_json(), "explained_by": why},
+        {**found.figures, "explained_by": why},
     )
 
 
@@ -311,7 +315,7 @@ def output_difference(
     return None if note is None else (note, stops)
 
 
-def verification(app: App) -> str | None:
+def verification(app: App) -> Literal["application", "pattern", "json"] | None:
     """Who verifies the results: "application", or the user by a "pattern" or a "json" key."""
     if app.verify is None:
         return None
@@ -322,17 +326,13 @@ def verification(app: App) -> str | None:
 
 def result_checks(
     app: App, history: RunHistory, setting: Setting, reference: Setting = DEFAULT
-) -> dict[str, Any]:
-    """What was checked of the runs of a setting and its reference, in JSON types.
-
-    ``{verified, runs, verified_runs, output}``; ``output`` as
-    :meth:`autotune.study.output_check.OutputComparison.to_json`, None for the reference itself.
-    """
+) -> ResultChecks:
+    """What was checked of the runs of a setting and its reference."""
     runs = [r for one in dict.fromkeys((reference, setting)) for r in runs_of(history, one)]
     other = setting != reference
-    return {
-        "verified": verification(app),
-        "runs": len(runs),
-        "verified_runs": sum(run.verified is True for run in runs),
-        "output": output_comparison(history, setting, reference).to_json() if other else None,
-    }
+    return ResultChecks(
+        verified=verification(app),
+        runs=len(runs),
+        verified_runs=sum(run.verified is True for run in runs),
+        output=output_comparison(history, setting, reference).figures if other else None,
+    )

@@ -16,7 +16,7 @@ from autotune.study.evaluator import Bench, Evaluator
 from autotune.study.events import Watcher, silent
 from autotune.study.loop import SearchLoop
 from autotune.study.proof import Blocks, Confirmation, confirm_blocks
-from autotune.study.pruning import PrunedSetting, Pruner, prune_leader
+from autotune.study.pruning import Pruner, PruningOutcome, prune_leader
 from autotune.study.race import Race, with_favourite
 from autotune.study.recommendation import REFUTED, Recommendation, order_winners, recommend
 from autotune.study.rounds import Round, Rounds
@@ -209,7 +209,7 @@ class _Proofs:
         self.bench.ensure_defaults()
         leader = hopeful[0]
         if leader in proven:
-            start, pruned = proven[leader], PrunedSetting(proven[leader])
+            start, pruned = proven[leader], PruningOutcome(proven[leader])
         else:
             start, pruned = prune_leader(self.pruner, known, leader, phase)
         slim = pruned.setting if pruned.setting not in refuted else leader

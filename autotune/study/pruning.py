@@ -25,6 +25,7 @@ from autotune.study.budget import BudgetSpent
 from autotune.study.evaluator import Bench
 from autotune.study.events import PhaseStarted
 from autotune.study.fresh_pairs import FRESH_BLOCKS, FRESH_LEAST, FRESH_RUNS, fresh_blocks
+from autotune.study.parts import PrunedSetting
 from autotune.study.proof import (
     MISSED_SHARE,
     Blocks,
@@ -95,7 +96,7 @@ def groups(names: Group, pieces: int, singles: int) -> list[Group]:
 
 
 @dataclass(frozen=True)
-class PrunedSetting:
+class PruningOutcome:
     """The smallest setting found.
 
     ``why`` says why parameters without effect may be left; "" if each was seen to matter.
@@ -149,7 +150,7 @@ class Pruner:
         needed = math.ceil((2 * 1.25 * math.sqrt(2) * noise / step) ** 2)
         return min(max(needed, LEAST_BLOCKS), plan.prune_blocks)
 
-    def prune(self, setting: Setting, phase: str, count: int, reserve: int) -> PrunedSetting:
+    def prune(self, setting: Setting, phase: str, count: int, reserve: int) -> PruningOutcome:
         """The smallest setting that is as fast, by group elimination; ``count`` blocks a round.
 
         ``phase`` names the blocks, and ``reserve`` is the number of runs that are left of the
@@ -164,19 +165,19 @@ class Pruner:
             runs = count * (len(each) + 1)
             name = f"{phase}:{number}"
             if not each:
-                return PrunedSetting(setting)
+                return PruningOutcome(setting)
             begun = bool(bench.history.blocks(name))  # It goes on, whatever budget is left.
             if not (begun or bench.budget.affords(runs + reserve)):
-                return PrunedSetting(setting, SPENT)
+                return PruningOutcome(setting, SPENT)
             bench.watch(PhaseStarted("prune", "ablation: taking parameters out", runs))
             limit = bench.limit_s(self.ratio)
             blocks = Blocks(bench.evaluator, name, each, self.seed, limit, setting, limit)
             try:
                 self._compare(blocks, count)
             except BudgetSpent:
-                return PrunedSetting(setting, SPENT)
+                return PruningOutcome(setting, SPENT)
             except ReferenceFailed:
-                return PrunedSetting(setting, FAILED)
+                return PruningOutcome(setting, FAILED)
             idle = {
                 group: pairs.median_ratio()
                 for group, rival in rivals.items()
@@ -184,10 +185,10 @@ class Pruner:
             }
             smaller = without_all(setting, idle, space)
             if all(len(group) == 1 for group in taken):
-                return PrunedSetting(smaller)
+                return PruningOutcome(smaller)
             pieces = pieces * 2 if smaller == setting else 1
             setting = smaller
-        return PrunedSetting(setting, "" if len(setting) == 1 else ROUNDS_USED)
+        return PruningOutcome(setting, "" if len(setting) == 1 else ROUNDS_USED)
 
     def _compare(self, blocks: Blocks, count: int) -> None:
         """Measure at most ``count`` blocks; a setting whose outcome is certain is not run again."""
@@ -218,7 +219,7 @@ def certain(smaller: Pairs, count: int, min_gain: float) -> bool:
 
 def prune_leader(
     pruner: Pruner, evidence: RaceEvidence, leader: Setting, phase: str
-) -> tuple[Setting, PrunedSetting]:
+) -> tuple[Setting, PruningOutcome]:
     """Before the proof: the likely part of the leader, and what is left of it on blocks.
 
     The blocks leave the smallest proof, and half of the reserve above it, of the budget.
@@ -226,7 +227,7 @@ def prune_leader(
     plan = pruner.bench.plan
     start = pruner.likely_part(evidence, leader)
     if start == leader and not evidence.acting(leader, plan.min_gain):
-        return start, PrunedSetting(start, NOTHING_SEEN)
+        return start, PruningOutcome(start, NOTHING_SEEN)
     reserve = (plan.proof_runs(1) + pruner.bench.kept_runs) // 2
     return start, pruner.prune(start, phase, pruner.blocks_for(evidence.noise), reserve)
 
@@ -253,9 +254,18 @@ class Pruning:
     slower_at_most: float | None = None
     blocks: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        whole = None if self.whole is None else self.whole.to_json()
-        return dataclasses.asdict(self) | {"whole": whole}
+    @property
+    def row(self) -> PrunedSetting:
+        """The part of a result's document."""
+        return PrunedSetting(
+            state=self.state,
+            why=self.why,
+            whole=None if self.whole is None else self.whole.to_json(),
+            margin=self.margin,
+            non_inferior=self.non_inferior,
+            slower_at_most=self.slower_at_most,
+            blocks=self.blocks,
+        )
 
 
 @dataclass(frozen=True)

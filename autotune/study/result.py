@@ -6,22 +6,46 @@ this module, which needs no statistics.  The last part has the evidence in words
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
+from pydantic import Field, PlainSerializer, PlainValidator
+from typing_extensions import TypedDict
+
+from autotune.document import (
+    Ends,
+    LibraryName,
+    Number,
+    Omitted,
+    Unchecked,
+    ValuesByName,
+    from_json,
+    to_json,
+)
 from autotune.errors import WorkError
 from autotune.notes import Note
 from autotune.space import Setting
+from autotune.space.setting import SettingValues
 from autotune.store import Store, StudyRecord
 from autotune.store.model import MOVED
-from autotune.study.checks import checks_words
-from autotune.study.library_switch import switch_words
-from autotune.study.screening_summary import screening_words
+from autotune.study.parts import (
+    BestSeen,
+    Checks,
+    DecidingStep,
+    DefaultFigures,
+    GainOnPairs,
+    LayoutRow,
+    LibraryLaunches,
+    PrunedSetting,
+    RejectionList,
+    RoundOutcome,
+    SlowRates,
+    SwitchedLibrary,
+)
+from autotune.study.screening_summary import ScreeningSummary
+from autotune.targets.rows import ExecutableRows, Origin, ProposedFigure
 from autotune.wording import HEADLINES, Metric, ParameterNames, interval, percent, share
 
-SCHEMA = "autotune-result-1"
 Status = Literal[
     "recommended",
     "keep_default",
@@ -51,44 +75,64 @@ SESSION = "session:"
 """Beginning of the names under which a study stores its sessions."""
 
 
+class Recommended(TypedDict):
+    """The setting to use."""
+
+    setting: ValuesByName
+    """Values by parameter; {} is the default."""
+
+
+def _recommended(value: Any) -> Setting:
+    return value if isinstance(value, Setting) else Setting(value["setting"])
+
+
+def _seconds(value: float) -> float:
+    return round(value, 3)
+
+
+Seconds = Annotated[float, PlainSerializer(_seconds, return_type=float)]
+"""Seconds, written to the millisecond."""
+
+
 @dataclass
 class Finalist:
-    """One setting of the confirmation with its outcome; gains are fractions.
+    """One setting of the confirmation with its outcome; gains are fractions."""
 
-    ``lo`` and ``hi`` are the ends of the interval. If there is no interval yet, ``seen`` is the
-    range of the blocks' gains.
-    """
-
-    setting: Setting
+    setting: SettingValues
     verdict: str
-    gain: float | None
-    lo: float | None
-    hi: float | None
+    gain: Number | None
+    gain_ci: Ends
+    """The ends of the interval; both None if there is no interval yet."""
+    gain_range: Ends | None
+    """Range of the pairs, if they are too few for an interval."""
     blocks: int
     words: str
-    seen: tuple[float | None, float | None] | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        return {
-            "setting": self.setting.to_json(),
-            "verdict": self.verdict,
-            "gain": self.gain,
-            "gain_ci": [self.lo, self.hi],
-            "gain_range": None if self.seen is None else list(self.seen),
-            "blocks": self.blocks,
-            "words": self.words,
-        }
 
 
 @dataclass
 class Result:
-    """Everything that the command line prints at the end; ``to_json`` is the published form."""
+    """Everything that the command line prints at the end: the document of a search.
 
+    :mod:`autotune.study.conclusion` fills it in.
+    """
+
+    schema_: Annotated[Literal["autotune-result-1"], Field(alias="schema")] = field(
+        default="autotune-result-1", kw_only=True
+    )
     status: Status
-    recommended: Setting
+    """The answer; unguarded: measured with --no-guard, so nothing is proven."""
+    recommended: Annotated[
+        Setting,
+        PlainValidator(_recommended),
+        PlainSerializer(lambda setting: {"setting": setting.to_json()}, return_type=Recommended),
+    ]
+    """The setting to use; {} is the default."""
     study: str
-    mpi: dict[str, str]
+    """Study: first digits of its hash."""
+    mpi: LibraryName
+    """MPI library: family and version."""
     machine: str
+    """Fingerprint of the machine."""
     cluster: str
     app: str
     ranks: int
@@ -97,138 +141,90 @@ class Result:
     guard: bool = True
     """Whether runs were rejected for foreign load."""
     ended_by: str = ""
+    """Why the search ended."""
     trials: int = 0
-    budget_s: float | None = None
+    """Settings tried, without the default."""
+    budget_s: Number | None = None
+    """Budget in machine seconds; null: no limit."""
     max_runs: int | None = None
+    """Largest number of launches; null: no limit."""
     search_runs: int = 0
+    """Launches of the search, rejected ones included."""
     confirmation_runs: int = 0
+    """Launches of the proof."""
     runs_rejected: int = 0
-    rejections: list[dict[str, Any]] = field(default_factory=list)
+    """Runs rejected for foreign load."""
+    rejections: RejectionList = field(default_factory=list)
     drift_repeats: int = 0
+    """Blocks measured twice, because the speed of the machine had changed."""
     metric: Metric = field(default_factory=Metric)
-    """What the figures are; ``median_s`` of a rate is 1/rate."""
-    proposed_metric: dict[str, Any] | None = None
-    """The figure that the program prints, while the wall time counts.
-
-    See :meth:`autotune.targets.figures.FigureProposal.to_json`.
-    """
-    default: dict[str, float | int | None] = field(default_factory=dict)
-    best: dict[str, Any] | None = None
-    gain: float | None = None
-    gain_ci: tuple[float | None, float | None] | None = None
-    """The gain of the recommended setting, from pairs measured after the decision."""
+    """What the figures are; the time of a rate is 1/rate, without the prefix of its unit."""
+    proposed_metric: ProposedFigure | None = None
+    """The figure that the program prints, while the wall time counts; null if none is certain."""
+    default: DefaultFigures = field(default_factory=DefaultFigures)
+    """The default."""
+    best: BestSeen | None = None
+    """Best setting seen, also if not proven."""
+    gain: Number | None = None
+    """Confirmed gain of the recommended setting, T_default / T - 1."""
+    gain_ci: Annotated[Ends | None, Field(alias="gain_ci95")] = None
+    """Ends of the 95 % interval of the gain."""
     gain_pairs: int = 0
-    """Number of these pairs; 0: the budget did not hold them, and the gain is that of the proof."""
-    gain_proof: dict[str, Any] | None = None
-    """Gain in the proof: ``{gain, ci95, pairs}``.
-
-    A proof stops when the gain looks large, so this gain is too high, the more the less certain it
-    was to be proven.
+    """Number of pairs after the proof from which `gain` comes; 0: it is the gain of the proof."""
+    gain_proof: GainOnPairs | None = None
+    """Gain in the proof, which is biased upwards because a proof stops when the gain looks large.
     """
     significant: bool = False
     """Whether the proof showed that the setting is faster."""
     round: int | None = None
-    """Number of the round in which the recommended setting was proven."""
-    rounds: list[dict[str, Any]] = field(default_factory=list)
-    """The proofs of this study: ``{round, alpha, trials, outcome}`` each."""
-    pruning: dict[str, Any] | None = None
-    """Whether every parameter of the recommended setting was seen to matter; else "not pruned"."""
-    next_step: dict[str, Any] | None = None
-    """What would decide an open proof: ``{words, options}``."""
-    fidelity: dict[str, Any] | None = None
-    """What cheap runs cost and saved; None without them.
-
-    See :func:`autotune.study.screening_summary.summary`.
-    """
-    slow_launches: dict[str, Any] | None = None
-    """How often launches of the recommended setting and of the default were slow."""
+    """Round in which the setting was proven."""
+    rounds: list[RoundOutcome] = field(default_factory=list)
+    """Proofs of this study."""
+    pruning: PrunedSetting | None = None
+    """Whether each parameter of the setting was seen to matter."""
+    next_step: DecidingStep | None = None
+    """What would decide an open question; null if nothing is open."""
+    slow_launches: SlowRates | None = None
+    """Launches that took more than `threshold` times the usual time, with the setting and with the
+    default."""
     comparisons: int = 1
-    """Number of searches and comparisons of this program against this default in the database."""
+    """Number of searches and comparisons of this program against this default in the database; each
+    has an error probability of its own."""
+    fidelity: ScreeningSummary | None = None
+    """What cheap runs cost and saved; null without them."""
     finalists: list[Finalist] = field(default_factory=list)
-    checks: dict[str, Any] | None = None
-    """What was checked of the results (:func:`autotune.study.output_check.result_checks`)."""
-    unchecked: list[Note] = field(default_factory=list)
-    """Why they were not (:mod:`autotune.study.checks`); empty if they were."""
+    """Settings of the proof."""
+    checks: Checks = None
+    unchecked: Unchecked = field(default_factory=list)
     contradictions: list[Note] = field(default_factory=list)
-    """The objections to settings that won their proof (:mod:`autotune.study.objections`)."""
+    """The objections to settings that won their proof."""
     warnings: list[Note] = field(default_factory=list)
     inherited: dict[str, str] = field(default_factory=dict)
+    """MPI settings that were in force without being asked for."""
     params_file: str | None = None
+    """Parameter file that was written."""
     mpirun: str = ""
+    """Line that starts the program with the setting."""
     mpirun_with_file: str = ""
-    """The same launch with ``params_file`` in place of the library's parameters."""
-    libraries: list[dict[str, Any]] = field(default_factory=list)
-    """The MPI libraries of a search under several, that of the default first; else empty.
-
-    See :func:`autotune.study.libraries.library_rows`.
-    """
-    switch: dict[str, Any] | None = None
-    """What the library of the recommended setting needs, if it is not that of the default."""
-    executables: list[dict[str, str]] = field(default_factory=list)
-    """The files that the ranks ran: ``{path, sha256, kind}`` each (program, library, source)."""
-    origin: dict[str, Any] | None = None
-    """Directory, environment and files of the program (see :mod:`autotune.targets.provenance`)."""
-    wall_s: float = 0.0
-    waiting_s: float = 0.0
-    launched_s: float = 0.0
+    """The same with the parameter file; empty if there is none."""
+    libraries: list[LibraryLaunches] = field(default_factory=list)
+    """MPI libraries of a search under several, that of the default first; empty for one."""
+    switch: SwitchedLibrary | None = None
+    """What the library of the recommended setting needs; null if it is that of the default."""
+    executables: ExecutableRows = field(default_factory=list)
+    origin: Origin | None = None
+    """Directory, environment and files with which the program ran."""
+    wall_s: Seconds = 0.0
+    waiting_s: Seconds = 0.0
+    """Seconds spent waiting for locks and for a quiet machine."""
+    overhead_s: Seconds = 0.0
+    """Wall time without launches and waiting."""
+    layouts: Omitted[list[LayoutRow]] = None
+    """Layouts that were tried (--pareto)."""
 
     def to_json(self) -> dict[str, Any]:
         """The published form (``autotune-result-1``), in JSON types."""
-        return {
-            "schema": SCHEMA,
-            "status": self.status,
-            "recommended": {"setting": self.recommended.to_json()},
-            "study": self.study,
-            "mpi": self.mpi,
-            "machine": self.machine,
-            "cluster": self.cluster,
-            "app": self.app,
-            "ranks": self.ranks,
-            "strategy": self.strategy,
-            "seed": self.seed,
-            "guard": self.guard,
-            "ended_by": self.ended_by,
-            "trials": self.trials,
-            "budget_s": self.budget_s,
-            "max_runs": self.max_runs,
-            "search_runs": self.search_runs,
-            "confirmation_runs": self.confirmation_runs,
-            "runs_rejected": self.runs_rejected,
-            "rejections": self.rejections,
-            "drift_repeats": self.drift_repeats,
-            "metric": self.metric.to_json(),
-            "proposed_metric": self.proposed_metric,
-            "default": self.default,
-            "best": self.best,
-            "gain": self.gain,
-            "gain_ci95": list(self.gain_ci) if self.gain_ci else None,
-            "gain_pairs": self.gain_pairs,
-            "gain_proof": self.gain_proof,
-            "significant": self.significant,
-            "round": self.round,
-            "rounds": self.rounds,
-            "pruning": self.pruning,
-            "next_step": self.next_step,
-            "slow_launches": self.slow_launches,
-            "comparisons": self.comparisons,
-            "fidelity": self.fidelity,
-            "finalists": [f.to_json() for f in self.finalists],
-            "checks": self.checks,
-            "unchecked": [note.to_json() for note in self.unchecked],
-            "contradictions": [note.to_json() for note in self.contradictions],
-            "warnings": [note.to_json() for note in self.warnings],
-            "inherited": self.inherited,
-            "params_file": self.params_file,
-            "mpirun": self.mpirun,
-            "mpirun_with_file": self.mpirun_with_file,
-            "libraries": self.libraries,
-            "switch": self.switch,
-            "executables": self.executables,
-            "origin": self.origin,
-            "wall_s": round(self.wall_s, 3),
-            "waiting_s": round(self.waiting_s, 3),
-            "overhead_s": round(max(self.wall_s - self.launched_s - self.waiting_s, 0.0), 3),
-        }
+        return to_json(self)
 
     @property
     def library_title(self) -> str:
@@ -275,45 +271,11 @@ class Result:
     def from_json(cls, data: dict[str, Any]) -> Result:
         """Inverse of :meth:`to_json` for a stored result; raises WorkError for a damaged one."""
         try:
-            return cls._from_json(data)
+            result = from_json(Result, data)
+            # A result that can be said in words is complete.
+            _ = result.headline, result.evidence()
         except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as problem:
             raise damaged_result(problem) from None
-
-    @classmethod
-    def _from_json(cls, data: dict[str, Any]) -> Result:
-        names = {f.name for f in dataclasses.fields(cls)}
-        plain = {k: v for k, v in data.items() if k in names}
-        plain["recommended"] = Setting(data["recommended"]["setting"])
-        plain["contradictions"] = [Note.from_json(row) for row in data["contradictions"]]
-        plain["unchecked"] = [Note.from_json(row) for row in data["unchecked"]]
-        plain["warnings"] = [Note.from_json(row) for row in data["warnings"]]
-        plain["metric"] = Metric.from_json(data["metric"])
-        plain["gain_ci"] = _ends(data["gain_ci95"])
-        plain["finalists"] = [
-            Finalist(
-                Setting(row["setting"]),
-                row["verdict"],
-                row["gain"],
-                row["gain_ci"][0],
-                row["gain_ci"][1],
-                row["blocks"],
-                row["words"],
-                _ends(row["gain_range"]),
-            )
-            for row in data["finalists"]
-        ]
-        result = cls(**plain)
-        # What follows is complete if it can be said.
-        _ = result.headline, result.evidence()
-        if result.libraries:
-            _ = result.library_title
-        if result.switch is not None:
-            switch_words(result.switch)
-        if result.fidelity is not None:
-            screening_words(result.fidelity)
-        if result.checks is not None:
-            checks_words(result.checks)
-        result.launched_s = result.wall_s - result.waiting_s - float(data["overhead_s"])
         return result
 
 
@@ -334,10 +296,6 @@ def damaged_result(problem: Exception) -> WorkError:
     )
 
 
-def _ends(pair: Any) -> tuple[float | None, float | None] | None:
-    return None if pair is None else (pair[0], pair[1])
-
-
 def comparisons_words(number: int) -> str:
     """How many searches and comparisons of a program the database has."""
     return (
@@ -346,7 +304,7 @@ def comparisons_words(number: int) -> str:
     )
 
 
-def _gain_words(pairs: int, proof: dict[str, Any] | None) -> str:
+def _gain_words(pairs: int, proof: GainOnPairs | None) -> str:
     """Where the gain comes from."""
     if not pairs:
         return (
@@ -355,14 +313,14 @@ def _gain_words(pairs: int, proof: dict[str, Any] | None) -> str:
         )
     if proof is None or proof["gain"] is None:
         return f"The gain is that of {pairs} pairs measured after the proof."
-    ends = f" ({interval(tuple(proof['ci95']))})"
+    ends = f" ({interval(proof['ci95'])})"
     return (
         f"The gain is that of {pairs} pairs measured after the proof. The proof itself, which "
         f"stops early when the gain looks large, showed {percent(proof['gain'])}{ends}."
     )
 
 
-def _pruning_words(pruning: dict[str, Any]) -> str:
+def _pruning_words(pruning: PrunedSetting) -> str:
     if pruning["state"] == "not pruned":
         some = (
             ""
@@ -376,7 +334,7 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
     whole = pruning["whole"]
     if whole is None:
         return "Each parameter was shown to have an effect."
-    what, margin = f"Pruned from {len(whole)} parameters", share(pruning["margin"])
+    what, margin = f"Pruned from {len(whole)} parameters", share(pruning["margin"] or 0.0)
     if pruning["non_inferior"] is False:
         return f"{what}: more than {margin} slower than the whole setting, but proven by itself."
     if pruning["slower_at_most"] is None:
@@ -390,8 +348,8 @@ def _pruning_words(pruning: dict[str, Any]) -> str:
     return f"{what}: {most}, {said} the margin of {margin}."
 
 
-def slow_words(seen: Mapping[str, Any]) -> str:
-    """The rates of slow launches (``autotune.study.fresh_pairs.slow_row``), in a sentence."""
+def slow_words(seen: SlowRates) -> str:
+    """The rates of slow launches, in a sentence."""
     said = (
         f"{seen['slow']} of {seen['launches']} launches took more than {seen['threshold']:g} times "
         f"as long as usual, {seen['default_slow']} of {seen['default_launches']} with "

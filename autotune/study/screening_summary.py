@@ -9,6 +9,9 @@ import statistics
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import TypedDict
+
+from autotune.document import Number
 from autotune.errors import UsageError, WorkError
 from autotune.store import Store, StudyRecord
 from autotune.store.model import PRUNED
@@ -22,6 +25,23 @@ LINK = "fidelity"
 """The document of a study that names the study with its cheap runs."""
 OFF = "fidelity-off"
 """The document of a study in which screening has ended."""
+
+
+class ScreeningSummary(TypedDict):
+    """What screening did; seconds are machine seconds."""
+
+    form: str
+    study: str
+    runs: int
+    machine_s: Number
+    screened_out: int
+    both: int
+    correlation: Number | None
+    off: str | None
+    spared_s: Number
+    """The time of one full run of the default for each setting that was kept from full runs."""
+    saved_s: Number
+    """That less the time of all cheap runs."""
 
 
 def why_off(off: dict[str, Any]) -> str:
@@ -40,12 +60,8 @@ def summary(
     full: RunHistory,
     trials: Sequence[Trial],
     off: dict[str, Any] | None,
-) -> dict[str, Any]:
-    """What screening did, in JSON types; seconds are machine seconds.
-
-    ``spared_s`` is the time of one full run of the default for each setting that was kept from full
-    runs; ``saved_s`` is that less the time of all cheap runs.
-    """
+) -> ScreeningSummary:
+    """What screening did."""
     from autotune.study.cheap_and_full import agreement, both_forms
 
     run = {t.effective for t in trials if t.measured}
@@ -67,7 +83,7 @@ def summary(
     }
 
 
-def stored_summary(store: Store, study: StudyRecord) -> dict[str, Any] | None:
+def stored_summary(store: Store, study: StudyRecord) -> ScreeningSummary | None:
     """The summary of a stored study; None if it was made without cheap runs.
 
     Raises WorkError if what is stored of them is damaged.
@@ -99,7 +115,7 @@ def stored_summary(store: Store, study: StudyRecord) -> dict[str, Any] | None:
     return found
 
 
-def screening_words(seen: dict[str, Any]) -> str:
+def screening_words(seen: ScreeningSummary) -> str:
     """The summary in a few sentences."""
     out, saved = seen["screened_out"], seen["saved_s"]
     runs = count(seen["runs"], "cheap run")

@@ -40,6 +40,7 @@ from autotune.study.executables import stored_executables, unseen_notes
 from autotune.study.libraries import OtherLibrary, library_rows, switch_to
 from autotune.study.loop import POLL_S
 from autotune.study.operations import allows, first_known, remarks_on
+from autotune.study.parts import LibraryLaunches, SwitchedLibrary
 from autotune.study.procedure import FinishedElsewhere, StudyOutcome, run_procedure
 from autotune.study.proof import order_seed
 from autotune.study.request import SearchRequest
@@ -227,7 +228,8 @@ class SearchStudy(MeasuredStudy):
         )
         result = self._begun_result(answer.ended_by)
         self._conclude(result, answer)
-        result.launched_s = self._launched_s - launched_before
+        launched_s = self._launched_s - launched_before
+        result.overhead_s = max(result.overhead_s - launched_s, 0.0)
         return result
 
     def target_of(self, setting: Setting) -> Target:
@@ -339,6 +341,7 @@ class SearchStudy(MeasuredStudy):
             result.waiting_s += self.screening.evaluator.waiting_s
             result.fidelity = stored_summary(self.store, self.study)
         result.wall_s = time.monotonic() - self.began
+        result.overhead_s = max(result.wall_s - result.waiting_s, 0.0)
         return result
 
     def _conclude(self, result: Result, answer: StudyOutcome) -> None:
@@ -361,12 +364,12 @@ class SearchStudy(MeasuredStudy):
             result.warnings += target.preparation
             result.switch = self._switch(result)
 
-    def _switch(self, result: Result) -> dict[str, Any] | None:
+    def _switch(self, result: Result) -> SwitchedLibrary | None:
         """What the library of the recommended setting needs; None for that of the default."""
         other = self._other(result.recommended)
-        return None if other is None else switch_to(self.target, other, result.libraries).to_json()
+        return None if other is None else switch_to(self.target, other, result.libraries)
 
-    def _library_rows(self, history: RunHistory) -> list[dict[str, Any]]:
+    def _library_rows(self, history: RunHistory) -> list[LibraryLaunches]:
         """A row for each MPI library of the search; empty in a search under one."""
         if not self.others:
             return []

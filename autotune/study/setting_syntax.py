@@ -176,7 +176,7 @@ def read_setting_file(path: Path) -> dict[str, Value]:
 
 def _read(path: Path) -> str:
     try:
-        return files.read_named(path, _LARGEST)
+        return files.read_user_file(path, _LARGEST)
     except (OSError, UnicodeDecodeError) as problem:
         if getattr(problem, "errno", None) == errno.EFBIG:
             raise UsageError(

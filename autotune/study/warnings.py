@@ -12,7 +12,6 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import Any
 
 from autotune.notes import Note
 from autotune.space import Setting
@@ -20,6 +19,7 @@ from autotune.stats import estimate
 from autotune.stats.ranks import neighbours_z, rank_sum_z
 from autotune.strategies import INACTIVE, UNUSED
 from autotune.study.objections import remarks
+from autotune.study.parts import Rejections
 from autotune.study.procedure import StudyOutcome
 from autotune.study.proof import Blocks, Confirmation
 from autotune.study.recommendation import disturbed
@@ -128,11 +128,11 @@ def _failed_launches(proof: Confirmation) -> list[Note]:
     return [Note("runs.failed", f"launches failed: {', '.join(each)}", data)]
 
 
-def rejection_rows(history: RunHistory) -> list[dict[str, Any]]:
-    """The settings with rejected runs, ``{setting, runs, rejected}``; the most rejections first."""
+def rejection_rows(history: RunHistory) -> list[Rejections]:
+    """The settings with rejected runs; the most rejections first."""
     counts = history.rejections()
     rows = [
-        {"setting": key, "runs": runs, "rejected": rejected}
+        Rejections(setting=key, runs=runs, rejected=rejected)
         for key, (rejected, runs) in counts.items()
         if rejected
     ]

@@ -13,7 +13,7 @@ from pathlib import Path
 from autotune.errors import UsageError
 from autotune.notes import Note
 from runner.files.paths import exists
-from runner.mpi.abi import LOADER_PATH, Needed, needed_library
+from runner.mpi.abi import LOADER_PATH, NeededLibrary, needed_library
 from runner.mpi.discover import adapter, launcher_of, linked_with
 from runner.mpi.library import Library
 
@@ -97,7 +97,7 @@ def library_folders(program: Sequence[str], library: Library) -> tuple[str, ...]
     return (str(folder),)
 
 
-def _stays(program: Sequence[str], library: Library, file: Path, loaded: Needed) -> str:
+def _stays(program: Sequence[str], library: Library, file: Path, loaded: NeededLibrary) -> str:
     """The message for a program that loads one library whatever the environment says."""
     return (
         f"{Path(program[0]).name} does not load {file}, the library of {title(library)}, but "

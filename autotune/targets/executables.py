@@ -13,7 +13,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from autotune.errors import WorkError
 from autotune.targets.program_identity import (
@@ -23,12 +23,14 @@ from autotune.targets.program_identity import (
     leaves_out_cwd,
     sources,
 )
+from autotune.targets.rows import ExecutableRow, Kind
 from runner import files
 from runner.executables import file_digest
 from runner.types import Executable, ExecutablePlace, RunRecord
 
-PROGRAM, SOURCE = "program", "source"
-KINDS = (PROGRAM, "library", SOURCE)
+PROGRAM: Literal["program"] = "program"
+SOURCE: Literal["source"] = "source"
+KINDS: tuple[str, ...] = get_args(Kind)
 HERE, REMOVED = "here", "removed"
 PLACES: tuple[str, ...] = get_args(ExecutablePlace)
 _SHELLS = frozenset({"sh", "bash", "dash", "ksh", "zsh", "csh", "tcsh", "env"})
@@ -52,7 +54,7 @@ class ExecutableFile:
 
     path: str
     sha256: str
-    kind: str = PROGRAM
+    kind: Kind = PROGRAM
     place: str = HERE
     words: tuple[str, ...] = ()
     cwd: str = ""
@@ -89,9 +91,9 @@ class ExecutableFile:
         raise _damaged(data)
 
     @property
-    def row(self) -> dict[str, str]:
-        """The published form: path, digest and kind."""
-        return {"path": self.path, "sha256": self.sha256, "kind": self.kind}
+    def row(self) -> ExecutableRow:
+        """The published form."""
+        return ExecutableRow(path=self.path, sha256=self.sha256, kind=self.kind)
 
     def now(self) -> tuple[str, str]:
         """Path and digest of the file that would be run now; an empty digest if there is none."""

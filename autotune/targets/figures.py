@@ -20,16 +20,17 @@ from typing import Any
 from autotune.config.app import App
 from autotune.config.figures import ProgramFigure, ProgramFigures, known_programs, plain_words
 from autotune.notes import Note
+from autotune.targets.rows import ProposedFigure
 from autotune.wording import Metric, seconds
-from runner.figure.metric import chosen
+from runner.figure.metric import select_figure
 from runner.figure.number import CutNumber, WholeNumber, number_at
 from runner.figure.unit import (
     CLOCK,
     LABEL,
     Unit,
-    unit_beside,
+    parse_unit,
+    unit_around,
     unit_in_header,
-    unit_named,
     unit_of_key,
 )
 from runner.supervise import PatternMatch
@@ -107,8 +108,8 @@ class FigureProposal:
         absent = () if self.absent is None else ("--verify-absent", self.absent)
         return (*self.figure.options, *verify, *absent)
 
-    def to_json(self) -> dict[str, Any]:
-        """The published form, in JSON types."""
+    def to_json(self) -> ProposedFigure:
+        """The published form."""
         return {
             "program": self.program,
             "line": self.figure.line,
@@ -189,12 +190,12 @@ def _read(entry: ProgramFigure, lines: Iterable[str]) -> Figure | None:
     if total is None:
         return None
     rate = entry.metric_rate is not None
-    value = chosen(entry.choice or ("min" if rate else "max"), total)
+    value = select_figure(entry.choice or ("min" if rate else "max"), total)
     if value is None or value <= 0:
         return None
-    unit = total.unit if total.unit.stated else unit_named(entry.unit)
+    unit = total.unit if total.unit.stated else parse_unit(entry.unit)
     if not total.unit.stated:
-        value = unit.scaled(value)
+        value = unit.base_value(value)
     return Figure(
         total.line.strip()[:200], entry.pattern, rate, entry.choice, value, unit.text or entry.unit
     )
@@ -248,7 +249,7 @@ def _ranked(stdout: str, last_json: Mapping[str, Any] | None) -> list[tuple[int,
         if unit.kind:
             figure = Figure(
                 f"{name}: {value}", f"json:{name}", unit.kind == "rate", None,
-                unit.scaled(value), unit.text if unit.stated else "",
+                unit.base_value(value), unit.text if unit.stated else "",
             )  # fmt: skip
             scored[figure.metric] = (_JSON, len(scored), figure)
     lines, none = stdout.splitlines(), plain_words()["none"]
@@ -260,7 +261,7 @@ def _ranked(stdout: str, last_json: Mapping[str, Any] | None) -> list[tuple[int,
             unit, score = _score(line, number, rows, at)
             pattern = _pattern(line, number) if score > 0 else None
             if pattern is not None:
-                value = number.value if number.clock else unit.scaled(number.value)
+                value = number.value if number.clock else unit.base_value(number.value)
                 # If one pattern reads several lines, the last line is shown.
                 shown = Figure(
                     line.strip()[:200], pattern, unit.kind == "rate", None, value,
@@ -290,7 +291,7 @@ def _numbers(line: str) -> Iterator[WholeNumber]:
 def _score(line: str, number: WholeNumber, rows: list[str], row: int) -> tuple[Unit, int]:
     """What is known of a number, and its score as a figure; 0 if it is certainly none."""
     before, behind = line[: number.start], line[number.end :]
-    unit = CLOCK if number.clock else unit_beside(before[-LABEL:], behind[:LABEL])
+    unit = CLOCK if number.clock else unit_around(before[-LABEL:], behind[:LABEL])
     if rows and not unit.kind and not unit.stated:
         head = unit_in_header(rows, row, number.start)
         if head.kind:

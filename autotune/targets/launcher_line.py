@@ -28,7 +28,7 @@ from autotune.targets.wrapped_launcher import (
 )
 from autotune.wording import whole_number
 from runner import files
-from runner.files.paths import is_file, resolved
+from runner.files.paths import is_file, real_path
 from runner.mpi.discover import adapter, find_library
 from runner.mpi.library import Library
 
@@ -46,7 +46,7 @@ def typed(words: Sequence[str], launcher: str) -> list[str]:
     """
     name = Path(launcher).name
     found = shutil.which(name)
-    same = found is not None and resolved(found) == resolved(launcher)
+    same = found is not None and real_path(found) == real_path(launcher)
     return [name if same and word == launcher else word for word in words]
 
 
@@ -248,7 +248,7 @@ def is_replaced(launcher: str) -> bool:
 def same_library(one: Library, other: Library) -> bool:
     """Whether both are the same installation of the same version."""
     return (one.family, one.version) == (other.family, other.version) and (
-        resolved(one.bin) == resolved(other.bin)
+        real_path(one.bin) == real_path(other.bin)
     )
 
 

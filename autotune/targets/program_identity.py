@@ -28,7 +28,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import runner
-from runner.files.paths import is_file, resolved
+from runner.files.paths import is_file, real_path
 
 _LIMIT = 256 << 20
 """Larger files (data sets among the arguments) are identified by size and time, not by content."""
@@ -45,7 +45,7 @@ def program_hash(argv: tuple[str, ...], cwd: str | Path = ".") -> str:
     scripts = {entry.path for entry in started}
     for word in words:
         path = Path(cwd) / word
-        if resolved(path) not in scripts:
+        if real_path(path) not in scripts:
             _add(digest, path)
     code: dict[str, str] = {}
     for entry in started:
@@ -132,7 +132,7 @@ def _add(digest: hashlib._Hash, path: Path) -> None:
         return
 
 
-RUNNER = resolved(runner.__file__).parent.parent
+RUNNER = real_path(runner.__file__).parent.parent
 """The directory that contains the package :mod:`runner`."""
 MOST_FILES = 2000
 """Largest number of sources that are followed for one program."""
@@ -192,7 +192,7 @@ def entries(argv: Sequence[str], cwd: str | Path = ".") -> list[StartedSource]:
         if is_module and (entry := _module(word, here)):
             found.append(entry)
         elif _is_script(argv, at, place / word):
-            path = resolved(place / word)
+            path = real_path(place / word)
             found.append(StartedSource(path, path.stem, Roots(path.parent)))
     return found
 
@@ -283,8 +283,8 @@ def _module(module: str, cwd: Path | None) -> StartedSource | None:
     if not _DOTTED.fullmatch(module):
         return None
     top = module.partition(".")[0]
-    here = [] if cwd is None else [resolved(cwd)]
-    installed = [RUNNER, *(resolved(p) for p in sys.path if p)]
+    here = [] if cwd is None else [real_path(cwd)]
+    installed = [RUNNER, *(real_path(p) for p in sys.path if p)]
     for root in [*here, *installed]:
         path = _source(root, module)
         if path is None:

@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from autotune.errors import UsageError
+from autotune.targets.rows import Origin
 from runner.files.paths import is_file, is_folder
 
 _NAMES = frozenset(
@@ -52,8 +52,9 @@ class Provenance:
     env: Mapping[str, str] = field(default_factory=dict)
     files: Mapping[str, str] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        return {"cwd": self.cwd, "env": dict(self.env), "files": dict(self.files)}
+    def to_json(self) -> Origin:
+        """The published and stored form."""
+        return Origin(cwd=self.cwd, env=dict(self.env), files=dict(self.files))
 
     @classmethod
     def from_json(cls, data: object, where: str) -> Provenance:

@@ -32,7 +32,7 @@ from autotune.targets.target import Surroundings, Target
 from autotune.targets.wrapped_launcher import is_launcher
 from autotune.wording import whole_number
 from runner.errors import RunnerError
-from runner.files.paths import exists, is_folder, resolved
+from runner.files.paths import exists, is_folder, real_path
 from runner.mpi.discover import find_library
 from runner.mpi.library import Library
 
@@ -154,7 +154,7 @@ def _directory(request: TargetRequest) -> str:
             "expected the directory in which the program runs, with its input",
             code="fresh_dir.missing",
         )
-    found = resolved(place)
+    found = real_path(place)
     if found == found.parent:
         raise UsageError(
             f"{request.named('fresh_dir')} / would copy the whole machine for each run; expected "

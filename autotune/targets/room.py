@@ -57,7 +57,7 @@ class Room:
 
     @classmethod
     def _of_hosts(cls, hosts: Hosts, line: LauncherLine, ranks: int, library: Library) -> Room:
-        hosts = hosts.resolved(len(os.sched_getaffinity(0)))
+        hosts = hosts.with_own_cores(len(os.sched_getaffinity(0)))
         total, names = hosts.total, ", ".join(sorted(hosts.slots))
         if ranks > total and hosts.open:
             raise UsageError(

@@ -28,7 +28,7 @@ from autotune.targets.metric import Objective
 from autotune.targets.program_identity import interpreter
 from autotune.targets.room import Room
 from autotune.wording import seconds
-from runner.files.paths import exists, resolved
+from runner.files.paths import exists, real_path
 from runner.launch import Runner
 from runner.lock import MachineLock
 from runner.mpi.abi import LOADER_PATH, joined_folders
@@ -216,7 +216,7 @@ class Target:
         """Raise UsageError if the directory that is copied for each run holds the database."""
         if not self.fresh_copy or not database:
             return
-        if resolved(database).is_relative_to(resolved(self.cwd)):
+        if real_path(database).is_relative_to(real_path(self.cwd)):
             raise UsageError(
                 f"--fresh-dir {self.cwd} would copy the results database {database} for each "
                 "run; name a directory with the program's input only, or give another --store",
@@ -310,7 +310,7 @@ class Target:
         A process below its holder says nothing: the holder has said it, or it is a test, whose
         neighbours do not matter.
         """
-        if not lock.taken:
+        if not lock.holds_lock:
             return []
         one_node = self.cluster.nodes == 1 and self.cluster.testbed is None
         one_node = one_node and not (self.room and self.room.elsewhere)

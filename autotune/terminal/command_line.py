@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.passwords import has_password, mask_words
 
 NAME = "autotune"
@@ -59,7 +59,7 @@ def own_name() -> list[str]:
         safe = ["-P"] if sys.flags.safe_path else []
         return [sys.executable, *safe, "-m", NAME]
     found = shutil.which(NAME)
-    if called.name != NAME or (found is not None and resolved(found) == resolved(called)):
+    if called.name != NAME or (found is not None and real_path(found) == real_path(called)):
         return [NAME]
     return [sys.argv[0]]
 

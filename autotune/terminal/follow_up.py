@@ -73,7 +73,8 @@ def _libraries(result: Result) -> tuple[list[str] | None, list[str] | None]:
     if len(named) < 2 or len(named) != len(result.libraries):
         return None, None
     places = {row["setting"]: name for row, name in zip(result.libraries, named, strict=True)}
-    chosen = result.recommended.get(MPI)
+    value = result.recommended.get(MPI)
+    chosen = None if value is None else str(value)
     return [named[0]], None if chosen is None else [places[chosen]]
 
 

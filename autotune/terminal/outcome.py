@@ -8,7 +8,13 @@ from typing import Any
 from autotune.notes import Note
 from autotune.space import Setting
 from autotune.study.checks import MARK, UNCHECKED, checks_words, shown_lines
+from autotune.study.comparison_document import (
+    BothLibraries,
+    ComparisonFigures,
+    LibraryFigures,
+)
 from autotune.study.library_switch import switch_words
+from autotune.study.parts import DecidingStep, Rejections, ResultChecks
 from autotune.study.result import Finalist, Result, comparisons_words
 from autotune.study.screening_summary import screening_words
 from autotune.terminal.command_line import command_line, given, this_command
@@ -17,7 +23,6 @@ from autotune.terminal.render import console, hanging, note_line, table
 from autotune.wording import (
     UNGUARDED,
     WHY_UNGUARDED,
-    Metric,
     ParameterNames,
     interval,
     interval_or_range,
@@ -94,84 +99,83 @@ def print_result(result: Result, next_commands: Sequence[FollowUp] = ()) -> None
     out.print(f"study {result.study}:  {shown}", markup=False, soft_wrap=True)
 
 
-def print_comparison(a: str, b: str, data: Mapping[str, Any], command: bool = False) -> None:
+def print_comparison(a: str, b: str, figures: ComparisonFigures, command: bool = False) -> None:
     """Print the answer in one sentence, then the figures.
 
-    ``a`` and ``b`` are keys of settings; ``data`` is the result of ``ComparisonOutcome.to_json()``.
-    ``command``: this command is a comparison, which can be repeated with other options.
+    ``a`` and ``b`` are keys of settings. ``command``: this command is a comparison, which can be
+    repeated with other options.
     """
     out = console()
-    libraries = data.get("mpi")
+    libraries = figures.mpi if isinstance(figures, LibraryFigures) else None
     names = ParameterNames({a: "A", b: "B"} if libraries is None else _sides(a, b, libraries))
     out.print()
-    words = f"B against A: {names.within(data['words'])}" if libraries is None else data["words"]
+    words = f"B against A: {names.within(figures.words)}" if libraries is None else figures.words
     out.print(words, style="bold", markup=False)
-    guarded = data["guard"]
-    if data["outcome"] != "failed":
-        said = verdict_words(data["seen"], data["why"], guarded)
+    guarded = figures.guard
+    if figures.outcome != "failed":
+        said = verdict_words(figures.seen, figures.why, guarded)
         if libraries is not None and said in ("better", "worse"):
             said = f"B is {said}"
         # "no gain of 2 % (a gain of 2 % is ruled out)" would say the same twice.
-        why = "" if said.startswith("no gain") else f" ({data['why']})"
+        why = "" if said.startswith("no gain") else f" ({figures.why})"
         out.print(f"{said}{why}", markup=False)
     if not guarded:
         out.print(WHY_UNGUARDED, markup=False)
-    metric = Metric.from_json(data["metric"])
     title = {} if libraries is None else _titles(libraries)
     rows = [
         [
             name,
             *([title[name.lower()]] if title else []),
             " ".join(key_parts(key)),
-            metric.words(data[f"{name.lower()}_median_s"]),
+            figures.metric.words(median),
         ]
-        for name, key in (("A", a), ("B", b))
+        for name, key, median in (("A", a, figures.a_median_s), ("B", b, figures.b_median_s))
     ]
     columns = ["", *(["library"] if title else []), "setting", ">median"]
     out.print(table("", columns, rows))
-    gain, first, second = (data[name] for name in ("gain", "a_median_s", "b_median_s"))
+    gain, first, second = figures.gain, figures.a_median_s, figures.b_median_s
     if gain and first and second and gain * (first - second) < 0:
         out.print(
             "the medians point the other way: the gain is that of the pairs, whose two "
             "runs follow each other directly; the machine's speed changed between the pairs",
             markup=False,
         )
-    fresh = data["fresh"]
+    fresh = figures.fresh
     if fresh is not None:
-        ends = f" ({interval(tuple(fresh['ci95']))})" if fresh["ci95"] else ""
+        ends = f" ({interval(fresh['ci95'])})" if fresh["ci95"] else ""
         out.print(
             f"{fresh['pairs']} fresh pairs after it, each run behind one of its own side: "
             f"{percent(fresh['gain'])}{ends}",
             markup=False,
         )
     out.print(
-        f"{data['runs']} runs, {data['runs_rejected']} rejected for foreign load", markup=False
+        f"{figures.runs} runs, {figures.runs_rejected} rejected for foreign load", markup=False
     )
-    if data["round"] > 1:
+    if figures.round > 1:
         out.print(
-            f"comparison number {data['round']} of these "
+            f"comparison number {figures.round} of these "
             f"{'settings' if libraries is None else 'libraries'}: each has an error "
             "probability of 5 % of its own",
             markup=False,
         )
-    if data["comparisons"] > 1:
-        out.print(comparisons_words(data["comparisons"]), markup=False)
-    if data["budget_ended_it"]:
+    if figures.comparisons > 1:
+        out.print(comparisons_words(figures.comparisons), markup=False)
+    if figures.budget_ended_it:
         out.print(
             "the budget was spent first; the same command with a larger --budget continues",
             markup=False,
         )
-    if data["next_step"] is not None:
-        _print_step(data["next_step"], command)
-    _print_rejections(data["rejections"], names)
-    if data["outcome"] != "failed":
-        _print_checks(data["checks"], list(map(Note.from_json, data["unchecked"])))
-    _print_contradictions(list(map(Note.from_json, data["contradictions"])), names)
-    for note in map(Note.from_json, data["warnings"] if data["outcome"] != "failed" else ()):
+    if figures.next_step is not None:
+        _print_step(figures.next_step, command)
+    _print_rejections(figures.rejections, names)
+    if figures.outcome != "failed":
+        _print_checks(figures.checks, figures.unchecked)
+    _print_contradictions(figures.contradictions, names)
+    for note in figures.warnings if figures.outcome != "failed" else ():
         out.print(note_line(note.code, names.within(note.words)), markup=False)
 
 
-def _print_checks(checks: Mapping[str, Any] | None, reasons: Sequence[Note]) -> None:
+def _print_checks(checks: ResultChecks | None, reasons: Sequence[Note]) -> None:
     """Print what was checked of the results, in one line, and why the answer is unchecked."""
     if checks is not None:
         console().print(checks_words(checks), markup=False)
@@ -189,7 +193,7 @@ def _print_contradictions(notes: Sequence[Note], names: ParameterNames) -> None:
 
 
 def print_noise(data: Mapping[str, Any]) -> None:
-    """Print a document of ``NoiseReport.to_json()``; raises LookupError or TypeError for others."""
+    """Print the document of a ``NoiseReport``; raises LookupError or TypeError for others."""
     out = console()
     out.print(
         f"neighbouring runs differ by {data['spread'] * 100:.1f} %; one run takes "
@@ -213,14 +217,14 @@ def print_noise(data: Mapping[str, Any]) -> None:
         out.print(note_line(note.code, note.words), markup=False)
 
 
-def _titles(libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _titles(libraries: BothLibraries) -> dict[str, str]:
     # Few comparisons have two libraries; the modules of measuring are imported for those only.
     from autotune.study.comparison import library_titles
 
     return library_titles(libraries)
 
 
-def _sides(a: str, b: str, libraries: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+def _sides(a: str, b: str, libraries: BothLibraries) -> dict[str, str]:
     """The names of both sides by their keys in the run history, where B names its library."""
     from autotune.space.library_choice import MPI
     from autotune.study.libraries import library_name
@@ -229,7 +233,7 @@ def _sides(a: str, b: str, libraries: Mapping[str, Mapping[str, str]]) -> dict[s
     return {a: "A", Setting.parse(b).updated({MPI: second}).key: "B"}
 
 
-def _print_step(step: dict[str, Any], command: bool) -> None:
+def _print_step(step: DecidingStep, command: bool) -> None:
     """Print what would decide an open question, with a command if this one can be repeated."""
     out = console()
     out.print(f"to decide it: {step['words']}", markup=False)
@@ -241,7 +245,7 @@ SHOWN = 3
 """Number of settings whose rejections are printed; the JSON document has all."""
 
 
-def _print_rejections(rows: list[dict[str, Any]], names: ParameterNames) -> None:
+def _print_rejections(rows: list[Rejections], names: ParameterNames) -> None:
     if not rows:
         return
     shown = [f"{r['rejected']} of {r['runs']} of {names.name(r['setting'])}" for r in rows[:SHOWN]]
@@ -280,7 +284,7 @@ def _row(finalist: Finalist, names: ParameterNames, guarded: bool) -> list[str]:
     return [
         names.name(finalist.setting.key),
         percent(finalist.gain),
-        interval_or_range((finalist.lo, finalist.hi), finalist.seen),
+        interval_or_range(finalist.gain_ci, finalist.gain_range),
         str(finalist.blocks),
         verdict_words(finalist.verdict, finalist.words, guarded),
     ]

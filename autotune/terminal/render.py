@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import sys
@@ -176,10 +177,21 @@ def forget_documents() -> None:
 
 
 def write_json(data: Any, target: str) -> None:
-    """Write JSON to a file (atomically), or to standard output for ``-``."""
-    text = json.dumps(data, indent=2, allow_nan=False, default=str) + "\n"
+    """Write JSON to a file (atomically), or to standard output for ``-``.
+
+    ``data`` is a model, a dataclass, a list of such, or plain JSON types.
+    """
+    text = json.dumps(data, indent=2, allow_nan=False, default=_plain) + "\n"
     if target == "-":
         sys.stdout.write(text)
     else:
         write_text(Path(target), text)
     _WRITTEN.add(target)
+
+
+def _plain(value: Any) -> Any:
+    """A model or a dataclass as JSON types; anything else that JSON does not have, as text."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    dump = getattr(value, "model_dump", None)
+    return str(value) if dump is None else dump(warnings=False)

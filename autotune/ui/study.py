@@ -45,7 +45,7 @@ def study_page(site: Site, request: Request) -> View:
     study = find(site, request)
     state = state_of(site.store, study)
     counts = site.store.run_counts(study.id, "state")
-    state_key = (study.id, study.status, sum(counts.values()), str(state["trials"]))
+    state_key = (study.id, study.status, sum(counts.values()), str(state.trials))
     section = site.memoise(("study", *state_key), lambda: _section(site.store, study))
     drawing = site.memoise(("parallel", *state_key), lambda: _parallel(site.store, study))
     return View(

@@ -18,8 +18,8 @@ SMALLEST, LARGEST = 1e-100, 1e100
 
 def patterns_of(spec: LaunchSpec) -> dict[str, str]:
     """The regular expressions that the supervisor looks for, line by line."""
-    wanted = {"metric": spec.metric, VERIFY: spec.verify, ABSENT: spec.verify_absent}
-    return {k: v for k, v in wanted.items() if v is not None and not v.startswith("json:")}
+    patterns = {"metric": spec.metric, VERIFY: spec.verify, ABSENT: spec.verify_absent}
+    return {k: v for k, v in patterns.items() if v is not None and not v.startswith("json:")}
 
 
 def metric_count(spec: LaunchSpec, result: ExecResult) -> int | None:
@@ -41,7 +41,7 @@ def metric_of(spec: LaunchSpec, result: ExecResult) -> float | None:
         value = _json_figure(spec.metric[5:], result)
     else:
         match = result.matches.get("metric")
-        value = None if match is None else chosen(spec.metric_choice, match)
+        value = None if match is None else select_figure(spec.metric_choice, match)
     if value is None or not (math.isfinite(value) and value > 0):
         return None
     figure = 1 / value if spec.metric_rate else value
@@ -56,22 +56,22 @@ def _json_figure(key: str, result: ExecResult) -> float | None:
         figure = None if match is None else PatternMatch.of(match)
         if figure is None or figure.last is None:
             return None
-        return figure.last if figure.unit.stated else unit_of_key(key).scaled(figure.last)
+        return figure.last if figure.unit.stated else unit_of_key(key).base_value(figure.last)
     if isinstance(raw, bool) or not isinstance(raw, int | float):
         return None
     try:
-        return unit_of_key(key).scaled(float(raw))
+        return unit_of_key(key).base_value(float(raw))
     except OverflowError:
         return None
 
 
 def metric_unit(spec: LaunchSpec, result: ExecResult) -> str:
     """The unit of a figure that is no time, such as "GB/s"; "" for a time, and if none is known."""
-    unit = _said(spec, result)
+    unit = _printed_unit(spec, result)
     return unit.text if unit.stated and unit.kind != "time" else ""
 
 
-def _said(spec: LaunchSpec, result: ExecResult) -> Unit:
+def _printed_unit(spec: LaunchSpec, result: ExecResult) -> Unit:
     """What the output says of the metric: the words beside it, or the header of its table."""
     if spec.metric is None:
         return UNKNOWN
@@ -105,7 +105,7 @@ def metric_fault(spec: LaunchSpec, result: ExecResult) -> MetricFault | None:
         return None
     match = result.matches.get("metric")
     line = "" if match is None else match.line.strip()
-    unit = _said(spec, result)
+    unit = _printed_unit(spec, result)
     if unit.kind == "rate" and not spec.metric_rate:
         words = rate_words("--metric", spec.metric, unit, line)
         return MetricFault(code="metric.rate", words=words)
@@ -144,7 +144,7 @@ def time_words(option: str, pattern: str, unit: Unit, line: str = "") -> str:
     )
 
 
-def chosen(choice: MetricChoice, match: PatternMatch) -> float | None:
+def select_figure(choice: MetricChoice, match: PatternMatch) -> float | None:
     """The figure of one run that counts, chosen among all that the run printed; None if none is a
     number.
     """

@@ -129,15 +129,15 @@ def _parts(window: str, at: int) -> WholeNumber | None:
     if not _LARGE_PART.search(window) or ("min" in window and _STATISTICS.search(window)):
         return None
     for match in _PARTS.finditer(window):
-        given = [(float(n), s) for n, s in zip(match.groups(), _PART_S, strict=True) if n]
-        if match.start() <= at < match.end() and len(given) > 1:
-            return WholeNumber(sum(n * s for n, s in given), match.start(), match.end(), clock=True)
+        parts = [(float(n), s) for n, s in zip(match.groups(), _PART_S, strict=True) if n]
+        if match.start() <= at < match.end() and len(parts) > 1:
+            return WholeNumber(sum(n * s for n, s in parts), match.start(), match.end(), clock=True)
     return None
 
 
 def _token(window: str, at: int, separator: str) -> WholeNumber:
-    found = next(m for m in _TOKEN.finditer(window) if m.start() <= at < m.end())
-    start, end = found.span()
+    token = next(m for m in _TOKEN.finditer(window) if m.start() <= at < m.end())
+    start, end = token.span()
     for sign in separator:
         start, end = _between(window, start, end, at, sign)
     if ":" in window[start:end] and _IDENTIFIER.search(window[:start]):

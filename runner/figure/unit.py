@@ -31,7 +31,7 @@ class Unit:
     scale: float = 1.0
     stated: bool = False
 
-    def scaled(self, value: float) -> float:
+    def base_value(self, value: float) -> float:
         """A printed value in seconds, or without its prefix.
 
         A small scale divides, so that 950 ms is exactly the number 0.95.
@@ -57,8 +57,8 @@ _TIMES = {
 _CLOCK = {name for name, scale in _TIMES.items() if scale >= 1} | {"d"}
 """Units of the time that passes: behind a slash they make a rate, before it a time."""
 _PREFIX = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5, "e": 6, "z": 7}
-_COUNTED = r"(?:bytes?|b|bits?|flops?|ops?|iops?|lups?|cups?|ups|teps|dofs?|atom-steps?|particles?)"
-_SCALED = lazy_pattern(rf"([kmgtpez])(i?)({_COUNTED})(?:/.*)?|([kmgtp])(bps)", re.IGNORECASE)
+_COUNT = r"(?:bytes?|b|bits?|flops?|ops?|iops?|lups?|cups?|ups|teps|dofs?|atom-steps?|particles?)"
+_PREFIX_UNIT = lazy_pattern(rf"([kmgtpez])(i?)({_COUNT})(?:/.*)?|([kmgtp])(bps)", re.IGNORECASE)
 _BARE_RATE = lazy_pattern(
     r"(?:[kmgtpez]?flops|[kmgt]?flop/s|[kmgt]?iops|[kmgt]?bps|[kmgt]?lups|[kmgt]?cups|[kmgt]ups"
     r"|[kmgt]?teps|mops|fps|qps|tps|sypd)",
@@ -101,21 +101,21 @@ _TIME_WORDS = lazy_pattern(
 
 
 @lru_cache(maxsize=4096)
-def unit_beside(before: str, behind: str) -> Unit:
+def unit_around(before: str, behind: str) -> Unit:
     """What the texts before and behind a number say of it; the line's beginning may be left out."""
-    found = _unit_behind(before, behind)
-    if found is None:
-        found = _unit_before(before)
-    return _words(before) if found is None else found
+    unit = _unit_behind(before, behind)
+    if unit is None:
+        unit = _unit_before(before)
+    return _words(before) if unit is None else unit
 
 
 def unit_of_key(key: str) -> Unit:
     """What the key of a figure in a JSON object says of it."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", key).replace("_", " ").replace(".", " ")
-    return unit_beside(f"{words}: ", "")
+    return unit_around(f"{words}: ", "")
 
 
-def unit_named(text: str) -> Unit:
+def parse_unit(text: str) -> Unit:
     """The unit that a text is: "us", "GB/s"; one without a kind for another word."""
     return (_unit(text, "") if text else None) or Unit("", text)
 
@@ -135,23 +135,23 @@ def _unit_behind(before: str, behind: str) -> Unit | None:
 def _unit_before(before: str) -> Unit | None:
     match = _BEFORE.search(before)
     if match is not None:
-        found = _unit(match["bracket"] or match["named"], "")
-        if found is not None:
-            return found
+        unit = _unit(match["bracket"] or match["named"], "")
+        if unit is not None:
+            return unit
     match = _SUFFIX.search(before)
     return None if match is None else _unit(match["unit"], "")
 
 
 def _unit(text: str, around: str) -> Unit | None:
     """The unit that a text begins with; None for another word."""
-    joined = re.sub(r"[ \t]+per[ \t]+", "/", text.strip())
-    joined = re.sub(r"[ \t]", "", joined)
-    over, slash, under = joined.partition("/")
+    compact = re.sub(r"[ \t]+per[ \t]+", "/", text.strip())
+    compact = re.sub(r"[ \t]", "", compact)
+    over, slash, under = compact.partition("/")
     name, below = over.lower(), under.partition("/")[0].lower()
     if slash and below in _CLOCK and name not in _CLOCK - {below}:
-        return Unit("rate", text, rate_scale(joined), stated=True)
+        return Unit("rate", text, rate_scale(compact), stated=True)
     if _BARE_RATE.fullmatch(over):
-        return Unit("rate", text, rate_scale(joined), stated=True)
+        return Unit("rate", text, rate_scale(compact), stated=True)
     if name in _TIMES and not (name.startswith("min") and _EXTREMES.search(around)):
         return Unit("time", text, _TIMES[name], stated=True)
     if _OTHER.fullmatch(over):
@@ -165,7 +165,7 @@ _EXTREMES = lazy_pattern(r"\b(?:max|avg|mean|average)", re.IGNORECASE)
 
 def rate_scale(unit: str) -> float:
     """The factor of the prefix in the unit of a rate: 1e9 of "GB/s"; 1 if it has none."""
-    match = _SCALED.fullmatch(unit)
+    match = _PREFIX_UNIT.fullmatch(unit)
     if match is None:
         return 1.0
     return float((1024 if match[2] else 1000) ** _PREFIX[(match[1] or match[4]).lower()])
@@ -202,5 +202,5 @@ def unit_in_header(lines: list[str], row: int, column: int) -> Unit:
     for line in reversed(lines[max(row - HEADER_LINES, 0) : row]):
         heads = _COLUMNS.split(line.strip().strip("#|").strip())
         if len(heads) == len(words) and not any(re.fullmatch(r"[\d.eE+-]+", h) for h in heads):
-            return unit_beside(f"{heads[index]}: ", "")
+            return unit_around(f"{heads[index]}: ", "")
     return UNKNOWN

@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 
 FLAGS = os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 """Opening a fifo does not block, and a terminal does not become that of this process."""
@@ -77,7 +77,7 @@ def read_text(path: Path, most: int) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def read_named(path: Path | str, most: int) -> str:
+def read_user_file(path: Path | str, most: int) -> str:
     """The UTF-8 text of what a user has named (a file, a pipe, a device): at most ``most`` bytes.
 
     Raises OSError, with EFBIG if there is more, and UnicodeDecodeError if it is no text.
@@ -96,11 +96,11 @@ def read_tail(path: Path, most: int) -> str:
         return file.read(most).decode("utf-8", "replace")
 
 
-def _refuse(found: os.stat_result, path: Path | str, most: int) -> None:
-    if not stat.S_ISREG(found.st_mode):
-        kind = _KINDS.get(stat.S_IFMT(found.st_mode), "something else")
+def _refuse(state: os.stat_result, path: Path | str, most: int) -> None:
+    if not stat.S_ISREG(state.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(state.st_mode), "something else")
         raise OSError(errno.EINVAL, f"it is {kind}; expected a regular file", str(path))
-    if found.st_size > most:
+    if state.st_size > most:
         raise _too_large(path, most)
 
 
@@ -191,7 +191,7 @@ def cache_about(source: Path, folder: str, version: int) -> Path | None:
     import hashlib  # Only here: it takes 2 ms, and most processes store nothing.
 
     try:
-        whole = resolved(source)
+        whole = real_path(source)
         state = whole.stat()
     except OSError:
         return None

@@ -34,6 +34,6 @@ def entries(folder: str | Path) -> list[Path]:
         return []
 
 
-def resolved(path: str | Path) -> Path:
+def real_path(path: str | Path) -> Path:
     """The path without links, as far as they can be followed; a loop of links stays as it is."""
     return Path(os.path.realpath(path))

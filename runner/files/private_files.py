@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from runner.files import FLAGS, atomic_file
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.files.trusted_path import refuse_others, weakness
 
 FOLDER, FILE, PROGRAM = 0o700, 0o600, 0o700
@@ -51,7 +51,7 @@ def private_folder(place: Path) -> Path:
     others control the way to it, and OSError if it cannot be made.
     """
     weak = weakness(make_folder(place))
-    if weak is not None and weak.step.is_folder and weak.step.place == resolved(place):
+    if weak is not None and weak.step.is_folder and weak.step.place == real_path(place):
         _close(weak.step.place)
     refuse_others(place)
     return place

@@ -29,8 +29,8 @@ class Scratch:
     """
 
     def __init__(self, word: str = "") -> None:
-        remove_ended(Path(tempfile.gettempdir()))
-        self.path, self._lock = _locked(f"{PREFIX}{word}-" if word else PREFIX)
+        remove_leftovers(Path(tempfile.gettempdir()))
+        self.path, self._lock = _make_locked_folder(f"{PREFIX}{word}-" if word else PREFIX)
 
     def __enter__(self) -> Path:
         return self.path
@@ -51,18 +51,18 @@ class Scratch:
             self._lock = None
 
 
-def remove_ended(parent: Path) -> None:
+def remove_leftovers(parent: Path) -> None:
     """Remove this user's folders in ``parent`` whose owners have ended."""
-    with contextlib.suppress(OSError), os.scandir(parent) as listed:
-        for one in listed:
-            if one.name.startswith(PREFIX):
+    with contextlib.suppress(OSError), os.scandir(parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(PREFIX):
                 with contextlib.suppress(OSError):
-                    _remove_if_ended(Path(one.path))
+                    _remove_leftover(Path(entry.path))
 
 
-def _remove_if_ended(folder: Path) -> None:
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+def _remove_leftover(folder: Path) -> None:
+    state = folder.lstat()
+    if not stat.S_ISDIR(state.st_mode) or state.st_uid != os.geteuid():
         return
     flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     fd = os.open(folder / OWNER, flags)
@@ -73,7 +73,7 @@ def _remove_if_ended(folder: Path) -> None:
         os.close(fd)
 
 
-def _locked(prefix: str) -> tuple[Path, int | None]:
+def _make_locked_folder(prefix: str) -> tuple[Path, int | None]:
     """A new folder, and the descriptor that holds the lock of its owner."""
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix))
@@ -85,11 +85,11 @@ def _locked(prefix: str) -> tuple[Path, int | None]:
             raise
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            taken = not os.path.lexists(path)
+            is_lost = not os.path.lexists(path)
         except BlockingIOError:
-            taken = True
+            is_lost = True
         except OSError:
-            taken = False  # A file system without locks: nothing is cleaned up there.
-        if not taken:
+            is_lost = False  # A file system without locks: nothing is cleaned up there.
+        if not is_lost:
             return folder, fd
         os.close(fd)  # Another process took it for a leftover before it was locked.

@@ -92,11 +92,11 @@ def weakness(path: Path, inside: bool = False) -> Weakness | None:
             return Weakness(step, f"belongs to user {step.state.st_uid}")
         if step.is_link or not step.is_folder:
             continue
-        guarded = own is not None and step.place.is_relative_to(own)
+        is_guarded = own is not None and step.place.is_relative_to(own)
         sticky = step.state.st_mode & stat.S_ISVTX
-        if not guarded and not sticky and open_to_others(step):
+        if not is_guarded and not sticky and open_to_others(step):
             return Weakness(step, _writable(step))
-        if not guarded and _closed(step.state):
+        if not is_guarded and _is_private(step.state):
             own = step.place
     if last is not None and not inside and open_to_others(last):
         return Weakness(last, _writable(last))
@@ -169,7 +169,7 @@ def _names_others(place: Path) -> bool:
         return False
 
 
-def _closed(state: os.stat_result) -> bool:
+def _is_private(state: os.stat_result) -> bool:
     """Whether only the owner of a folder can enter it."""
     return not state.st_mode & _OTHERS_ENTER
 

@@ -15,7 +15,7 @@ time. A measurement locks the bytes of its CPUs for writing; tests and builds lo
 reading.
 
 The owner of the file may delete or spoil it while it is held; then a second measurement would begin
-beside the first one. So the lock is looked at before each run (:func:`renew_held`).
+beside the first one. So the lock is looked at before each run (:func:`renew_locks`).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ VARIABLE = "AUTOTUNE_MACHINE_LOCK"
 _POLL_S = 0.1
 
 
-def inherited() -> Mode | None:
+def inherited_mode() -> Mode | None:
     """Mode of the lock that this process or a process above it holds; None if there is none.
 
     A measurement on some CPUs holds the machine's lock ``"shared"``.
@@ -61,9 +61,9 @@ def inherited() -> Mode | None:
     # A command started by the wrapper has the descriptor itself. A command started by Python's
     # subprocess has not, but the holder above it still has.
     for owner in (os.getpid(), int(pid)):
-        held = mode_below(owner, int(fd), os.environ.get(FILE_VARIABLE))
-        if held is not None:
-            return held
+        lock_mode = mode_below(owner, int(fd), os.environ.get(FILE_VARIABLE))
+        if lock_mode is not None:
+            return lock_mode
     return None
 
 
@@ -89,7 +89,8 @@ class MachineLock:
     ``wait_s`` is the longest wait in seconds, None for ever; after it :class:`BusyError` names the
     holder. ``tell`` gets the news: that there is a wait, with the holder; that the lock is one of
     this user alone; that it was lost. Under an inherited lock nothing is taken, not even an
-    exclusive lock under a shared one (tests measure in this way); :func:`inherited` tells the mode.
+    exclusive lock under a shared one (tests measure in this way); :func:`inherited_mode` tells the
+    mode.
 
     ``cpus``: measure on these CPUs alone, at the same time as measurements on others. Whole cores
     are taken, because a program on the other hardware threads of a core would disturb.
@@ -109,28 +110,28 @@ class MachineLock:
         self._tell = tell
         self._files: list[LockFile] = []
         self._outer: str | None = None
-        self._chosen: str | None = None
+        self._user_path: str | None = None
         self._place = LockPlace(Path())
-        self._told: set[str] = set()
+        self._reported_codes: set[str] = set()
         self._start = 0.0
         self._pid = 0
-        self._entered = False
+        self._is_entered = False
 
     @property
-    def taken(self) -> bool:
+    def holds_lock(self) -> bool:
         """Whether this object holds the lock, and no process above."""
         return bool(self._files)
 
     def __enter__(self) -> MachineLock:
         self._outer = os.environ.get(VARIABLE)
-        self._chosen = os.environ.get(FILE_VARIABLE)
+        self._user_path = os.environ.get(FILE_VARIABLE)
         self._pid = os.getpid()
-        if inherited() is None:
+        if inherited_mode() is None:
             self._acquire()
         else:
-            self._place = LockPlace(lock_path(self._chosen))
-        self._entered = True
-        _HELD.append(self)
+            self._place = LockPlace(lock_path(self._user_path))
+        self._is_entered = True
+        _OWN_LOCKS.append(self)
         return self
 
     def renew(self) -> None:
@@ -138,23 +139,23 @@ class MachineLock:
 
         Raises as the first time if that is not possible.
         """
-        if not self._entered or self._pid != os.getpid():
+        if not self._is_entered or self._pid != os.getpid():
             return
         if self._files:
-            here = lock_place(self._chosen).path == self._place.path
-            if here and all(file.in_place() for file in self._files):
+            same_place = lock_place(self._user_path).path == self._place.path
+            if same_place and all(file.in_place() for file in self._files):
                 return
-        elif inherited() is not None:
+        elif inherited_mode() is not None:
             return
-        self._say_lost()
+        self._report_loss()
         self._close()
-        self._told.discard("lock.waiting")
+        self._reported_codes.discard("lock.waiting")
         self._acquire()
 
     def _acquire(self) -> None:
         self._start = time.monotonic()
         while True:
-            self._place = lock_place(self._chosen)
+            self._place = lock_place(self._user_path)
             self._say_own()
             path = self._place.path
             try:
@@ -163,7 +164,7 @@ class MachineLock:
                 break
             except Unusable:
                 # Somebody spoilt the file during the wait: then it has another place.
-                if lock_place(self._chosen).path == path:
+                if lock_place(self._user_path).path == path:
                     raise
         self.waited_s += time.monotonic() - self._start
         self._files = files
@@ -172,28 +173,28 @@ class MachineLock:
     def _take(self, path: Path) -> list[LockFile]:
         """The files that make up the lock; none if another process measures on the same CPUs."""
         whole = self.mode == "exclusive" and self.cpus is None
-        with ExitStack() as held:
+        with ExitStack() as stack:
             # A process that waits for exclusive use holds the gate, so that a stream of tests
             # cannot keep a measurement waiting for ever.
             with closing(LockFile(gate_path(path))) as gate:
                 holders = partial(holders_of, path)
                 self._until(lambda: gate.try_lock("exclusive"), holders)
-                main = held.enter_context(closing(LockFile(path)))
+                main = stack.enter_context(closing(LockFile(path)))
                 self._until(lambda: main.try_lock("exclusive" if whole else "shared"), holders)
                 files = [main]
                 if whole:
                     main.write_holder()
                 else:
-                    cpus = held.enter_context(closing(CpuLockFile(cpu_path(path))))
+                    cpus = stack.enter_context(closing(CpuLockFile(cpu_path(path))))
                     if not self._take_cpus(cpus, path):
                         return []
                     files.append(cpus)
-            held.pop_all()
+            stack.pop_all()
         return files
 
     def _take_cpus(self, file: CpuLockFile, path: Path) -> bool:
         if self.cpus is None:
-            self._until(file.try_shared, self._measuring(path))
+            self._until(file.try_lock_all, self._measuring(path))
             return True
         while (blocker := file.try_cpus(self.cpus)) is not None:
             # A measurement may take hours. Holding the gate until its end would keep measurements
@@ -206,14 +207,14 @@ class MachineLock:
     def _measuring(self, path: Path) -> Callable[[], list[LockHolder]]:
         return lambda: measuring(path, cpu_path(path), self.cpus) or holders_of(path)
 
-    def _until(self, taken: Callable[[], bool], holders: Callable[[], list[LockHolder]]) -> None:
-        while not taken():
+    def _until(self, attempt: Callable[[], bool], holders: Callable[[], list[LockHolder]]) -> None:
+        while not attempt():
             self._pause(holders)
 
     def _pause(self, holders: Callable[[], list[LockHolder]]) -> None:
         """One step of waiting; the news about it are told once."""
         path = self._place.path
-        if "lock.waiting" not in self._told and self._tell is not None:
+        if "lock.waiting" not in self._reported_codes and self._tell is not None:
             self._say(_waiting(path, holders()))
         if self._wait_s is not None and time.monotonic() - self._start >= self._wait_s:
             use = self.mode + (f" use of CPUs {cpu_list(self.cpus)}" if self.cpus else " use")
@@ -226,7 +227,7 @@ class MachineLock:
             )
         time.sleep(_POLL_S)
 
-    def _say_lost(self) -> None:
+    def _report_loss(self) -> None:
         self._say(
             LockNews(
                 "lock.lost",
@@ -252,10 +253,10 @@ class MachineLock:
         )
 
     def _say(self, news: LockNews) -> None:
-        if news.code not in self._told and self._tell is not None:
+        if news.code not in self._reported_codes and self._tell is not None:
             self._tell(news)
         if news.code != "lock.lost":
-            self._told.add(news.code)
+            self._reported_codes.add(news.code)
 
     def __exit__(
         self,
@@ -263,9 +264,9 @@ class MachineLock:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if self._entered:
-            _HELD.remove(self)
-            self._entered = False
+        if self._is_entered:
+            _OWN_LOCKS.remove(self)
+            self._is_entered = False
         self._close()
 
     def _close(self) -> None:
@@ -289,13 +290,13 @@ class MachineLock:
         os.execvp(command[0], list(command))
 
 
-_HELD: list[MachineLock] = []
+_OWN_LOCKS: list[MachineLock] = []
 """The locks that this process has taken."""
 
 
-def renew_held() -> None:
+def renew_locks() -> None:
     """Look at each lock that this process holds, before a run: :meth:`MachineLock.renew`."""
-    for lock in list(_HELD):
+    for lock in list(_OWN_LOCKS):
         lock.renew()
 
 
@@ -303,8 +304,8 @@ def _words(path: Path, holders: Sequence[LockHolder]) -> str:
     """Who holds a lock: what can be seen of the processes, else what the file says."""
     if holders:
         return ", ".join(holder.words for holder in holders)
-    written = written_holder(path)
-    return f"{written}, which cannot be seen from here" if written else "another process"
+    owner = written_holder(path)
+    return f"{owner}, which cannot be seen from here" if owner else "another process"
 
 
 def _waiting(path: Path, holders: Sequence[LockHolder]) -> LockNews:

@@ -31,7 +31,7 @@ class CpuLockFile(LockFile):
             self.close()
             raise Unusable(path, "it cannot be written")
 
-    def try_shared(self) -> bool:
+    def try_lock_all(self) -> bool:
         """Lock all CPUs for reading if no measurement holds one."""
         return self._try(lambda: self._set(fcntl.F_RDLCK, 0, 0))
 
@@ -76,15 +76,15 @@ def measuring(main: Path, path: Path, cpus: frozenset[int] | None) -> list[LockH
     The kernel does not tell who took such a lock. But every holder also holds ``main`` shared, and
     the same user may read the holder's own table of locks.
     """
-    found = []
+    holders = []
     for holder in holders_of(main):
-        taken = cpus_held(path, holder.pid)
-        if taken and (cpus is None or taken & cpus):
-            found.append(replace(holder, cpus=taken))
-    return found
+        held_cpus = cpus_of_holder(path, holder.pid)
+        if held_cpus and (cpus is None or held_cpus & cpus):
+            holders.append(replace(holder, cpus=held_cpus))
+    return holders
 
 
-def cpus_held(path: Path, pid: int) -> frozenset[int]:
+def cpus_of_holder(path: Path, pid: int) -> frozenset[int]:
     """CPUs on which process ``pid`` measures; empty if none, or if it may not be looked at."""
     try:
         inode = path.stat().st_ino
@@ -93,12 +93,12 @@ def cpus_held(path: Path, pid: int) -> frozenset[int]:
         ]
     except OSError:
         return frozenset()
-    found: set[int] = set()
+    cpus: set[int] = set()
     for line in "\n".join(tables).splitlines():
         words = line.split()
         # "lock: 1: OFDLCK ADVISORY WRITE -1 00:1a:12345 0 1"; the last two numbers are the range.
         if words[:1] != ["lock:"] or words[2] != "OFDLCK" or words[4] != "WRITE":
             continue
         if words[6].endswith(f":{inode}"):
-            found.update(range(int(words[7]), int(words[8]) + 1))
-    return frozenset(found)
+            cpus.update(range(int(words[7]), int(words[8]) + 1))
+    return frozenset(cpus)

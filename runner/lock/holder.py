@@ -82,13 +82,13 @@ def _locks(path: Path) -> list[tuple[int, str]]:
         lines = Path("/proc/locks").read_text(encoding="ascii").splitlines()
     except OSError:
         return []
-    found = []
+    locks = []
     for line in lines:
         words = line.split()
         # "1: FLOCK ADVISORY WRITE 4711 00:1a:12345 0 EOF"; processes that wait have "->".
         if "->" not in words and words[1] == "FLOCK" and words[5].endswith(f":{inode}"):
-            found.append((int(words[4]), words[3]))
-    return [(pid, kind) for pid, kind in found if pid > 0]
+            locks.append((int(words[4]), words[3]))
+    return [(pid, kind) for pid, kind in locks if pid > 0]
 
 
 def holder_of(pid: int, path: Path, kind: str = "READ") -> LockHolder:
@@ -100,12 +100,12 @@ def holder_of(pid: int, path: Path, kind: str = "READ") -> LockHolder:
     since = _began(pid)
     if kind == "WRITE":
         try:
-            written = path.stat().st_mtime
+            lock_time = path.stat().st_mtime
         except OSError:
-            written = 0.0
+            lock_time = 0.0
         # Anybody may change the file: a time before the process or to come is not believed.
-        if since is None or since - 1 <= written <= time.time():
-            since = written or since
+        if since is None or since - 1 <= lock_time <= time.time():
+            since = lock_time or since
     return LockHolder(pid, command_word(pid), user, socket.gethostname(), since)
 
 
@@ -134,8 +134,8 @@ def command_word(pid: int) -> str:
         name = Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return "command unknown"
-    found = command_of_words([word for word in words if word] or [name], name)
-    return printable_name(found)[:_LONGEST] or "command unknown"
+    command = command_of_words([word for word in words if word] or [name], name)
+    return printable_name(command)[:_LONGEST] or "command unknown"
 
 
 def command_of_words(words: Sequence[str], name: str) -> str:
@@ -152,11 +152,11 @@ def command_of_words(words: Sequence[str], name: str) -> str:
     if words[at] == "-m":
         at += 1
     script = Path(words[at]) if at < len(words) else Path(program)
-    called = script.parent.name if script.name == "__main__.py" else script.name
+    script_name = script.parent.name if script.name == "__main__.py" else script.name
     follows = words[at + 1] if at + 1 < len(words) else ""
-    if called == "autotune" and _COMMAND.fullmatch(follows):
-        return f"{called} {follows}"
-    return called
+    if script_name == "autotune" and _COMMAND.fullmatch(follows):
+        return f"{script_name} {follows}"
+    return script_name
 
 
 def user_name(number: int) -> str:

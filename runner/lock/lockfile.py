@@ -82,11 +82,11 @@ def _open(path: Path) -> tuple[int, bool]:
     """The descriptor, and whether it is open for writing."""
     for _ in range(100):
         try:
-            return _checked(path, os.open(path, os.O_RDWR | _FLAGS)), True
+            return _require_regular_file(path, os.open(path, os.O_RDWR | _FLAGS)), True
         except FileNotFoundError:
             pass
         except PermissionError:
-            return _checked(path, _open_readable(path)), False
+            return _require_regular_file(path, _open_readable(path)), False
         except OSError as error:
             raise Unusable(path, error.strerror or "it cannot be opened") from None
         # O_CREAT alone would fail: fs.protected_regular refuses it for another user's file.
@@ -116,10 +116,10 @@ def _owner(path: Path) -> str:
         return ""
 
 
-def _checked(path: Path, fd: int) -> int:
-    found = os.fstat(fd)
+def _require_regular_file(path: Path, fd: int) -> int:
+    state = os.fstat(fd)
     # The file has a second name, so it could be somebody's data, which write_holder would destroy.
-    if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+    if not stat.S_ISREG(state.st_mode) or state.st_nlink > 1:
         os.close(fd)
         raise Unusable(path, "it is not a regular file with a single link")
     return fd
@@ -127,24 +127,24 @@ def _checked(path: Path, fd: int) -> int:
 
 def _same_file(path: Path, fd: int) -> bool:
     try:
-        there = path.stat(follow_symlinks=False)
+        path_state = path.stat(follow_symlinks=False)
     except OSError:
         return False
-    here = os.fstat(fd)
-    return (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino)
+    fd_state = os.fstat(fd)
+    return (path_state.st_dev, path_state.st_ino) == (fd_state.st_dev, fd_state.st_ino)
 
 
-def mode_held(path: Path, pid: int, fd: int) -> Mode | None:
+def mode_of_descriptor(path: Path, pid: int, fd: int) -> Mode | None:
     """The mode in which descriptor ``fd`` of process ``pid`` locks ``path``, by the kernel; else
     None.
     """
     try:
-        there = path.stat(follow_symlinks=False)
-        here = Path(f"/proc/{pid}/fd/{fd}").stat()
+        path_state = path.stat(follow_symlinks=False)
+        fd_state = Path(f"/proc/{pid}/fd/{fd}").stat()
         text = Path(f"/proc/{pid}/fdinfo/{fd}").read_text(encoding="ascii")
     except OSError:
         return None
-    if (there.st_dev, there.st_ino) != (here.st_dev, here.st_ino):
+    if (path_state.st_dev, path_state.st_ino) != (fd_state.st_dev, fd_state.st_ino):
         return None
     for line in text.splitlines():
         if line.startswith("lock:") and "FLOCK" in line:

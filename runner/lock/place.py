@@ -18,7 +18,7 @@ from runner.errors import RunnerError
 from runner.files import cache
 from runner.files.paths import is_folder
 from runner.lock.cpu_lock import CpuLockFile
-from runner.lock.lockfile import LockFile, Mode, Unusable, mode_held
+from runner.lock.lockfile import LockFile, Mode, Unusable, mode_of_descriptor
 
 FILE_VARIABLE = "AUTOTUNE_LOCK_FILE"
 """Environment variable with another path of the lock file: for tests, and for containers that share
@@ -40,14 +40,14 @@ class LockPlace:
     why: str = ""
 
 
-def lock_path(chosen: str | None = None) -> Path:
-    """The lock file that all users of this machine use, or the ``chosen`` one.
+def lock_path(user_path: str | None = None) -> Path:
+    """The lock file that all users of this machine use, or ``user_path``, which the user named.
 
     The choice must not depend on the user or on TMPDIR, or two users would lock two files. It is in
     the first directory of the list that everybody may write to.
     """
-    if chosen:
-        return Path(chosen)
+    if user_path:
+        return Path(user_path)
     for place in COMMON:
         directory = Path(place)
         if is_folder(directory) and directory.stat().st_mode & 0o1002 == 0o1002:
@@ -60,18 +60,18 @@ def lock_path(chosen: str | None = None) -> Path:
     )
 
 
-def lock_place(chosen: str | None = None) -> LockPlace:
+def lock_place(user_path: str | None = None) -> LockPlace:
     """The place of the lock at this moment; its three files exist then and can be used.
 
-    ``chosen`` is the path that the user named (:data:`FILE_VARIABLE`), if any. Raises
+    ``user_path`` is that of :data:`FILE_VARIABLE`, if any. Raises
     :class:`~runner.lock.lockfile.Unusable` if that one cannot be used, or no file of one's own
     either.
     """
-    common = lock_path(chosen)
+    common = lock_path(user_path)
     try:
         _require_usable(common)
     except Unusable as problem:
-        if chosen:
+        if user_path:
             raise
         own = _own_path()
         _require_usable(own)
@@ -107,7 +107,7 @@ def _own_path() -> Path:
             folder.mkdir(mode=0o700)
         if _is_private(folder):
             return folder / _NAME
-    path = _cached()
+    path = _cache_path()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
     return path
@@ -117,7 +117,7 @@ def _own_folders() -> list[Path]:
     return [Path(place) / f"autotune-{os.geteuid()}" for place in COMMON]
 
 
-def _cached() -> Path:
+def _cache_path() -> Path:
     """A home may be shared by machines."""
     return cache(f"machine-{socket.gethostname()}.lock")
 
@@ -125,20 +125,20 @@ def _cached() -> Path:
 def _is_private(folder: Path) -> bool:
     """Whether this is a folder, and no link, that this user alone may enter."""
     try:
-        found = folder.stat(follow_symlinks=False)
+        state = folder.stat(follow_symlinks=False)
     except OSError:
         return False
-    mine = stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid()
-    return mine and not found.st_mode & 0o077
+    mine = stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid()
+    return mine and not state.st_mode & 0o077
 
 
-def mode_below(pid: int, fd: int, chosen: str | None) -> Mode | None:
+def mode_below(pid: int, fd: int, user_path: str | None) -> Mode | None:
     """The mode in which descriptor ``fd`` of process ``pid`` holds the lock, wherever it is."""
-    places = [*(folder / _NAME for folder in _own_folders()), _cached()]
+    places = [*(folder / _NAME for folder in _own_folders()), _cache_path()]
     with suppress(RunnerError):
-        places.insert(0, lock_path(chosen))
-    for path in places[:1] if chosen else places:
-        held = mode_held(path, pid, fd)
-        if held is not None:
-            return held
+        places.insert(0, lock_path(user_path))
+    for path in places[:1] if user_path else places:
+        mode = mode_of_descriptor(path, pid, fd)
+        if mode is not None:
+            return mode
     return None

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.mpi.output import output_of
 
 LOADER_PATH = "LD_LIBRARY_PATH"
@@ -48,7 +48,7 @@ _LINE = re.compile(
 
 
 @dataclass(frozen=True)
-class Needed:
+class NeededLibrary:
     """The main MPI library that a program needs: the file's name, and its place ("": not found)."""
 
     name: str
@@ -61,27 +61,27 @@ class Needed:
 
     def is_file(self, path: Path) -> bool:
         """Whether the loader finds just this file."""
-        return bool(self.place) and resolved(self.place) == resolved(path)
+        return bool(self.place) and real_path(self.place) == real_path(path)
 
 
-def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> Needed | None:
+def needed_library(words: Sequence[str], folders: Sequence[str] = ()) -> NeededLibrary | None:
     """The MPI library that the program of this command line needs; ``folders`` are looked in first.
 
     None for a script, and for a program that names no MPI library: it is linked statically, or
     loads the library later, as Python does.
     """
-    found = shutil.which(words[0]) if words else None
-    return None if found is None else _needed(found, joined_folders(folders, os.environ))
+    path = shutil.which(words[0]) if words else None
+    return None if path is None else _library_of(path, joined_folders(folders, os.environ))
 
 
-def joined_folders(folders: Sequence[str], inherited: Mapping[str, str]) -> str:
+def joined_folders(folders: Sequence[str], environment: Mapping[str, str]) -> str:
     """The value of :data:`LOADER_PATH` with ``folders`` before those that are there already."""
-    before = inherited.get(LOADER_PATH)
+    before = environment.get(LOADER_PATH)
     return os.pathsep.join([*folders, *([before] if before else [])])
 
 
 @lru_cache(maxsize=16)
-def _needed(program: str, folders: str) -> Needed | None:
+def _library_of(program: str, folders: str) -> NeededLibrary | None:
     with Path(program).open("rb") as file:
         if file.read(4) != b"\x7fELF":
             return None
@@ -89,4 +89,4 @@ def _needed(program: str, folders: str) -> Needed | None:
     match = _LINE.search(output_of(("ldd", program), env, whatever_code=True))
     if match is None:
         return None
-    return Needed(match["name"], match["place"] if match["place"].startswith("/") else "")
+    return NeededLibrary(match["name"], match["place"] if match["place"].startswith("/") else "")

@@ -24,18 +24,18 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack
 class Probe:
     """Values that were read after a run.
 
-    ``initialised`` is None if the library leaves no trace of MPI_Init. ``library_mismatch`` names
-    the library inside the ranks if it is not the launcher's.
+    ``is_initialised`` is None if the library leaves no trace of MPI_Init. ``library_mismatch``
+    names the library inside the ranks if it is not the launcher's.
     """
 
-    initialised: bool | None
+    is_initialised: bool | None
     world_size: int | None = None
     read_back: dict[str, ReadBack] = field(default_factory=dict)
-    inherited: dict[str, str] = field(default_factory=dict)
+    inherited_values: dict[str, str] = field(default_factory=dict)
     library_mismatch: str | None = None
     complaint: str = ""
     """What a part of the library that does not write to standard error said of its failure."""
-    not_started: str = ""
+    start_problem: str = ""
     """Why no process of the program was started, if the launcher did not say so."""
 
 
@@ -52,7 +52,8 @@ PROTOCOLS = "protocols of "
 
 
 REPORTED_FILE = "reported.txt"
-"""File with the lines of standard error that match :meth:`Adapter.reported`, for the probe."""
+"""File with the lines of standard error that match :meth:`Adapter.report_pattern`, for the probe.
+"""
 
 
 class Adapter(ABC):
@@ -160,7 +161,7 @@ class Adapter(ABC):
         )
         return ("/bin/sh", "-c", script, "sh", *spec.program)
 
-    def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
+    def confine(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with options that keep the launcher's own binding within ``cpus``.
 
         The launcher's processes inherit their affinity; the options are for launchers that widen
@@ -174,12 +175,12 @@ class Adapter(ABC):
         ``ranks`` is at most the number of cores. The options are for ranks that the launcher binds;
         other ranks inherit the affinity with which the launcher is started.
         """
-        spec = self.confined(LaunchSpec(("PROGRAM",), ranks, read_back=False), cpus)
+        spec = self.confine(LaunchSpec(("PROGRAM",), ranks, read_back=False), cpus)
         return ["taskset", "-c", cpu_list(cpus), *self.command(spec, Path())]
 
     @abstractmethod
-    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
-        """``inherited``, perhaps without its MPI settings, and the spec's variables."""
+    def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
+        """``base``, perhaps without its MPI settings, and the spec's variables."""
 
     @abstractmethod
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
@@ -216,7 +217,7 @@ class Adapter(ABC):
         """Whether all ranks are certainly on this machine, which sees their processes and files."""
         return spec.one_machine or self.one_node(spec)
 
-    def reported(self, spec: LaunchSpec) -> str:
+    def report_pattern(self, spec: LaunchSpec) -> str:
         """Regular expression of the lines on standard error that :meth:`probe` reads; "": none.
 
         They are taken out of the program's output and written to :data:`REPORTED_FILE` in the
@@ -243,7 +244,7 @@ class Adapter(ABC):
         """
         return []
 
-    def outranked(self) -> dict[str, str]:
+    def idle_parameters(self) -> dict[str, str]:
         """Parameters of components below the one that serves all collectives, with the reason."""
         return {}
 
@@ -296,7 +297,7 @@ class Adapter(ABC):
         placement: Mapping[str, str],
         workers: int,
         launch_options: Sequence[str] = (),
-        oversubscribed: bool = False,
+        oversubscribe: bool = False,
     ) -> dict[str, str]:
         """``placement`` extended so that each rank gets as many cores as it has workers.
 
@@ -313,30 +314,30 @@ class Adapter(ABC):
         names = (own / f"mpicc.{self.family}", own / "mpicc")
         return next(((str(path),) for path in names if os.access(path, os.X_OK)), ())
 
-    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
+    def python_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         """Variables that make mpi4py load the library of this launcher and no other.
 
-        The process has the variables ``inherited``; a library that these name stays. The answer is
-        empty if the variables are not known.
+        The process has the variables ``environment``; a library that these name stays. The answer
+        is empty if the variables are not known.
         """
         return {}
 
-    def can_run(self, needed: str) -> bool:
-        """Whether a program that needs the library file ``needed`` has a known interface of this
+    def can_run(self, file_name: str) -> bool:
+        """Whether a program that needs the library file ``file_name`` has a known interface of this
         family, or one of the MPI standard; true for a family without a known interface."""
-        return self.abi is None or self.abi.matches(needed) or STANDARD_ABI.matches(needed)
+        return self.abi is None or self.abi.matches(file_name) or STANDARD_ABI.matches(file_name)
 
-    def file_for(self, needed: str) -> Path | None:
-        """This library's file for programs that need the file ``needed``; None if it has none."""
-        found = (folder / needed for folder in self.library.folders)
-        return next((path for path in found if is_file(path)), None)
+    def file_for(self, file_name: str) -> Path | None:
+        """This library's file for programs that need ``file_name``; None if it has none."""
+        paths = (folder / file_name for folder in self.library.folders)
+        return next((path for path in paths if is_file(path)), None)
 
-    def folder_for(self, needed: str) -> Path | None:
-        """A folder in which the loader finds :meth:`file_for` under the name ``needed``.
+    def folder_for(self, file_name: str) -> Path | None:
+        """A folder in which the loader finds :meth:`file_for` under the name ``file_name``.
 
         None if there is none.
         """
-        own = self.file_for(needed)
+        own = self.file_for(file_name)
         return None if own is None else own.parent
 
     def values_in_force(self, environment: dict[str, str]) -> dict[str, str]:

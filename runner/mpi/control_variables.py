@@ -15,7 +15,14 @@ from functools import cache
 from pathlib import Path
 
 from runner import files
-from runner.c_library import code_folder, compiled, compiler, digest, preloaded, sources_of
+from runner.c_library import (
+    code_folder,
+    compile_if_missing,
+    compiler,
+    digest,
+    preload_value,
+    sources_of,
+)
 from runner.errors import RunnerError
 from runner.files.paths import exists
 from runner.mpi.library import Library, same_value
@@ -23,10 +30,10 @@ from runner.types import ReadBack
 
 REPORT = "control-variables.txt"
 """The report's name in the folder of the read-back files."""
-LOADED = f"{REPORT}.loaded"
+LOAD_MARK = f"{REPORT}.loaded"
 """A file that is there once a process has the library."""
 PRELOAD = "LD_PRELOAD"
-_FILE, _WATCHED = "AUTOTUNE_CONTROL_VARIABLES", "AUTOTUNE_WATCHED_VARIABLES"
+_FILE, _WATCH_LIST = "AUTOTUNE_CONTROL_VARIABLES", "AUTOTUNE_WATCHED_VARIABLES"
 _WAIT = "AUTOTUNE_WAIT_FOR_LOOK"
 _BELOW = {"UCX_": ("UCX", "UCX_TLS"), "FI_": ("libfabric", "FI_PROVIDER")}
 """Prefix of the variables of a library below MPI -> its name, and one that it always asks for."""
@@ -36,37 +43,37 @@ _MOST_BYTES = 1 << 20
 @cache
 def reporting_library() -> Path | None:
     """The compiled library; None if there is no compiler, or its place cannot be used."""
-    found = compiler()
-    if found is None:
+    path = compiler()
+    if path is None:
         return None
     sources = sources_of("runner.mpi")
     try:
         folder = code_folder(files.cache("control-variables"))
-        place = folder / f"libautotune-variables-{digest(sources, [found])}.so"
-        return compiled(place, [found], sources)
+        place = folder / f"libautotune-variables-{digest(sources, [path])}.so"
+        return compile_if_missing(place, [path], sources)
     except RunnerError:
         return None
 
 
 def report_variables(
-    scratch: Path, watched: Iterable[str], preload: str | None, looked_at: bool = False
+    scratch: Path, watch_list: Iterable[str], preload: str | None, wait_for_look: bool = False
 ) -> dict[str, str]:
     """Variables that make the ranks report below ``scratch``; empty if they cannot.
 
-    ``watched`` are names of environment variables; ``preload`` is what the ranks would preload
-    without the report. ``looked_at``: the supervisor looks at the ranks when the report is there,
-    and rank 0 gives it the time to.
+    ``watch_list`` are names of environment variables; ``preload`` is what the ranks would preload
+    without the report. ``wait_for_look``: the supervisor looks at the ranks when the report is
+    there, and rank 0 gives it the time to.
     """
     library = reporting_library()
     if library is None:
         return {}
-    names = sorted({name for name in watched if ":" not in name})
+    names = sorted({name for name in watch_list if ":" not in name})
     try:
         return {
-            PRELOAD: preloaded(library, preload),
+            PRELOAD: preload_value(library, preload),
             _FILE: str(scratch / REPORT),
-            _WATCHED: ":".join([*(always for _, always in _BELOW.values()), *names]),
-            **({_WAIT: "1"} if looked_at else {}),
+            _WATCH_LIST: ":".join([*(always for _, always in _BELOW.values()), *names]),
+            **({_WAIT: "1"} if wait_for_look else {}),
         }
     except RunnerError:
         return {}
@@ -76,41 +83,41 @@ def report_variables(
 class RankReport:
     """What the ranks reported.
 
-    ``loaded``: a process of the job had the library. ``initialised``: rank 0 came out of MPI_Init.
-    ``path`` and ``version``: the file of the MPI library, and its own words. ``numbers`` and
-    ``texts`` are the control variables by type, ``asked`` the environment variables: what a
+    ``is_loaded``: a process of the job had the library. ``is_initialised``: rank 0 came out of
+    MPI_Init. ``path`` and ``version``: the file of the MPI library, and its own words. ``numbers``
+    and ``texts`` are the control variables by type, ``reads`` the environment variables: what a
     library was given (None if they were not set), and the library that asked.
     """
 
-    loaded: bool = False
-    initialised: bool = False
+    is_loaded: bool = False
+    is_initialised: bool = False
     world_size: int | None = None
     path: str = ""
     version: str = ""
     numbers: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
-    asked: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
+    reads: Mapping[str, tuple[str | None, str]] = field(default_factory=dict)
 
     def state(self, name: str, value: str, library: Library) -> ReadBack:
         """State of one requested variable."""
         info = library.params.get(name)
         if name in self.numbers:
-            found = self.numbers[name]
-            named = info.enum.get(int(found), found) if info and info.enum else found
-            same = same_value(value, found, info)
-            return ReadBack("in force" if same else "altered", value, named, "MPI_T")
-        if name in self.asked:
-            given, by = self.asked[name]
-            if given == value:
-                return ReadBack("in force", value, given, f"read by {by}")
-            return ReadBack("altered", value, "(not set)" if given is None else given, by)
+            number = self.numbers[name]
+            choice = info.enum.get(int(number), number) if info and info.enum else number
+            same = same_value(value, number, info)
+            return ReadBack("in force" if same else "altered", value, choice, "MPI_T")
+        if name in self.reads:
+            text, by = self.reads[name]
+            if text == value:
+                return ReadBack("in force", value, text, f"read by {by}")
+            return ReadBack("altered", value, "(not set)" if text is None else text, by)
         if name in self.texts or info is not None:
             return ReadBack("inactive", value, source="the library did not ask for it in this run")
         below = (about for prefix, about in _BELOW.items() if name.startswith(prefix))
         part, always = next(below, ("", ""))
         if not part:
             return ReadBack("unknown", value)
-        did = "did not ask for it" if always in self.asked else "has no part"
+        did = "did not ask for it" if always in self.reads else "has no part"
         return ReadBack("inactive", value, source=f"{part} {did} in this run")
 
 
@@ -121,22 +128,22 @@ def belongs_below(name: str) -> bool:
 
 def read_report(scratch: Path) -> RankReport:
     """The report below ``scratch``; an empty one if there is none. Odd lines are left out."""
-    loaded = exists(scratch / LOADED)
+    is_loaded = exists(scratch / LOAD_MARK)
     try:
         with (scratch / REPORT).open("rb") as file:
             text = file.read(_MOST_BYTES).decode(errors="replace")
     except OSError:
-        return RankReport(loaded)
+        return RankReport(is_loaded)
     words: dict[str, str] = {}
     numbers: dict[str, str] = {}
     texts: dict[str, str] = {}
-    asked: dict[str, tuple[str | None, str]] = {}
+    reads: dict[str, tuple[str | None, str]] = {}
     for line in text.split("\n"):
         kind, _, rest = line.partition(" ")
         if kind == "asked":
-            name, _, told = rest.partition(" ")
-            by, sign, value = told.partition("=")
-            asked[name] = (_plain(value) if sign else None, by)
+            name, _, source = rest.partition(" ")
+            by, sign, value = source.partition("=")
+            reads[name] = (_plain(value) if sign else None, by)
         elif kind.startswith("MPI_"):
             name, sign, value = rest.partition("=")
             if sign:
@@ -145,14 +152,14 @@ def read_report(scratch: Path) -> RankReport:
             words.setdefault(kind, rest)
     size = words.get("world", "")
     return RankReport(
-        loaded=loaded,
-        initialised="initialised" in words,
+        is_loaded=is_loaded,
+        is_initialised="initialised" in words,
         world_size=int(size) if size.isascii() and size.isdigit() and len(size) < 10 else None,
         path=words.get("library", ""),
         version=" ".join(words.get("version", "").split()),
         numbers=numbers,
         texts=texts,
-        asked=asked,
+        reads=reads,
     )
 
 
@@ -164,12 +171,12 @@ def _plain(text: str) -> str:
 def preload_among(words: Iterable[str], variables: Mapping[str, str]) -> str | None:
     """What a launch preloads already: the last ``LD_PRELOAD VALUE`` or ``LD_PRELOAD=VALUE`` of its
     words, else that of ``variables``, else that of this process."""
-    found = variables.get(PRELOAD, os.environ.get(PRELOAD))
+    preload = variables.get(PRELOAD, os.environ.get(PRELOAD))
     previous = ""
     for word in words:
         if previous == PRELOAD:
-            found = word
+            preload = word
         elif word.startswith(f"{PRELOAD}="):
-            found = word.partition("=")[2]
+            preload = word.partition("=")[2]
         previous = word
-    return found
+    return preload

@@ -21,8 +21,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 
 from runner.errors import RunnerError, RunnerUsageError
-from runner.extensions import extended
-from runner.files.paths import exists, is_file, resolved
+from runner.extensions import with_extensions
+from runner.files.paths import exists, is_file, real_path
 from runner.mpi.abi import needed_library
 from runner.mpi.base import Adapter
 from runner.mpi.intel import IntelMpi
@@ -40,18 +40,18 @@ def candidate_launchers(path: str | None = None) -> list[Path]:
     alternatives = [f"mpirun.{name}" for name in families()]
     places = [Path(sys.executable).parent]
     places += [Path(p) for p in (path or os.environ.get("PATH", "")).split(os.pathsep) if p]
-    found: dict[Path, Path] = {}
+    launchers: dict[Path, Path] = {}
     for place in places:
         for name in LAUNCHERS:
             command = place / name
             if is_file(command) and os.access(command, os.X_OK):
-                found.setdefault(resolved(place), command)
+                launchers.setdefault(real_path(place), command)
         others = [place / name for name in alternatives if os.access(place / name, os.X_OK)]
-        same = [resolved(found[resolved(place)])] if resolved(place) in found else []
+        same = [real_path(launchers[real_path(place)])] if real_path(place) in launchers else []
         for command in others:
-            if resolved(command) not in same:
-                found.setdefault(resolved(command), command)
-    return list(found.values())
+            if real_path(command) not in same:
+                launchers.setdefault(real_path(command), command)
+    return list(launchers.values())
 
 
 def identify_environment(launcher: Path) -> dict[str, str]:
@@ -69,9 +69,9 @@ def identify_environment(launcher: Path) -> dict[str, str]:
 
 def identify(launcher: Path) -> Library | None:
     """The library of ``launcher``, without its parameters; None if no family recognises it."""
-    known = families()
+    kinds = families()
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [str(launcher), "--version"],
             capture_output=True,
             encoding="utf-8",
@@ -82,8 +82,8 @@ def identify(launcher: Path) -> Library | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    text = done.stdout + done.stderr
-    for name, kind in known.items():
+    text = process.stdout + process.stderr
+    for name, kind in kinds.items():
         version = kind.version_in(text)
         if version is not None:
             return Library(name, version, str(launcher.parent), str(launcher))
@@ -108,27 +108,27 @@ def launcher_of(family: str, version: str) -> str | None:
 
 
 @lru_cache(maxsize=8)
-def find_library(wanted: str | None = None) -> Library:
+def find_library(request: str | None = None) -> Library:
     """The MPI installation to use, with its parameters.
 
-    ``wanted`` is None (the first found), a directory, a launcher, or ``family[version prefix]``
+    ``request`` is None (the first found), a directory, a launcher, or ``family[version prefix]``
     such as ``openmpi``, ``openmpi5``, ``openmpi-4.1``, ``mpich``. Raises RunnerError if there is
     none.
     """
-    if wanted and (os.sep in wanted or exists(wanted)):
-        return _complete(_at(Path(wanted)))
-    found = libraries()
-    for library in found:
-        if not wanted or _matches(library, wanted):
+    if request and (os.sep in request or exists(request)):
+        return _complete(_at(Path(request)))
+    installations = libraries()
+    for library in installations:
+        if not request or _matches(library, request):
             return _complete(library)
-    if not found:
+    if not installations:
         raise RunnerError(
             "no MPI library found: neither mpirun nor mpiexec is in the directory of this "
             "Python or on PATH.\nTo install one without root: pip install openmpi",
             code="mpi.none",
         )
     raise RunnerUsageError(
-        f"no MPI library matches --mpi {wanted!r}; found: {_listed(found)}.\nGive a "
+        f"no MPI library matches --mpi {request!r}; found: {_list_text(installations)}.\nGive a "
         f"family ({', '.join(families())}), a family with a version (openmpi-5.0), or "
         "a directory.",
         code="mpi.unknown",
@@ -151,7 +151,7 @@ def _at(place: Path) -> Library:
         else "it does not exist"
     )
     raise RunnerUsageError(
-        f"--mpi {place}: {wrong}; found elsewhere: {_listed(libraries())}.\nGive a family "
+        f"--mpi {place}: {wrong}; found elsewhere: {_list_text(libraries())}.\nGive a family "
         f"({', '.join(families())}), a family with a version (openmpi-5.0), or an MPI's directory "
         "or mpirun.",
         code="mpi.unknown",
@@ -162,12 +162,12 @@ def _titles() -> str:
     return " or ".join(kind.title for kind in families().values())
 
 
-def _listed(found: list[Library]) -> str:
-    return ", ".join(f"{lib.family} {lib.version} in {lib.bin}" for lib in found) or "none"
+def _list_text(installations: list[Library]) -> str:
+    return ", ".join(f"{lib.family} {lib.version} in {lib.bin}" for lib in installations) or "none"
 
 
-def _matches(library: Library, wanted: str) -> bool:
-    match = re.match(r"^([a-z]+)[-= ]?([\d.]*)$", wanted.lower())
+def _matches(library: Library, request: str) -> bool:
+    match = re.match(r"^([a-z]+)[-= ]?([\d.]*)$", request.lower())
     if not match or match[1] != library.family:
         return False
     prefix = tuple(int(p) for p in match[2].split(".") if p)
@@ -191,27 +191,27 @@ def families() -> dict[str, type[Adapter]]:
 
     Raises RunnerError if an entry point is broken or its name differs from its class's family.
     """
-    found: dict[str, type[Adapter]] = extended(GROUP, Adapter, _OWN)  # type: ignore[type-abstract]
-    for name, kind in found.items():
+    kinds: dict[str, type[Adapter]] = with_extensions(GROUP, Adapter, _OWN)  # type: ignore[type-abstract]
+    for name, kind in kinds.items():
         if kind.family != name:
             raise RunnerError(
                 f"the entry point {name} of the group {GROUP} has a class of the family "
                 f"{kind.family!r}; expected the same name",
                 code="mpi.unknown",
             )
-    return found
+    return kinds
 
 
 def family(name: str) -> type[Adapter]:
     """The adapter class of a family; an unknown one raises RunnerUsageError with the known ones."""
-    known = families()
-    if name not in known:
+    kinds = families()
+    if name not in kinds:
         raise RunnerUsageError(
-            f"the MPI family {name!r} is not known; expected one of {', '.join(known)}.\nA "
+            f"the MPI family {name!r} is not known; expected one of {', '.join(kinds)}.\nA "
             f"package can add another family with an adapter in the entry points {GROUP}",
             code="mpi.unknown",
         )
-    return known[name]
+    return kinds[name]
 
 
 def adapter(library: Library) -> Adapter:
@@ -232,7 +232,7 @@ print(text.value.decode(errors="replace"))"""
 
 
 @dataclass(frozen=True)
-class Linked:
+class LinkedLibrary:
     """The MPI library of a program: its file, its family (as in :class:`Library`), its version."""
 
     place: str
@@ -240,18 +240,18 @@ class Linked:
     version: str
 
 
-def linked_with(words: Sequence[str]) -> Linked | None:
+def linked_with(words: Sequence[str]) -> LinkedLibrary | None:
     """The library that the program of this command line was linked with.
 
     None for a script, and if the library cannot be determined. It is the library that the loader
     finds without the launcher; a launcher may put its own library before it.
     """
-    needed = needed_library(words)
-    return None if needed is None or not needed.place else _identified(needed.place)
+    library = needed_library(words)
+    return None if library is None or not library.place else _identify_file(library.place)
 
 
 @lru_cache(maxsize=8)
-def _identified(place: str) -> Linked | None:
-    asked = (sys.executable, "-I", "-c", _ASK, place)
-    match = _VERSION.search(output_of(asked, whatever_code=True))
-    return match and Linked(place, _FAMILIES[match["family"]], match["version"])
+def _identify_file(place: str) -> LinkedLibrary | None:
+    command = (sys.executable, "-I", "-c", _ASK, place)
+    match = _VERSION.search(output_of(command, whatever_code=True))
+    return match and LinkedLibrary(place, _FAMILIES[match["family"]], match["version"])

@@ -56,15 +56,15 @@ class Hosts:
     @property
     def on_this_machine(self) -> bool:
         """Whether every name is one of this machine."""
-        return all(_is_here(name) for name in self.slots)
+        return all(_is_own_name(name) for name in self.slots)
 
-    def resolved(self, cores: int) -> Hosts:
+    def with_own_cores(self, cores: int) -> Hosts:
         """The hosts with this machine's number of cores for its own names that are open."""
-        here = {name for name in self.open if _is_here(name)}
-        slots = {n: max(s, cores) if n in here else s for n, s in self.slots.items()}
-        return Hosts(slots, self.source, self.open - here)
+        own_names = {name for name in self.open if _is_own_name(name)}
+        slots = {n: max(s, cores) if n in own_names else s for n, s in self.slots.items()}
+        return Hosts(slots, self.source, self.open - own_names)
 
-    def chosen(self, names: Hosts) -> Hosts:
+    def restrict_to(self, names: Hosts) -> Hosts:
         """Those of ``names``, an option, that a file or an allocation, this one, has too."""
         slots = {
             name: count if name in self.open else min(count, self.slots[name])
@@ -74,7 +74,7 @@ class Hosts:
         return Hosts(slots, f"{names.source} and {self.source}", names.open & slots.keys())
 
 
-def _is_here(name: str) -> bool:
+def _is_own_name(name: str) -> bool:
     own = socket.gethostname()
     return name in ("localhost", "127.0.0.1", "[::1]", own, own.partition(".")[0])
 
@@ -87,7 +87,7 @@ def host_list(text: str, source: str) -> Hosts:
         name, _, number = word.rpartition(":") if _has_number(word) else (word, "", "1")
         host = _HOST.fullmatch(name)
         if host is None or not (number == "*" or _NUMBER.fullmatch(number)):
-            raise _not_understood(source, word, "hosts such as a:2,b")
+            raise _syntax_error(source, word, "hosts such as a:2,b")
         slots[host["name"]] = slots.get(host["name"], 0) + (1 if number == "*" else int(number))
         unknown |= {host["name"]} if number == "*" else set()
     return Hosts(slots, source, frozenset(unknown))
@@ -100,21 +100,23 @@ def _has_number(word: str) -> bool:
 def hostfile(text: str, source: str) -> Hosts:
     """The hosts of a hostfile of Open MPI; raises RunnerUsageError for a line of another form."""
     slots: dict[str, int] = {}
-    said: dict[str, bool] = {}
+    has_number: dict[str, bool] = {}
     for line in _lines(text):
         host = _HOST.match(line)
         rest = line[host.end() :] if host else line
-        keys = {found["key"].lower(): found["value"].strip('"') for found in _KEY.finditer(rest)}
+        keys = {match["key"].lower(): match["value"].strip('"') for match in _KEY.finditer(rest)}
         if host is None or _KEY.sub("", rest).strip():
-            raise _not_understood(source, line, "lines such as 'node1 slots=4'")
+            raise _syntax_error(source, line, "lines such as 'node1 slots=4'")
         number = next((keys[k] for k in (*_SLOTS, *_MOST_SLOTS) if k in keys), None)
         if number is not None and not _NUMBER.fullmatch(number):
-            raise _not_understood(source, line, "lines such as 'node1 slots=4'")
+            raise _syntax_error(source, line, "lines such as 'node1 slots=4'")
         name = host["name"]
         # Several lines without a number are as many slots.
-        said[name] = name in slots or number is not None
+        has_number[name] = name in slots or number is not None
         slots[name] = slots.get(name, 0) + (1 if number is None else int(number))
-    return Hosts(slots, source, frozenset(name for name, known in said.items() if not known))
+    return Hosts(
+        slots, source, frozenset(name for name, is_known in has_number.items() if not is_known)
+    )
 
 
 def hydra_hostfile(text: str, source: str) -> Hosts:
@@ -151,8 +153,8 @@ def read_file(path: str, folder: Path, option: str) -> str:
 
 def values_of(options: Sequence[str], names: Iterable[str]) -> list[tuple[str, str]]:
     """The options among ``names`` with the value of each."""
-    wanted = set(names)
-    return [(option, value) for option, value in pairwise(options) if option in wanted]
+    targets = set(names)
+    return [(option, value) for option, value in pairwise(options) if option in targets]
 
 
 def hosts_of(options: Sequence[str], default_file: str | None, folder: Path) -> Hosts | None:
@@ -165,31 +167,31 @@ def hosts_of(options: Sequence[str], default_file: str | None, folder: Path) -> 
     if not paths and default_file and default_file != "none":
         paths = [("the default hostfile", default_file)]
     lists = [hostfile(read_file(v, folder, o), f"{o} {v}") for o, v in paths]
-    named, listed = _together(names), _together(lists)
-    if named is None or not (listed and listed.slots):
-        return named or (listed if listed and listed.slots else None)
-    return listed.chosen(named)
+    option_hosts, file_hosts = _merge(names), _merge(lists)
+    if option_hosts is None or not (file_hosts and file_hosts.slots):
+        return option_hosts or (file_hosts if file_hosts and file_hosts.slots else None)
+    return file_hosts.restrict_to(option_hosts)
 
 
 def hydra_hosts_of(options: Sequence[str], default_file: str | None, folder: Path) -> Hosts | None:
     """The same for Hydra; ``-ppn N`` says how many ranks a host without a number has."""
     lists = [host_list(v, f"{o} {v}") for o, v in values_of(options, HYDRA_LISTS)]
-    numbered = {":" in v for _, v in values_of(options, HYDRA_LISTS)}
+    number_flags = {":" in v for _, v in values_of(options, HYDRA_LISTS)}
     # Hydra starts one rank on a host without a number, and begins again at the first one.
     lists = [
-        h if numbered == {True} else Hosts(h.slots, h.source, frozenset(h.slots)) for h in lists
+        h if number_flags == {True} else Hosts(h.slots, h.source, frozenset(h.slots)) for h in lists
     ]
     paths = values_of(options, HYDRA_FILES) or ([("-f", default_file)] if default_file else [])
     lists += [hydra_hostfile(read_file(v, folder, o), f"{o} {v}") for o, v in paths]
-    found = _together(lists)
+    hosts = _merge(lists)
     each = next((v for _, v in values_of(options, ("-ppn",)) if _NUMBER.fullmatch(v)), None)
-    if found is None or each is None:
-        return found
-    slots = {n: int(each) if n in found.open else s for n, s in found.slots.items()}
-    return Hosts(slots, f"{found.source} -ppn {each}")
+    if hosts is None or each is None:
+        return hosts
+    slots = {n: int(each) if n in hosts.open else s for n, s in hosts.slots.items()}
+    return Hosts(slots, f"{hosts.source} -ppn {each}")
 
 
-def _together(lists: Sequence[Hosts]) -> Hosts | None:
+def _merge(lists: Sequence[Hosts]) -> Hosts | None:
     return functools.reduce(both, lists) if lists else None
 
 
@@ -201,8 +203,8 @@ def both(one: Hosts, other: Hosts) -> Hosts:
     return Hosts(slots, f"{one.source} and {other.source}", one.open | other.open)
 
 
-def _not_understood(source: str, text: str, expected: str) -> RunnerUsageError:
+def _syntax_error(source: str, text: str, expectation: str) -> RunnerUsageError:
     return RunnerUsageError(
-        f"{source}: {text[:80]!r} is not understood; expected {expected}",
+        f"{source}: {text[:80]!r} is not understood; expected {expectation}",
         code="hosts.not_understood",
     )

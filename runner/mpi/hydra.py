@@ -55,11 +55,11 @@ _HOST_FILES = ("HYDRA_HOST_FILE", "I_MPI_HYDRA_HOST_FILE")
 
 def shared_library(library: Library) -> Path | None:
     """The ``libmpi`` that belongs to the launcher; None if it is not in the usual place."""
-    found = (folder / name for folder in library.folders for name in NAMES)
-    return next((path for path in found if is_file(path)), None)
+    paths = (folder / name for folder in library.folders for name in NAMES)
+    return next((path for path in paths if is_file(path)), None)
 
 
-def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str, str]:
+def python_variables(library: Library, environment: Mapping[str, str]) -> dict[str, str]:
     """Variables that make mpi4py load the library of this launcher and no other.
 
     The wheel of mpi4py asks for :data:`ABI_NAME`. Distributions that keep MPICH beside Open MPI
@@ -69,11 +69,11 @@ def python_variables(library: Library, inherited: Mapping[str, str]) -> dict[str
     own = shared_library(library)
     if own is None:
         return {}
-    made = {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, str(own))}
+    variables = {PYTHON_LIBRARY: environment.get(PYTHON_LIBRARY, str(own))}
     if not exists(own.parent / ABI_NAME) and (folder := _folder_with_link(own)) is not None:
-        before = inherited.get(LOADER_PATH)
-        made[LOADER_PATH] = f"{before}:{folder}" if before else str(folder)
-    return made
+        before = environment.get(LOADER_PATH)
+        variables[LOADER_PATH] = f"{before}:{folder}" if before else str(folder)
+    return variables
 
 
 def _folder_with_link(own: Path) -> Path | None:
@@ -98,17 +98,17 @@ def _folder_with_link(own: Path) -> Path | None:
 def _links(own: Path) -> dict[str, Path]:
     links = dict.fromkeys((ABI_NAME, _OTHER_NAMES[ABI_NAME]), own)
     for one, other in _OTHER_NAMES.items():
-        found = next((p for n in (one, other) if is_file(p := own.parent / n)), None)
-        if found is not None:
-            links |= {one: found, other: found}
+        file = next((p for n in (one, other) if is_file(p := own.parent / n)), None)
+        if file is not None:
+            links |= {one: file, other: file}
     # The loader takes the folder of the link, not that of the file, for $ORIGIN.
-    if _looks_beside(own):
+    if _has_relative_search(own):
         links |= {place.name: place for place in entries(own.parent) if is_folder(place)}
     return links
 
 
 @lru_cache(maxsize=8)
-def _looks_beside(path: Path) -> bool:
+def _has_relative_search(path: Path) -> bool:
     """Whether a library looks for others relative to its own place."""
     content = path.read_bytes()
     return b"$ORIGIN" in content or b"${ORIGIN}" in content
@@ -136,18 +136,18 @@ class Hydra(Adapter):
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
-        found = cls.launcher_words.search(text)
-        return found[1] if found else None
+        match = cls.launcher_words.search(text)
+        return match[1] if match else None
 
     @classmethod
     def operations_of(cls, parameter: str) -> tuple[str, ...]:
-        found = cls.algorithm_names.fullmatch(parameter)
-        return (found[1].lower(),) if found else ()
+        match = cls.algorithm_names.fullmatch(parameter)
+        return (match[1].lower(),) if match else ()
 
     @classmethod
     def placement_in(cls, variables: Mapping[str, object]) -> dict[str, tuple[str, list[str]]]:
-        said = {knob: name for knob, name in PLACEMENT.items() if name in variables}
-        return {knob: (str(variables[name]), [name]) for knob, name in said.items()}
+        names = {knob: name for knob, name in PLACEMENT.items() if name in variables}
+        return {knob: (str(variables[name]), [name]) for knob, name in names.items()}
 
     @cached_property
     def reads_back(self) -> bool:  # type: ignore[override]
@@ -166,22 +166,22 @@ class Hydra(Adapter):
         """The variables of the report; other libraries that the launch preloads stay."""
         looked_at = self.ready_file(spec, scratch) is not None
         preload = preload_among(words, spec.env)
-        return report_variables(scratch, self._watched(spec), preload, looked_at)
+        return report_variables(scratch, self._watch_list(spec), preload, looked_at)
 
-    def _watched(self, spec: LaunchSpec) -> set[str]:
+    def _watch_list(self, spec: LaunchSpec) -> set[str]:
         """Names of environment variables whose use by a library is reported."""
         below = {n for n in spec.variables | spec.expected_variables if belongs_below(n)}
-        inherited = set() if spec.clean_env else {*self.inherited_settings(dict(os.environ))}
+        inherited_names = set() if spec.clean_env else {*self.inherited_settings(dict(os.environ))}
         options = {n for o, n in itertools.pairwise(spec.launch_options) if o in ("-genv", "-env")}
-        return {*spec.of(LIBRARY), *spec.expected, *below, *inherited, *options}
+        return {*spec.of(LIBRARY), *spec.expected, *below, *inherited_names, *options}
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         return scratch / REPORT if spec.read_back and self.on_this_machine(spec) else None
 
-    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
+    def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
         env = {
             key: value
-            for key, value in inherited.items()
+            for key, value in base.items()
             if not (spec.clean_env and key.startswith(self.prefixes))
         }
         # Without these, mpi4py would load the library beside its Python. Under another MPI's
@@ -192,37 +192,37 @@ class Hydra(Adapter):
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
         report = read_report(scratch)
-        asked = spec.of(LIBRARY) | spec.expected
-        if not report.initialised:
+        requests = spec.of(LIBRARY) | spec.expected
+        if not report.is_initialised:
             # A program that was started, but never had the report's library, can hide MPI_Init.
-            states = {name: ReadBack("not observable", value) for name, value in asked.items()}
-            return Probe(initialised=False if report.loaded else None, read_back=states)
+            states = {name: ReadBack("not observable", value) for name, value in requests.items()}
+            return Probe(is_initialised=False if report.is_loaded else None, read_back=states)
         below = spec.variables | spec.expected_variables
-        asked |= {name: value for name, value in below.items() if belongs_below(name)}
+        requests |= {name: value for name, value in below.items() if belongs_below(name)}
         return Probe(
-            initialised=True,
+            is_initialised=True,
             world_size=report.world_size,
-            read_back={n: report.state(n, value, self.library) for n, value in asked.items()},
-            inherited=self._inherited(report, asked),
+            read_back={n: report.state(n, value, self.library) for n, value in requests.items()},
+            inherited_values=self._inherited_values(report, requests),
             library_mismatch=self._mismatch(report),
         )
 
-    def _inherited(self, report: RankReport, asked: Mapping[str, str]) -> dict[str, str]:
+    def _inherited_values(self, report: RankReport, requests: Mapping[str, str]) -> dict[str, str]:
         """Variables of the library in force that nobody asked for, with who read them."""
         return {
             name: f"{value} (read by {by})"
-            for name, (value, by) in report.asked.items()
-            if value is not None and name not in asked and name.startswith(self.prefixes)
+            for name, (value, by) in report.reads.items()
+            if value is not None and name not in requests and name.startswith(self.prefixes)
         }
 
     def _mismatch(self, report: RankReport) -> str | None:
         """How the ranks' library differs from the launcher's; None if it does not."""
-        found = self.own_words.search(report.version)
-        if found is None:
+        match = self.own_words.search(report.version)
+        if match is None:
             return f"it is {report.version or report.path}"
-        if found[1] == self.library.version:
+        if match[1] == self.library.version:
             return None
-        return f"it is {self.title} {found[1]} in {report.path}"
+        return f"it is {self.title} {match[1]} in {report.path}"
 
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
         return [word for pair in variables.items() for word in ("-genv", *pair)]
@@ -230,22 +230,22 @@ class Hydra(Adapter):
     def variables(
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
     ) -> dict[str, str]:
-        placed = {PLACEMENT[n]: v for n, v in placement.items() if n in PLACEMENT}
-        return dict(parameters.get(LIBRARY, {})) | placed
+        policies = {PLACEMENT[n]: v for n, v in placement.items() if n in PLACEMENT}
+        return dict(parameters.get(LIBRARY, {})) | policies
 
     def kind_of(self, name: str) -> str | None:
         return LIBRARY if name.startswith(self.prefixes) else None
 
-    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
-        return python_variables(self.library, inherited)
+    def python_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
+        return python_variables(self.library, environment)
 
-    def file_for(self, needed: str) -> Path | None:
-        own = super().file_for(needed)
-        return shared_library(self.library) if own is None and MPICH_ABI.matches(needed) else own
+    def file_for(self, file_name: str) -> Path | None:
+        own = super().file_for(file_name)
+        return shared_library(self.library) if own is None and MPICH_ABI.matches(file_name) else own
 
-    def folder_for(self, needed: str) -> Path | None:
-        own = self.file_for(needed)
-        if own is None or exists(own.parent / needed):
+    def folder_for(self, file_name: str) -> Path | None:
+        own = self.file_for(file_name)
+        if own is None or exists(own.parent / file_name):
             return None if own is None else own.parent
         return _folder_with_link(own)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from runner.errors import RunnerUsageError
-from runner.files.paths import is_file, resolved
+from runner.files.paths import is_file, real_path
 from runner.mpi.base import TRANSPORT, Probe
 from runner.mpi.hydra import Hydra, shared_library
 from runner.mpi.intel_info import COMMAND, read_parameters
@@ -91,8 +91,8 @@ class IntelMpi(Hydra):
         return {} if bound is None else {"bind_to": (bound, [PIN, DOMAIN])}
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
-        told = {} if spec.clean_env else os.environ
-        if {WAIT_MODE, YIELD} & {*told, *spec.env}:
+        environment = {} if spec.clean_env else os.environ
+        if {WAIT_MODE, YIELD} & {*environment, *spec.env}:
             spec = dataclasses.replace(spec, oversubscribe=False)
         words = super().command(spec, scratch)
         return [self._starter(), *([NONE] if spec.clean_env else []), *words[1:]]
@@ -104,8 +104,10 @@ class IntelMpi(Hydra):
         """
         launcher = Path(self.library.launcher)
         own = launcher.parent / _HYDRA
-        found = self._path(os.environ) == os.environ.get("PATH", os.defpath)
-        return str(launcher if found or launcher.name != "mpirun" or not is_file(own) else own)
+        is_reachable = self._path(os.environ) == os.environ.get("PATH", os.defpath)
+        return str(
+            launcher if is_reachable or launcher.name != "mpirun" or not is_file(own) else own
+        )
 
     def program(self, spec: LaunchSpec) -> tuple[str, ...]:
         """The program's words; its file is the one that the caller's PATH names.
@@ -113,25 +115,25 @@ class IntelMpi(Hydra):
         The launch may have another PATH (:meth:`environment`), with other programs.
         """
         first, *others = spec.program
-        found = shutil.which(first) if os.sep not in first else None
-        if found is not None and found != shutil.which(first, path=self._path(os.environ)):
-            spec = dataclasses.replace(spec, program=(found, *others))
+        path = shutil.which(first) if os.sep not in first else None
+        if path is not None and path != shutil.which(first, path=self._path(os.environ)):
+            spec = dataclasses.replace(spec, program=(path, *others))
         return super().program(spec)
 
     def _path(self, environment: Mapping[str, str]) -> str:
         """PATH with which ``mpirun``, a script, finds this library's ``mpiexec.hydra``."""
         path = environment.get("PATH", os.defpath)
-        found = shutil.which(_HYDRA, path=path)
-        if found is not None and Path(found).parent == Path(self.library.bin):
+        launcher = shutil.which(_HYDRA, path=path)
+        if launcher is not None and Path(launcher).parent == Path(self.library.bin):
             return path
         return f"{self.library.bin}{os.pathsep}{path}"
 
-    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
-        staying = {n: v for n, v in inherited.items() if _STARTING.fullmatch(n)}
-        env = _surroundings(self.library, super().environment(spec, inherited) | staying)
+    def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
+        staying = {n: v for n, v in base.items() if _STARTING.fullmatch(n)}
+        env = _surroundings(self.library, super().environment(spec, base) | staying)
         return env | {"PATH": self._path(env)} | spec.env
 
-    def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
+    def confine(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """The launcher stays within the affinity that it inherits, unless it is told not to."""
         words = self.rank_environment({RESPECT: "1"}) if RESPECT in os.environ else []
         return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
@@ -146,31 +148,31 @@ class IntelMpi(Hydra):
     ) -> dict[str, str]:
         return _pinning(placement) | dict(parameters.get(LIBRARY, {}))
 
-    def _watched(self, spec: LaunchSpec) -> set[str]:
+    def _watch_list(self, spec: LaunchSpec) -> set[str]:
         # A variable of the launcher's files is listed as FILE:NAME.
-        return {name.rpartition(":")[2] for name in super()._watched(spec)}
+        return {name.rpartition(":")[2] for name in super()._watch_list(spec)}
 
     def _reporting(self, spec: LaunchSpec, words: list[str], scratch: Path) -> dict[str, str]:
-        found = super()._reporting(spec, words, scratch)
-        if not found or DEBUG in spec.of(LIBRARY):
-            return found
-        return found | {FILE_VARIABLE: str(scratch / FILE), DEBUG: str(LEVEL)}
+        variables = super()._reporting(spec, words, scratch)
+        if not variables or DEBUG in spec.of(LIBRARY):
+            return variables
+        return variables | {FILE_VARIABLE: str(scratch / FILE), DEBUG: str(LEVEL)}
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
-        found = super().probe(spec, scratch)
+        base = super().probe(spec, scratch)
         startup = read_startup(scratch)
-        if found.initialised is None and self.on_this_machine(spec):
+        if base.is_initialised is None and self.on_this_machine(spec):
             # The launcher's own message is lost now and then: it ends by SIGPIPE.
             first = spec.program[0]
             why = "" if shutil.which(first) else f"there is no program {first}"
-            return dataclasses.replace(found, not_started=why)
-        if not found.initialised or not startup.fabric:
-            return found
+            return dataclasses.replace(base, start_problem=why)
+        if not base.is_initialised or not startup.fabric:
+            return base
         params = self.library.params
-        states = {n: startup.judged(n, b, params.get(n)) for n, b in found.read_back.items()}
+        states = {n: startup.judge(n, b, params.get(n)) for n, b in base.read_back.items()}
         if spec.ranks > 1:
             states[TRANSPORT] = ReadBack("in force", "", startup.transport, SOURCE)
-        return dataclasses.replace(found, read_back=states)
+        return dataclasses.replace(base, read_back=states)
 
     @classmethod
     def idle_under(cls, names: Iterable[str], transport: str) -> dict[str, str]:
@@ -181,52 +183,52 @@ class IntelMpi(Hydra):
 
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
         """Variables, and those of the launcher's files, which have precedence."""
-        found = super().inherited_settings(environment)
-        found = {n: v for n, v in found.items() if n not in _INSTALLATION}
+        settings = super().inherited_settings(environment)
+        settings = {n: v for n, v in settings.items() if n not in _INSTALLATION}
         places = _surroundings(self.library, environment)
         for path in conf_files(places, Path.cwd()):
-            found |= {f"{path}:{n}": v for n, v in variables_in(path).items()}
-        return found
+            settings |= {f"{path}:{n}": v for n, v in variables_in(path).items()}
+        return settings
 
     def c_compiler(self) -> tuple[str, ...]:
         """The C compiler with the places of the library: its ``mpicc`` needs other variables."""
-        own, found = shared_library(self.library), shutil.which("cc")
-        prefix = resolved(self.library.bin).parent
-        if own is None or found is None or not is_file(prefix / "include" / "mpi.h"):
+        own, compiler = shared_library(self.library), shutil.which("cc")
+        prefix = real_path(self.library.bin).parent
+        if own is None or compiler is None or not is_file(prefix / "include" / "mpi.h"):
             return ()
         return (
-            found, f"-I{prefix / 'include'}", f"-L{own.parent}", f"-Wl,-rpath,{own.parent}",
+            compiler, f"-I{prefix / 'include'}", f"-L{own.parent}", f"-Wl,-rpath,{own.parent}",
             "-Wl,--no-as-needed", "-lmpi", "-Wl,--as-needed",
         )  # fmt: skip
 
 
 def _pinning(placement: Mapping[str, str]) -> dict[str, str]:
     """Binding as variables; raises RunnerUsageError for a word that the launcher would ignore."""
-    wanted = placement.get("bind_to")
-    if wanted is None:
+    binding = placement.get("bind_to")
+    if binding is None:
         return {}
-    if wanted == "none":
+    if binding == "none":
         return {PIN: "0"}
-    if wanted not in BINDINGS:
+    if binding not in BINDINGS:
         raise RunnerUsageError(
-            f"bind_to={wanted}: Intel MPI has no such binding and would ignore it; expected none, "
+            f"bind_to={binding}: Intel MPI has no such binding and would ignore it; expected none, "
             f"{', '.join(BINDINGS)}",
             code="parameter.value",
         )
-    return {PIN: "1", DOMAIN: BINDINGS[wanted]}
+    return {PIN: "1", DOMAIN: BINDINGS[binding]}
 
 
 def _binding_of(variables: Mapping[str, object]) -> str | None:
     """The ``bind_to`` whose variables are among these; None if there is none."""
-    given = {name: str(value) for name, value in variables.items()}
+    texts = {name: str(value) for name, value in variables.items()}
     words = ("none", *BINDINGS)
-    return next((w for w in words if _pinning({"bind_to": w}).items() <= given.items()), None)
+    return next((w for w in words if _pinning({"bind_to": w}).items() <= texts.items()), None)
 
 
 def _surroundings(library: Library, environment: Mapping[str, str]) -> dict[str, str]:
     """``environment`` with the places of ``library``: its root, and its libraries first."""
     env = dict(environment)
-    env[ROOT] = str(resolved(library.bin).parent)
+    env[ROOT] = str(real_path(library.bin).parent)
     own = shared_library(library)
     if own is not None:
         before = [p for p in env.get("LD_LIBRARY_PATH", "").split(os.pathsep) if p]

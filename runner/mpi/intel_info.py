@@ -42,10 +42,10 @@ def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, 
     place = files.cache_about(command, "impi-info", _FORMAT)
     if place is None or not os.access(command, os.X_OK):
         return {}
-    texts = _stored(place)
+    texts = _read_cache(place)
     if texts is None:
-        asked = ([str(command), "-a"], [str(command), "-a", "-e"])
-        texts = [output_of(words, environment, timeout_s=TIMEOUT_S) for words in asked]
+        commands = ([str(command), "-a"], [str(command), "-a", "-e"])
+        texts = [output_of(words, environment, timeout_s=TIMEOUT_S) for words in commands]
         if all(texts):
             with suppress(OSError):
                 write_private(place, json.dumps(texts))
@@ -55,19 +55,19 @@ def read_parameters(command: Path, environment: Mapping[str, str]) -> dict[str, 
 
 def parse(text: str, usual: set[str] | None = None) -> dict[str, ParamInfo]:
     """The variables in the output of ``impi_info -a``; ``usual`` are those that are not special."""
-    found: dict[str, ParamInfo] = {}
+    params: dict[str, ParamInfo] = {}
     blocks: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         if line and not line[0].isspace():
-            named = _NAME.fullmatch(line)
-            blocks.append((named[1] if named else "", []))
+            match = _NAME.fullmatch(line)
+            blocks.append((match[1] if match else "", []))
         elif blocks:
             blocks[-1][1].append(line)
     for name, lines in blocks:
         if name:
             special = usual is not None and name not in usual
-            found[name] = _parameter(name, lines, _EXPERT if special else _USUAL)
-    return found
+            params[name] = _parameter(name, lines, _EXPERT if special else _USUAL)
+    return params
 
 
 def _parameter(name: str, lines: list[str], level: int) -> ParamInfo:
@@ -80,7 +80,7 @@ def _parameter(name: str, lines: list[str], level: int) -> ParamInfo:
         else:
             parts.setdefault(part, []).append(line)
     kind = " ".join(parts.get("MPI Datatype:", [])).strip()
-    text = _joined(parts.get("Description:", []))
+    text = _join_lines(parts.get("Description:", []))
     limits = _RANGE.search(text)
     numbers = range(int(limits[1]), int(limits[2]) + 1) if limits else ()
     default = " ".join(parts.get("Default:", [])).strip()
@@ -94,7 +94,7 @@ def _parameter(name: str, lines: list[str], level: int) -> ParamInfo:
     )
 
 
-def _joined(lines: list[str]) -> str:
+def _join_lines(lines: list[str]) -> str:
     """The description with each sentence and each item of a list on one line.
 
     ``impi_info`` cuts long lines, some of them within a word; these go on one column further left.
@@ -117,11 +117,11 @@ def words_of(info: ParamInfo) -> frozenset[str]:
 
     Empty for a variable of another kind, also where a word has parts (``cache1/2/3``).
     """
-    found = (word.strip() for group in _WORD.findall(info.help) for word in group.split("|"))
-    return frozenset(found) if info.type == "string" else frozenset()
+    words = (word.strip() for group in _WORD.findall(info.help) for word in group.split("|"))
+    return frozenset(words) if info.type == "string" else frozenset()
 
 
-def _stored(place: Path) -> list[str] | None:
+def _read_cache(place: Path) -> list[str] | None:
     """The two texts in the cache, checked; None if there are none."""
     try:
         texts = parse_json(read_private(place, _MOST_BYTES))

@@ -27,14 +27,14 @@ FABRICS, PROVIDER, SHM = "I_MPI_FABRICS", "I_MPI_OFI_PROVIDER", "I_MPI_SHM"
 TUNING_FILE = "I_MPI_TUNING_BIN"
 _ADJUST = "I_MPI_ADJUST_"
 _MOST_BYTES = 1 << 20
-_SAID = re.compile(r"MPI startup\(\): (.*)")
+_STARTUP_LINE = re.compile(r"MPI startup\(\): (.*)")
 _PROVIDER = re.compile(r"libfabric provider: (\S+)")
-_IGNORED = re.compile(r"Incorrect (?:algorithm|adjust value): (\w+)=.*, will be ignored")
+_IGNORED_VALUE = re.compile(r"Incorrect (?:algorithm|adjust value): (\w+)=.*, will be ignored")
 _OTHER_SHM = re.compile(r'"[^"]*" shm transport is not supported\. "(\w+)" shm transport will')
 _NO_FABRIC = re.compile(r"\S+ fabric is unknown or has been removed")
 _FALLBACK = re.compile(r"[Ff]allback to (\S+) fabric")
-_LOADED = re.compile(r'Load tuning file: "([^"]*)"')
-_NOT_LOADED = re.compile(
+_TUNING_LOAD = re.compile(r'Load tuning file: "([^"]*)"')
+_TUNING_FALLBACK = re.compile(
     r'Tuning file "([^"]*)" was not loaded! Load default tuning file: "([^"]*)"'
 )
 _UNKNOWN = re.compile(r"(\w+) environment variable is not supported")
@@ -54,22 +54,22 @@ class IntelStartup:
     """What the library said.
 
     ``fabric``: ``shm``, ``shm:ofi`` or ``ofi``; "" if it said nothing. ``provider``: libfabric's,
-    "" if libfabric has no part. ``ignored`` are names of algorithm choices, ``unknown`` names of
-    variables that the library does not have, ``used`` what it used in place of a value.
+    "" if libfabric has no part. ``ignored_names`` are names of algorithm choices, ``unknown`` names
+    of variables that the library does not have, ``effective`` what it used in place of a value.
     """
 
     fabric: str = ""
     provider: str = ""
-    ignored: frozenset[str] = frozenset()
+    ignored_names: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
-    used: Mapping[str, str] = field(default_factory=dict)
+    effective: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def transport(self) -> str:
         """What carries the messages: ``shm``, ``ofi: tcp`` or ``shm:ofi: tcp``."""
         return f"{self.fabric}: {self.provider}" if self.provider else self.fabric
 
-    def judged(self, name: str, back: ReadBack, info: ParamInfo | None) -> ReadBack:
+    def judge(self, name: str, back: ReadBack, info: ParamInfo | None) -> ReadBack:
         """The state of a value of which it was read that the library asked for it."""
         if name in self.unknown:
             return ReadBack("unknown", back.requested, source=SOURCE)
@@ -83,14 +83,14 @@ class IntelStartup:
 
     def _other(self, name: str, value: str, info: ParamInfo | None) -> str | None:
         """What is in force in place of ``value``; None if nothing is known to be."""
-        if name in self.ignored:
+        if name in self.ignored_names:
             return "(ignored)"
-        if name in self.used and self.used[name] != value:
-            return self.used[name]
+        if name in self.effective and self.effective[name] != value:
+            return self.effective[name]
         if name in (PROVIDER, "FI_PROVIDER") and self.provider:
-            wanted = value.strip("^").split(",") if not value.startswith("^") else []
+            providers = value.strip("^").split(",") if not value.startswith("^") else []
             parts = {self.provider, *self.provider.split(";")}
-            return self.provider if wanted and not parts & set(wanted) else None
+            return self.provider if providers and not parts & set(providers) else None
         if info is None:
             return None
         words = words_of(info) | _WORDS.get(name, frozenset())
@@ -125,34 +125,34 @@ def read_startup(scratch: Path) -> IntelStartup:
 
 def parse_startup(text: str) -> IntelStartup:
     """What the lines of ``I_MPI_DEBUG`` say; other lines are left out."""
-    said = _SAID.findall(text)
-    if not said:
+    lines = _STARTUP_LINE.findall(text)
+    if not lines:
         return IntelStartup()
     provider, fabric, tuning = "", "", ""
-    ignored: set[str] = set()
+    ignored_names: set[str] = set()
     unknown: set[str] = set()
-    used: dict[str, str] = {}
-    for line in said:
-        if found := _PROVIDER.search(line):
-            provider = found[1]
-        elif found := _IGNORED.search(line):
-            ignored.add(_ADJUST + found[1])
-        elif found := _OTHER_SHM.search(line):
-            used[SHM] = found[1]
+    effective: dict[str, str] = {}
+    for line in lines:
+        if match := _PROVIDER.search(line):
+            provider = match[1]
+        elif match := _IGNORED_VALUE.search(line):
+            ignored_names.add(_ADJUST + match[1])
+        elif match := _OTHER_SHM.search(line):
+            effective[SHM] = match[1]
         elif _NO_FABRIC.search(line):
-            used[FABRICS] = "ofi"
-        elif found := _FALLBACK.search(line):
-            used[FABRICS] = found[1]
-        elif found := _NOT_LOADED.search(line):
-            used[TUNING_FILE] = tuning = found[2]
-        elif found := _LOADED.search(line):
-            tuning = found[1]
-        elif found := _UNKNOWN.search(line):
-            unknown.add(found[1])
-        elif (found := _VALUE.match(line)) and found[1] == FABRICS:
-            fabric = found[2].strip()
-    fabric = used.get(FABRICS, fabric) or _fabric_of(tuning, provider)
-    return IntelStartup(fabric, provider, frozenset(ignored), frozenset(unknown), used)
+            effective[FABRICS] = "ofi"
+        elif match := _FALLBACK.search(line):
+            effective[FABRICS] = match[1]
+        elif match := _TUNING_FALLBACK.search(line):
+            effective[TUNING_FILE] = tuning = match[2]
+        elif match := _TUNING_LOAD.search(line):
+            tuning = match[1]
+        elif match := _UNKNOWN.search(line):
+            unknown.add(match[1])
+        elif (match := _VALUE.match(line)) and match[1] == FABRICS:
+            fabric = match[2].strip()
+    fabric = effective.get(FABRICS, fabric) or _fabric_of(tuning, provider)
+    return IntelStartup(fabric, provider, frozenset(ignored_names), frozenset(unknown), effective)
 
 
 def _fabric_of(tuning: str, provider: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 
 
 @dataclass(frozen=True)
@@ -34,16 +34,16 @@ class ParamInfo:
     enum: dict[int, str] = field(default_factory=dict)
     source: str = "default"
     synonym_of: str | None = None
-    deprecated: bool = False
+    is_deprecated: bool = False
     by_name: bool = False
 
     @property
-    def numbered(self) -> dict[int, str]:
+    def number_names(self) -> dict[int, str]:
         """The enumerated values that a setting gives as numbers."""
         return {} if self.by_name else self.enum
 
     @property
-    def named(self) -> tuple[str, ...]:
+    def only_words(self) -> tuple[str, ...]:
         """The only words that the library takes; empty if it takes others or numbers."""
         return tuple(self.enum.values()) if self.by_name else ()
 
@@ -73,7 +73,7 @@ class Library:
     @property
     def folders(self) -> tuple[Path, ...]:
         """The folders in which the installation may have its shared libraries."""
-        prefix = resolved(self.bin).parent
+        prefix = real_path(self.bin).parent
         return (prefix / "lib", prefix / "lib64", *sorted(prefix.glob("lib/*-linux-gnu*")))
 
     @property

@@ -33,7 +33,7 @@ _BASIC = 221
 _MOST_ENDS = 4
 _TEXT = re.compile(rb"\w{2,80}(?=\0)")
 _WORD = re.compile("[A-Za-z]+")
-_NAMED = re.compile(r"([A-Za-z]\w*)\s+-\s")
+_CHOICE_NAME = re.compile(r"([A-Za-z]\w*)\s+-\s")
 _CHILD = r"""
 import ctypes, json, os, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -125,7 +125,7 @@ class _Variable:
     text: str
 
 
-def listed(
+def list_variables(
     path: Path, tries: Iterable[Mapping[str, str]], environment: Mapping[str, str]
 ) -> list[dict[str, _Variable] | None]:
     """The variables of the library at ``path``, once for each of ``tries``: values to set.
@@ -134,7 +134,7 @@ def listed(
     that accept theirs. The list is empty if the library cannot be loaded or is silent.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-I", "-c", _CHILD, str(path)],
             input=json.dumps([dict(values) for values in tries]),
             env=dict(environment),
@@ -144,13 +144,13 @@ def listed(
             timeout=TIMEOUT_S,
             check=False,
         )
-        found: list[dict[str, _Variable] | None] = []
-        for line in done.stdout.splitlines():
+        lists: list[dict[str, _Variable] | None] = []
+        for line in process.stdout.splitlines():
             rows = parse_json(line)
-            found.append(rows and {row[0]: _Variable(*row) for row in rows})
+            lists.append(rows and {row[0]: _Variable(*row) for row in rows})
     except (OSError, subprocess.TimeoutExpired, ValueError, TypeError):
         return []
-    return found
+    return lists
 
 
 def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, ParamInfo]:
@@ -162,13 +162,13 @@ def read_parameters(path: Path, environment: Mapping[str, str]) -> dict[str, Par
     place = files.cache_about(path, "mpi-t", _FORMAT)
     if place is None:
         return {}
-    stored = _stored(place)
-    if stored is None:
-        stored = _rows(path, environment)
-        if stored:
+    rows = _read_cache(place)
+    if rows is None:
+        rows = _rows(path, environment)
+        if rows:
             with suppress(OSError):
-                write_private(place, json.dumps(stored))
-    return {row[0]: _info(*row) for row in stored}
+                write_private(place, json.dumps(rows))
+    return {row[0]: _info(*row) for row in rows}
 
 
 def _info(
@@ -187,7 +187,7 @@ def _info(
     )
 
 
-def _stored(place: Path) -> list[Any] | None:
+def _read_cache(place: Path) -> list[Any] | None:
     """The rows in the cache, checked; None if there are none."""
     try:
         rows = parse_json(read_private(place, _MOST_BYTES))
@@ -202,11 +202,11 @@ def _stored(place: Path) -> list[Any] | None:
 
 
 def _rows(path: Path, environment: Mapping[str, str]) -> list[Any]:
-    plain = listed(path, [{}], environment)
+    plain = list_variables(path, [{}], environment)
     if not plain or plain[0] is None:
         return []
-    found = plain[0]
-    numbers = _choices(path, found, environment)
+    variables = plain[0]
+    numbers = _choices(path, variables, environment)
     return [
         [
             v.name,
@@ -216,12 +216,12 @@ def _rows(path: Path, environment: Mapping[str, str]) -> list[Any]:
             v.text,
             numbers.get(v.name, {}),
         ]
-        for v in found.values()
+        for v in variables.values()
     ]
 
 
 def _choices(
-    path: Path, found: Mapping[str, _Variable], environment: Mapping[str, str]
+    path: Path, variables: Mapping[str, _Variable], environment: Mapping[str, str]
 ) -> dict[str, dict[str, str]]:
     """For each variable that is a choice: number -> name.
 
@@ -230,44 +230,46 @@ def _choices(
     # A linker keeps a text that is the end of another one only there.
     whole = {word.decode() for word in _TEXT.findall(path.read_bytes())}
     texts = frozenset(word[k:] for word in whole for k in range(len(word)))
-    spoken = frozenset(word for v in found.values() for word in _WORD.findall(v.text))
+    vocabulary = frozenset(word for v in variables.values() for word in _WORD.findall(v.text))
     names = {
         v.name: words
-        for v in found.values()
-        if v.kind == "MPI_INT" and v.count == 1 and len(words := _words(v.text, texts, spoken)) > 1
+        for v in variables.values()
+        if v.kind == "MPI_INT"
+        and v.count == 1
+        and len(words := _words(v.text, texts, vocabulary)) > 1
     }
     most = max((len(words) for words in names.values()), default=0)
     columns = [
         {name: words[k] for name, words in names.items() if k < len(words)} for k in range(most)
     ]
-    answers = listed(path, columns, environment)
+    answers = list_variables(path, columns, environment)
     pairs = [
         (name, variable.value, column[name])
         for column, answer in zip(columns, answers, strict=False)
         for name, variable in (answer or {}).items()
     ]
-    made: dict[str, dict[str, str]] = {}
+    names_by_number: dict[str, dict[str, str]] = {}
     for name, number, word in pairs:
-        made.setdefault(name, {}).setdefault(number, word)
-    return {name: numbers for name, numbers in made.items() if len(numbers) > 1}
+        names_by_number.setdefault(name, {}).setdefault(number, word)
+    return {name: numbers for name, numbers in names_by_number.items() if len(numbers) > 1}
 
 
-def _words(text: str, texts: frozenset[str], spoken: frozenset[str]) -> list[str]:
+def _words(text: str, texts: frozenset[str], vocabulary: frozenset[str]) -> list[str]:
     """The names of choices in a description: ``NAME - what it means``, one a line.
 
     MPICH 4.0 lost the line ends, so that a name may follow the word before it directly. Then each
     end of that word that is among the library's ``texts``, after a word of the descriptions
-    (``spoken``), may be the name; the library refuses the others.
+    (``vocabulary``), may be the name; the library refuses the others.
     """
-    found = []
-    for word in _NAMED.findall(text):
+    names = []
+    for word in _CHOICE_NAME.findall(text):
         if re.search(rf"^\s*{re.escape(word)}\s+-\s", text, re.MULTILINE):
-            found.append(word)
+            names.append(word)
             continue
         places = [k for k in range(len(word)) if word[k:] in texts]
-        likely = [k for k in places if not k or word[:k] in spoken]
-        found += [word[k:] for k in (likely or places)[:_MOST_ENDS]]
-    return list(dict.fromkeys(found))
+        likely = [k for k in places if not k or word[:k] in vocabulary]
+        names += [word[k:] for k in (likely or places)[:_MOST_ENDS]]
+    return list(dict.fromkeys(names))
 
 
 def environment_without(prefixes: tuple[str, ...]) -> dict[str, str]:

@@ -11,7 +11,7 @@ import re
 
 from runner.mpi.hydra import Hydra, shared_library
 from runner.mpi.library import Library
-from runner.mpi.mpi_t import environment_without, listed, read_parameters
+from runner.mpi.mpi_t import environment_without, list_variables, read_parameters
 
 FAMILY = "mpich"
 _PREFIXES = ("MPIR_CVAR_", "MPICH_")
@@ -55,6 +55,6 @@ class Mpich(Hydra):
         begin: MPICH refuses a value that it does not understand.
         """
         own = shared_library(self.library)
-        found = listed(own, [{}], environment) if own is not None else []
-        values = (found[0] if found else None) or {}
+        lists = list_variables(own, [{}], environment) if own is not None else []
+        values = (lists[0] if lists else None) or {}
         return {n: "" if v.kind == "MPI_CHAR" else v.value for n, v in values.items()}

@@ -57,12 +57,12 @@ def _selection(library: Library) -> _Selection:
 
 
 @lru_cache(maxsize=4)
-def _read(path: Path, changed: int) -> _Selection:
+def _read(path: Path, mtime_ns: int) -> _Selection:
     """The trees of the library; that for shared memory (MPIDI_POSIX) is neither of them."""
     content = path.read_bytes()
     algorithms, layers = None, None
-    for found in _TREE.finditer(content):
-        text = found[0][:-1].decode(errors="replace")
+    for match in _TREE.finditer(content):
+        text = match[0][:-1].decode(errors="replace")
         try:
             tree = parse_json(text)
         except ValueError:

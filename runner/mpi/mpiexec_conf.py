@@ -14,7 +14,7 @@ from pathlib import Path
 from runner import files
 from runner.files.paths import is_file
 
-USER, HERE, SYSTEM = ".mpiexec.conf", "mpiexec.conf", "intel64/etc/mpiexec.conf"
+USER, WORKING_FOLDER, SYSTEM = ".mpiexec.conf", "mpiexec.conf", "intel64/etc/mpiexec.conf"
 """Names below HOME, below the working directory, and below the installation (``I_MPI_ROOT``)."""
 NONE = "-noconf"
 """The option that leaves the files out."""
@@ -25,7 +25,7 @@ def conf_files(environment: Mapping[str, str], folder: Path) -> list[Path]:
     """The files that a launch from ``folder`` reads, the one with the lowest precedence first."""
     places = [Path(environment[v]) / n for v, n in (("I_MPI_ROOT", SYSTEM), ("HOME", USER))
               if environment.get(v)]  # fmt: skip
-    return [path for path in (*places, folder / HERE) if is_file(path)]
+    return [path for path in (*places, folder / WORKING_FOLDER) if is_file(path)]
 
 
 def variables_in(path: Path) -> dict[str, str]:
@@ -38,8 +38,8 @@ def variables_in(path: Path) -> dict[str, str]:
     except (OSError, UnicodeDecodeError):
         return {}
     words = [word for line in text.splitlines() for word in line.partition("#")[0].split()]
-    found = {}
+    variables = {}
     for option, name, value in zip(words, words[1:], words[2:], strict=False):
         if option in ("-genv", "-env"):
-            found[name] = value
-    return found
+            variables[name] = value
+    return variables

@@ -20,7 +20,7 @@ def output_of(
     ``whatever_code``: the code does not matter. ``environment`` None: that of this process.
     """
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             list(words),
             env=None if environment is None else dict(environment),
             capture_output=True,
@@ -31,4 +31,4 @@ def output_of(
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout if whatever_code or not done.returncode else ""
+    return process.stdout if whatever_code or not process.returncode else ""

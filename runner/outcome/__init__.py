@@ -15,7 +15,7 @@ from runner.outcome.failure_message import (
     FailureMessage,
     failure_message,
     joined_exit_code,
-    start_failed,
+    reports_start_failure,
 )
 from runner.supervise import ExecResult
 from runner.supervise.messages import ABSENT, VERIFY
@@ -38,13 +38,13 @@ class RunFault:
     words: str
 
 
-STOPPED = RunFault(
+STOPPED_SUPERVISOR = RunFault(
     code="run.stopped",
     words="the supervising process was stopped during the run (SIGSTOP), so its times do not "
     "count; the program, or somebody else, sends signals to its parents",
 )
 
-STUCK = RunFault(
+STUCK_LAUNCHER = RunFault(
     code="run.launcher_stuck",
     words="the launcher did not end after its ranks, and was ended",
 )
@@ -64,7 +64,7 @@ def classify(
     load comes next, before judgements that the load could have caused. Sets ``record.code``,
     and removes a metric that cannot be used.
     """
-    loaded = guard and result.foreign.exceeded
+    has_foreign_load = guard and result.foreign.exceeded
     if result.interrupted:
         return "interrupted", "stopped by the user", None
     if result.inner_launcher:
@@ -72,12 +72,12 @@ def classify(
     if result.waits_for_input:
         return "failed", WAITS_FOR_INPUT, None
     if result.launcher_stuck:
-        record.code = STUCK.code
+        record.code = STUCK_LAUNCHER.code
         why = failure_message(result.stderr, result.stdout_tail).words
         before = f"; before: {why}" if why else ""
-        return "failed", f"{STUCK.words}{before}", None
+        return "failed", f"{STUCK_LAUNCHER.words}{before}", None
     if result.timed_out:
-        if loaded:
+        if has_foreign_load:
             return "foreign_load", load_words(result), None
         why = probe.complaint or _start_words(result, probe)
         words = f"stopped at its time limit of {spec.timeout_s:g} s"
@@ -88,34 +88,34 @@ def classify(
         problem = _mpi_problem(spec, probe)
         if problem:
             return problem
-    altered = [
+    mismatches = [
         f"{name}={r.requested} became {r.effective}"
         if r.state == "altered"
         else f"{name} is not known to this MPI"
         for name, r in record.read_back.items()
         if r.state in ("altered", "unknown")
     ]
-    if altered:
-        return "not_read_back", "; ".join(altered), None
-    verified = _verified(spec, result)
-    if verified is False:
+    if mismatches:
+        return "not_read_back", "; ".join(mismatches), None
+    verdict = _verdict(spec, result)
+    if verdict is False:
         return "unverified", _unverified_words(spec, result), False
     if result.stops:
-        record.code = STOPPED.code
-        return "foreign_load", STOPPED.words, verified
-    if loaded:
-        return "foreign_load", load_words(result), verified
+        record.code = STOPPED_SUPERVISOR.code
+        return "foreign_load", STOPPED_SUPERVISOR.words, verdict
+    if has_foreign_load:
+        return "foreign_load", load_words(result), verdict
     fault = metric_fault(spec, result)
     if fault is not None:
         record.code = fault.code
         record.metric_s = None  # It is no figure that counts.
-        return "no_metric", fault.words, verified
-    return "ok", "", verified
+        return "no_metric", fault.words, verdict
+    return "ok", "", verdict
 
 
 def _start_words(result: ExecResult, probe: Probe) -> str:
     """Why the library did not start, if the launcher then went on for ever; else ""."""
-    if probe.initialised or not start_failed(result.stderr):
+    if probe.is_initialised or not reports_start_failure(result.stderr):
         return ""
     return f"before: {failure_message(result.stderr).words}"
 
@@ -125,16 +125,16 @@ def inside_words(spec: LaunchSpec, line: Sequence[str]) -> str:
 
     ``line`` is the command line of that launcher.
     """
-    shown = shlex.join(line)
+    command = shlex.join(line)
     jobs = f"{spec.ranks} whole jobs" if spec.ranks > 1 else "a job inside a job"
     return (
         f"the program starts {line[0]} itself, so that {jobs} would be measured; give autotune "
         f"that line in place of {shlex.join(spec.program[:2])}, with its variables before "
-        f"autotune and without --ranks: -- {shown}"
+        f"autotune and without --ranks: -- {command}"
     )
 
 
-def _verified(spec: LaunchSpec, result: ExecResult) -> bool | None:
+def _verdict(spec: LaunchSpec, result: ExecResult) -> bool | None:
     if ABSENT in result.matches:
         return False
     if spec.verify is None:
@@ -185,27 +185,27 @@ def signal_name(number: int) -> str:
 def _failure(
     spec: LaunchSpec, result: ExecResult, probe: Probe, refusals: tuple[str, ...]
 ) -> Outcome:
-    said = failure_message(result.stderr, result.stdout_tail)
+    message = failure_message(result.stderr, result.stdout_tail)
     text = result.stderr + result.stdout_tail
-    refused = bool(probe.not_started) or any(r in text for r in refusals)
-    if not probe.initialised and not result.ranks and refused:
-        words = said.words or probe.not_started or "the launcher refused the command line"
+    is_refused = bool(probe.start_problem) or any(r in text for r in refusals)
+    if not probe.is_initialised and not result.ranks and is_refused:
+        words = message.words or probe.start_problem or "the launcher refused the command line"
         return "launch_error", words, None
     code = joined_exit_code(text)
     how = f"exit code {result.exit_code if code is None else code}"
     if result.signal is not None:
         how = f"ended by signal {signal_name(result.signal)}"
-    words = f"{probe.complaint} ({said.words})" if probe.complaint else said.words
-    words += _input_words(spec, said) + _network_words(text)
-    if result.signal is None and result.exit_code is not None and _verified(spec, result):
+    words = f"{probe.complaint} ({message.words})" if probe.complaint else message.words
+    words += _input_words(spec, message) + _network_words(text)
+    if result.signal is None and result.exit_code is not None and _verdict(spec, result):
         codes = ",".join(map(str, (*spec.exit_codes, result.exit_code)))
         words += f"; the result is right: --exit-codes {codes} takes this for a success"
     return "failed", f"{how}: {words}", None
 
 
-def _input_words(spec: LaunchSpec, said: FailureMessage) -> str:
+def _input_words(spec: LaunchSpec, message: FailureMessage) -> str:
     """What to do about standard input, if the program complains of it."""
-    if not said.asked:
+    if not message.about_input:
         return ""
     return READS_INPUT if spec.stdin is None else f" (its standard input is {spec.stdin})"
 
@@ -218,7 +218,7 @@ def _network_words(text: str) -> str:
 
 
 def _mpi_problem(spec: LaunchSpec, probe: Probe) -> Outcome | None:
-    if probe.initialised is False and spec.read_back:
+    if probe.is_initialised is False and spec.read_back:
         return "no_mpi", "the program ended without calling MPI_Init of this MPI", None
     if probe.library_mismatch:
         words = (
@@ -253,12 +253,12 @@ def load_words(result: ExecResult) -> str:
             f"the host of this virtual machine took {foreign.steal_s:.2f} s of CPU time "
             f"during the run (steal); the limit is {foreign.limit_s:.2f} s"
         )
-    named = result.culprits[:3]
-    parts = [f"{c.name} {c.cpu_s:.2f} s" for c in named]
-    rest = foreign.cpu_s - sum(c.cpu_s for c in named)
+    suspects = result.culprits[:3]
+    parts = [f"{c.name} {c.cpu_s:.2f} s" for c in suspects]
+    rest = foreign.cpu_s - sum(c.cpu_s for c in suspects)
     if rest > NAMELESS * foreign.cpu_s:
         parts.append(f"other processes and those that have ended, {rest:.2f} s")
-    who = f" ({', '.join(parts)})" if named else " (all of them have ended)"
+    who = f" ({', '.join(parts)})" if suspects else " (all of them have ended)"
     return (
         f"other processes used {foreign.cpu_s:.2f} s of CPU time during the run{who}; "
         f"the limit is {foreign.limit_s:.2f} s"

@@ -40,7 +40,7 @@ _CONCLUSION = re.compile(
     r"MPI_ABORT was invoked|noticed that process|BAD TERMINATION|supposed to get help about|"
     r"It looks like (MPI_INIT|opal_init|orte_init|prte_init)"
 )
-_INIT_FAILED = re.compile(
+_INIT_FAILURE = re.compile(
     r"It looks like (MPI_INIT|(opal|orte|prte|pmix)_init)|An error occurred in MPI_Init"
 )
 """The library did not start: what it warned of before is the reason."""
@@ -51,18 +51,18 @@ _SIGNALS = (
     re.compile(r"exited on\s+signal (?P<number>\d+) \((?P<name>[^()]+)\)"),
     re.compile(r"EXIT STRING: (?P<name>[^()]+) \(signal (?P<number>\d+)\)"),
 )
-_JOINED = re.compile(
+_JOINT_STATES = re.compile(
     r"EXIT CODE: (?P<first>\d+)\b.{0,500}?EXIT STRING: [^()]+ \(signal (?P<joined>\d+)\)", re.DOTALL
 )
 """MPICH's launcher joins the states of all processes with "or", and says that of the first one."""
 _WITH_KILL = (signals.SIGABRT, signals.SIGILL, signals.SIGBUS)
 """Joined with SIGKILL, by which it ends the others, these are no signal that ends a program."""
 _MPICH = re.compile(r"^Abort\(-?\d+\)[^:]*: (?P<what>.*)$")
-_RAISED = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
-_ABORTED = re.compile(
+_EXCEPTION_LINE = re.compile(r"^[A-Za-z_][\w.]*(: .*)?$")
+_ABORT_CALL = re.compile(
     r"MPI_ABORT was invoked on rank (\d+)|\(rank (\d+) in .{0,200}application called MPI_Abort"
 )
-_QUOTED = re.compile(r"^(Abort\(|Signal:|At line|\s+File \")")
+_CONTINUATION = re.compile(r"^(Abort\(|Signal:|At line|\s+File \")")
 """Lines that have the words of an error, and belong to a sentence before or after them."""
 _HEADING = 3
 """Largest number of words of a heading such as "Fatal error:"."""
@@ -71,7 +71,7 @@ _DETAIL = re.compile(
     r"\s+(?P<value>\S.*)$"
 )
 _PLACES = ("Host", "Node", "Local host", "Process name", "Exit code", "Proc", "Errorcode")
-_ASKED = re.compile(
+_INPUT_COMPLAINT = re.compile(
     r"file = 'stdin'|EOF when reading a line|<stdin>|\bstdin\b|standard input|"
     r"end-of-file during read, unit (-4|5)\b|unit\s*=\s*5\b",
     re.IGNORECASE,
@@ -80,10 +80,10 @@ _ASKED = re.compile(
 
 @dataclass(frozen=True)
 class FailureMessage:
-    """A message on one line (``words``). ``asked``: it is about the end of standard input."""
+    """A message on one line (``words``). ``about_input``: it is about the end of standard input."""
 
     words: str = ""
-    asked: bool = False
+    about_input: bool = False
 
 
 def failure_message(stderr: str, stdout: str = "") -> FailureMessage:
@@ -93,16 +93,20 @@ def failure_message(stderr: str, stdout: str = "") -> FailureMessage:
     equal ones the program's or the library's before the launcher's conclusion, and standard error
     before standard output.
     """
-    said, printed = _Output.of(stderr), _Output.of(stdout, boxed=False)
-    told = said.error or printed.error
+    error_output, standard_output = _Output.of(stderr), _Output.of(stdout, with_frames=False)
+    error = error_output.error or standard_output.error
     signal = _signal(stderr) or _signal(stdout)
     if signal:
-        after = f", after: {said.plain}" if said.plain else ""
-        words = f"{told}, then {signal}" if told else f"{signal}{after}"
+        after = f", after: {error_output.plain}" if error_output.plain else ""
+        words = f"{error}, then {signal}" if error else f"{signal}{after}"
     else:
-        words = told or said.plain or _conclusion(stderr, printed.last, said.warning)
+        words = (
+            error
+            or error_output.plain
+            or _conclusion(stderr, standard_output.last, error_output.warning)
+        )
     words = " ".join(words.split())[:LONGEST]
-    return FailureMessage(words, _ASKED.search(stderr) is not None)
+    return FailureMessage(words, _INPUT_COMPLAINT.search(stderr) is not None)
 
 
 def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:
@@ -113,13 +117,17 @@ def telling_lines(stderr: str, stdout: str = "", most: int = 8) -> list[str]:
     lines at all; otherwise from standard output. If neither has any, they are the warnings, and
     without those the last lines as they are.
     """
-    said, printed = _Output.of(stderr), _Output.of(stdout, boxed=False)
-    texts = [said, printed] if said.error or not printed.error else [printed, said]
+    error_output, standard_output = _Output.of(stderr), _Output.of(stdout, with_frames=False)
+    texts = (
+        [error_output, standard_output]
+        if error_output.error or not standard_output.error
+        else [standard_output, error_output]
+    )
     for text in texts:
         if lines := text.lines(most):
             return lines
     plain = [line for line in _clean(stderr or stdout) if line.strip(" -=")]
-    return (list(said.warnings) or plain)[-most:]
+    return (list(error_output.warnings) or plain)[-most:]
 
 
 @dataclass(frozen=True)
@@ -138,7 +146,7 @@ class _Box:
         """The message on one line, without the stars of its frame."""
         return " ".join(" ".join(line.lstrip("* ") for line in self.lines).split())
 
-    def told(self, most: int) -> list[str]:
+    def excerpt(self, most: int) -> list[str]:
         """At most so many of its lines: details rather than prose, which names nothing."""
         lines = [line for line in self.lines if line.strip()]
         details = [at for at, line in enumerate(lines) if _DETAIL.match(line)]
@@ -160,8 +168,8 @@ class _Box:
         many = 2 if parts[0].endswith(":") and len(parts[0].split()) <= _HEADING else 1
         sentence = " ".join(parts[:many]).rstrip(":. ")
         details = [m for line in self.lines if (m := _DETAIL.match(line))]
-        named = [f"{m['name']}: {m['value'].strip()}" for m in details if m["name"] not in _PLACES]
-        return f"{sentence} ({', '.join(named[:3])})" if named else sentence
+        facts = [f"{m['name']}: {m['value'].strip()}" for m in details if m["name"] not in _PLACES]
+        return f"{sentence} ({', '.join(facts[:3])})" if facts else sentence
 
 
 def _clean(text: str) -> list[str]:
@@ -175,41 +183,41 @@ class _Output:
 
     ``loose``: lines with their numbers, without warnings and the sender's name. ``boxes``: framed
     messages that are no warnings and no conclusion. ``warnings``: lines of warnings.
-    ``unstarted``: the library did not start, and a framed message says why.
+    ``is_start_failure``: the library did not start, and a framed message says why.
     """
 
     loose: tuple[tuple[int, str], ...]
     boxes: tuple[_Box, ...]
     warnings: tuple[str, ...]
-    unstarted: bool
+    is_start_failure: bool
 
     @classmethod
-    def of(cls, text: str, boxed: bool = True) -> _Output:
-        """Read a stream. Not ``boxed``: its frames are the program's own, so that only their lines
-        count."""
+    def of(cls, text: str, with_frames: bool = True) -> _Output:
+        """Read a stream. Without ``with_frames`` its frames are the program's own, so that only
+        their lines count."""
         loose, boxes = _parts(text)
         boxes = [box for box in boxes if not box.concludes]
-        if not boxed:
+        if not with_frames:
             inside = [(box.at + 1 + n, line) for box in boxes for n, line in enumerate(box.lines)]
             loose, boxes = sorted([*loose, *(i for i in inside if i[1].strip())]), []
         harmless = _warning_lines(loose)
-        unstarted = start_failed(text)
-        warnings = [] if unstarted else [box for box in boxes if is_warning(box.text)]
+        is_start_failure = reports_start_failure(text)
+        warnings = [] if is_start_failure else [box for box in boxes if is_warning(box.text)]
         return cls(
             tuple(item for item in loose if item not in harmless),
             tuple(box for box in boxes if box not in warnings),
             (*(line for _, line in harmless), *(box.words for box in warnings)),
-            unstarted,
+            is_start_failure,
         )
 
     @property
     def error(self) -> str:
         """The first line or message that is about an error; "" if there is none."""
         errors = [box for box in self.boxes if is_error(box.text)]
-        boxes = errors or (list(self.boxes) if self.unstarted else [])
-        found = [(box.at, box.words) for box in boxes]
+        boxes = errors or (list(self.boxes) if self.is_start_failure else [])
+        messages = [(box.at, box.words) for box in boxes]
         first = next(_sentences(self.loose), None)
-        return min([*found, *([first] if first else [])], default=(0, ""))[1]
+        return min([*messages, *([first] if first else [])], default=(0, ""))[1]
 
     @property
     def plain(self) -> str:
@@ -229,13 +237,13 @@ class _Output:
 
     def lines(self, most: int) -> list[str]:
         """The last loose lines, then those of framed messages, of which the details stay."""
-        said = [line for _, line in self.loose]
+        texts = [line for _, line in self.loose]
         if self.boxes:  # They say why.
-            said = [line for line in said if not _INIT_FAILED.search(line)]
-        loose = said[-most:]
+            texts = [line for line in texts if not _INIT_FAILURE.search(line)]
+        loose = texts[-most:]
         room = most - len(loose)
         for box in self.boxes[: room and len(self.boxes)]:
-            loose += box.told(room)
+            loose += box.excerpt(room)
             room = most - len(loose)
         return loose
 
@@ -267,9 +275,9 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
         elif inside is not None:
             inside.append(line)
         else:
-            said = _STARS.sub("", _SENDER.sub("", line))
-            if said.strip() and not _NOISE.search(said):
-                loose.append((at, said))
+            content = _STARS.sub("", _SENDER.sub("", line))
+            if content.strip() and not _NOISE.search(content):
+                loose.append((at, content))
     if inside and any(word.strip() for word in inside):
         boxes.append(_Box(began, tuple(inside)))
     return loose, boxes
@@ -277,7 +285,7 @@ def _parts(text: str) -> tuple[list[tuple[int, str]], list[_Box]]:
 
 def _warning_lines(loose: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
     """The lines of warnings, each with the lines after it that are indented further."""
-    found: list[tuple[int, str]] = []
+    warnings: list[tuple[int, str]] = []
     depth: int | None = None
     for at, line in loose:
         indent = len(line) - len(line.lstrip())
@@ -286,8 +294,8 @@ def _warning_lines(loose: Iterable[tuple[int, str]]) -> list[tuple[int, str]]:
         elif depth is None or indent <= depth:
             depth = None
             continue
-        found.append((at, line))
-    return found
+        warnings.append((at, line))
+    return warnings
 
 
 def _speaks(line: str) -> bool:
@@ -300,23 +308,23 @@ def _speaks(line: str) -> bool:
 def _sentences(loose: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Each sentence about an error, with the number of its line."""
     lines = [line for _, line in loose]
-    raised = -1
+    traceback_end = -1
     for index, (at, line) in enumerate(loose):
         rest = lines[index + 1 :]
-        if index <= raised:
+        if index <= traceback_end:
             continue  # A line of a traceback.
         if line.startswith("Traceback (most recent call last)"):
-            step = next((n for n, r in enumerate(rest) if _RAISED.match(r)), None)
+            step = next((n for n, r in enumerate(rest) if _EXCEPTION_LINE.match(r)), None)
             if step is not None:
-                raised = index + 1 + step
-                yield at, lines[raised]
+                traceback_end = index + 1 + step
+                yield at, lines[traceback_end]
         elif call := _MPI_CALL.search(line):
             kind = next((r for r in rest if r.startswith("MPI_ERR_")), "an error")
             yield at, f"{call[1]}: {kind}"
-        elif ended := _MPICH.match(line):
+        elif abort := _MPICH.match(line):
             if "application called MPI_Abort" not in line:
-                yield at, _stack(ended["what"], rest)
-        elif not _QUOTED.match(line) and is_error(line):
+                yield at, _stack(abort["what"], rest)
+        elif not _CONTINUATION.match(line) and is_error(line):
             yield at, line
 
 
@@ -332,18 +340,18 @@ WITHOUT_MESSAGE = "without a message"
 """The reason of a run that failed in silence."""
 
 
-def start_failed(text: str) -> bool:
+def reports_start_failure(text: str) -> bool:
     """Whether the library says that it did not start in a rank."""
-    return _INIT_FAILED.search(text) is not None
+    return _INIT_FAILURE.search(text) is not None
 
 
 def joined_exit_code(text: str) -> int | None:
     """The exit code of the first rank that ended, where MPICH's launcher says that of the others,
     which it killed; None if it does not."""
-    found = _JOINED.search(text)
-    if found is None or int(found["joined"]) != signals.SIGKILL:
+    match = _JOINT_STATES.search(text)
+    if match is None or int(match["joined"]) != signals.SIGKILL:
         return None
-    first = int(found["first"])
+    first = int(match["first"])
     return first if first != signals.SIGKILL else None
 
 
@@ -352,18 +360,18 @@ def _signal(text: str) -> str:
 
     The signal by which the launcher itself ends the other ranks does not count.
     """
-    if found := _JOINED.search(text):
-        first, joined = int(found["first"]), int(found["joined"])
+    if match := _JOINT_STATES.search(text):
+        first, joint = int(match["first"]), int(match["joined"])
         for number in _WITH_KILL:
             # The first one may be the one that was killed.
-            if first in (number, signals.SIGKILL) and number | signals.SIGKILL == joined:
+            if first in (number, signals.SIGKILL) and number | signals.SIGKILL == joint:
                 return f"{signals.strsignal(number)} (signal {int(number)})"
         if joined_exit_code(text) is not None:
             return ""
     for pattern in _SIGNALS:
-        for found in pattern.finditer(text):
-            if found["number"] != "15":
-                return f"{found['name']} (signal {found['number']})"
+        for match in pattern.finditer(text):
+            if match["number"] != "15":
+                return f"{match['name']} (signal {match['number']})"
     return ""
 
 
@@ -375,10 +383,10 @@ def _conclusion(stderr: str, last: str, warning: str) -> str:
     """
     text = " ".join(stderr.split())
     words = ""
-    if found := _ABORTED.search(text):
-        words = f"rank {found[1] or found[2]} called MPI_Abort without a message"
-    elif found := re.search(r"due to process rank (\d+) .{0,80}exiting improperly", text):
-        words = f"rank {found[1]} exited without MPI_Finalize"
+    if match := _ABORT_CALL.search(text):
+        words = f"rank {match[1] or match[2]} called MPI_Abort without a message"
+    elif match := re.search(r"due to process rank (\d+) .{0,80}exiting improperly", text):
+        words = f"rank {match[1]} exited without MPI_Finalize"
     words = words or WITHOUT_MESSAGE
     if last:
         words += f"; the last line of its output: {last}"

@@ -13,10 +13,10 @@ _PARTS = re.compile(r"[,;:^\s]+")
 _MOST = 3
 
 
-def source_words(inherited: Mapping[str, str], message: str) -> str:
+def source_words(inherited_values: Mapping[str, str], message: str) -> str:
     """The inherited settings that a failure's message names, as text to append to a reason.
 
-    ``inherited``: values by variable, or by ``FILE:PARAMETER``, as
+    ``inherited_values``: values by variable, or by ``FILE:PARAMETER``, as
     :meth:`runner.mpi.base.Adapter.inherited_settings` gives them. A setting is named if the message
     has its value, or a part of it, behind a colon at the end of a line or in quotes. "" if none is.
     """
@@ -24,15 +24,15 @@ def source_words(inherited: Mapping[str, str], message: str) -> str:
     values |= set(re.findall(r"[\"'`]([^\"'`\s]+)[\"'`]", message))
     settings = [
         _words(name, value)
-        for name, value in inherited.items()
+        for name, value in inherited_values.items()
         if value and not values.isdisjoint({value, *filter(None, _PARTS.split(value))})
     ]
     return f"; from {' and '.join(settings[:_MOST])}" if settings else ""
 
 
-def all_words(inherited: Mapping[str, str]) -> str:
+def all_words(inherited_values: Mapping[str, str]) -> str:
     """All inherited settings, as text to append to a reason that names none; "" without any."""
-    settings = [_words(name, value) for name, value in inherited.items()]
+    settings = [_words(name, value) for name, value in inherited_values.items()]
     return f"; inherited settings: {', '.join(settings)}" if settings else ""
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from runner.errors import RunnerUsageError
-from runner.extensions import extended
+from runner.extensions import with_extensions
 from runner.scheduler import base
 from runner.scheduler.base import Allocation, Job, Scheduler, State
 from runner.scheduler.local import LocalScheduler
@@ -27,7 +27,7 @@ _OWN: dict[str, type[Scheduler]] = {kind.name: kind for kind in (LocalScheduler,
 
 @cache
 def _kinds() -> dict[str, type[Scheduler]]:
-    return extended(GROUP, Scheduler, _OWN)  # type: ignore[type-abstract]
+    return with_extensions(GROUP, Scheduler, _OWN)  # type: ignore[type-abstract]
 
 
 def names() -> list[str]:
@@ -47,15 +47,15 @@ def find(name: str) -> Scheduler:
             f"--scheduler {name!r} is not known; expected one of {', '.join(kinds)}",
             code="scheduler.unknown",
         )
-    found = kinds[name]()
-    found.require()
-    return found
+    scheduler = kinds[name]()
+    scheduler.require()
+    return scheduler
 
 
 def allocation(environment: Mapping[str, str]) -> Allocation:
     """The allocation of a process with this environment; by default one node without a name."""
-    asked = [kind.allocation(environment) for kind in _kinds().values()]
-    found = [one for one in (*asked, base.allocation(environment)) if one is not None]
-    nodes = next((one.nodes for one in found if one.nodes), "")
-    room = next((one for one in found if one.count is not None), Allocation())
-    return Allocation(nodes, any(one.several for one in found), room.count, room.slots)
+    answers = [kind.allocation(environment) for kind in _kinds().values()]
+    allocations = [one for one in (*answers, base.allocation(environment)) if one is not None]
+    nodes = next((one.nodes for one in allocations if one.nodes), "")
+    room = next((one for one in allocations if one.count is not None), Allocation())
+    return Allocation(nodes, any(one.several for one in allocations), room.count, room.slots)

@@ -83,7 +83,7 @@ class Scheduler(ABC):
 def output_of(words: Sequence[str], stdin: str = "", env: Mapping[str, str] | None = None) -> str:
     """Standard output of a scheduler's command; raises RunnerError with its message."""
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             list(words),
             input=stdin,
             env=None if env is None else {**os.environ, **env},
@@ -99,10 +99,10 @@ def output_of(words: Sequence[str], stdin: str = "", env: Mapping[str, str] | No
         raise RunnerError(
             f"{words[0]} did not answer within {_PATIENCE_S} s", code="scheduler.no_answer"
         ) from None
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip() or f"exit code {done.returncode}"
-        raise RunnerError(f"{words[0]} refuses: {said}", code="scheduler.refuses")
-    return done.stdout
+    if process.returncode:
+        message = (process.stderr or process.stdout).strip() or f"exit code {process.returncode}"
+        raise RunnerError(f"{words[0]} refuses: {message}", code="scheduler.refuses")
+    return process.stdout
 
 
 _NODE_VARIABLES = {
@@ -116,10 +116,10 @@ _MOST_BYTES = 1 << 20
 
 def allocation(environment: Mapping[str, str]) -> Allocation | None:
     """The allocation that one of these batch systems gave such a process, or None."""
-    found = [name for name in _NODE_VARIABLES.values() if environment.get(name, "1") != "1"]
-    if not found:
+    variables = [name for name in _NODE_VARIABLES.values() if environment.get(name, "1") != "1"]
+    if not variables:
         return None
-    slots = _slots_by_node(found[0], environment[found[0]])
+    slots = _slots_by_node(variables[0], environment[variables[0]])
     if not slots:
         return Allocation(several=True)
     return Allocation(several=len(slots) > 1, count=len(slots), slots=sum(slots.values()))

@@ -21,7 +21,7 @@ class LocalScheduler(Scheduler):
     name = "local"
 
     def __init__(self) -> None:
-        self._started: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def require(self) -> None:
         """Raise nothing: this machine is always available."""
@@ -34,7 +34,7 @@ class LocalScheduler(Scheduler):
             )
         try:
             with open_log(job.log) as log:
-                started = subprocess.Popen(
+                process = subprocess.Popen(
                     list(job.words),
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -47,20 +47,20 @@ class LocalScheduler(Scheduler):
             raise RunnerError(
                 f"cannot start {job.words[0]}: {problem}", code="scheduler.start_fails"
             ) from None
-        self._started[str(started.pid)] = started
-        return str(started.pid)
+        self._processes[str(process.pid)] = process
+        return str(process.pid)
 
     def states(self, ids: Sequence[str]) -> dict[str, State]:
         return {
             number: "running"
-            if number in self._started and self._started[number].poll() is None
+            if number in self._processes and self._processes[number].poll() is None
             else "ended"
             for number in ids
         }
 
     def cancel(self, ids: Sequence[str]) -> None:
         for number in ids:
-            process = self._started.get(number)
+            process = self._processes.get(number)
             if process is None or process.poll() is not None:
                 continue
             # The worker ends its ranks and keeps every finished run, as after Ctrl-C. SIGINT itself

@@ -12,7 +12,7 @@ from runner.errors import RunnerError
 from runner.scheduler.base import Allocation, Job, Scheduler, State, output_of
 
 _WAITING = frozenset({"PENDING", "CONFIGURING", "REQUEUED", "SUSPENDED", "RESV_DEL_HOLD"})
-_ENDED = frozenset(
+_END_STATES = frozenset(
     {
         *("COMPLETED", "CANCELLED", "FAILED", "TIMEOUT", "NODE_FAIL", "PREEMPTED"),
         *("BOOT_FAIL", "DEADLINE", "OUT_OF_MEMORY", "REVOKED"),
@@ -20,13 +20,13 @@ _ENDED = frozenset(
 )
 
 _SLOTS = ("SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE")
-_REPEATED = re.compile(r"([0-9]{1,7})(?:\(x([0-9]{1,7})\))?")
+_REPETITION = re.compile(r"([0-9]{1,7})(?:\(x([0-9]{1,7})\))?")
 
 
 def _sum_of(text: str) -> int | None:
     """The sum of a list by node such as ``2(x3),1``; None for another text."""
-    found = [_REPEATED.fullmatch(part.strip()) for part in text.split(",")]
-    return sum(int(f[1]) * int(f[2] or 1) for f in found if f) if all(found) else None
+    matches = [_REPETITION.fullmatch(part.strip()) for part in text.split(",")]
+    return sum(int(f[1]) * int(f[2] or 1) for f in matches if f) if all(matches) else None
 
 
 class SlurmScheduler(Scheduler):
@@ -42,8 +42,8 @@ class SlurmScheduler(Scheduler):
             return None
         number = int(count) if count.isdigit() else None
         # A job without --ntasks has one task on each node, but all of its CPUs.
-        told = (environment.get(name, "") for name in _SLOTS)
-        slots = max((found for text in told if (found := _sum_of(text)) is not None), default=None)
+        texts = (environment.get(name, "") for name in _SLOTS)
+        slots = max((total for text in texts if (total := _sum_of(text)) is not None), default=None)
         return Allocation(nodes, several=count not in ("", "1"), count=number, slots=slots)
 
     def require(self) -> None:
@@ -73,17 +73,17 @@ class SlurmScheduler(Scheduler):
     def states(self, ids: Sequence[str]) -> dict[str, State]:
         if not ids:
             return {}
-        known: dict[str, State] = {}
+        states_by_id: dict[str, State] = {}
         # squeue lists all jobs of the user; with the number of a job that it has forgotten it would
         # fail.
         answer = output_of(["squeue", "--noheader", "--me", "--format", "%i %T"])
         for line in answer.splitlines():
             number, _, state = line.strip().partition(" ")
             if state in _WAITING:
-                known[number] = "pending"
-            elif state and state not in _ENDED:
-                known[number] = "running"
-        return {number: known.get(number, "ended") for number in ids}
+                states_by_id[number] = "pending"
+            elif state and state not in _END_STATES:
+                states_by_id[number] = "running"
+        return {number: states_by_id.get(number, "ended") for number in ids}
 
     def cancel(self, ids: Sequence[str]) -> None:
         living = [number for number, state in self.states(ids).items() if state != "ended"]

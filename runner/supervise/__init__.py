@@ -9,10 +9,10 @@ from runner.supervise.messages import (
     ExecResult,
     Leftover,
     PatternMatch,
-    RankSeen,
-    RunInterrupted,
+    RankSnapshot,
+    RunInterrupt,
     StartError,
-    SupervisorLost,
+    SupervisorLoss,
     UnkillableError,
 )
 
@@ -25,11 +25,11 @@ __all__ = [
     "ExecResult",
     "Leftover",
     "PatternMatch",
-    "RankSeen",
-    "RunInterrupted",
+    "RankSnapshot",
+    "RunInterrupt",
     "StartError",
     "Supervisor",
-    "SupervisorLost",
+    "SupervisorLoss",
     "UnkillableError",
 ]
 

@@ -23,14 +23,14 @@ _RESET = (
 
 
 def become_program(
-    server: int, order: int, unneeded: tuple[int, ...], stdout: int, stderr: int, report: int
+    server: int, order: int, fds_to_close: tuple[int, ...], stdout: int, stderr: int, report: int
 ) -> NoReturn:
     """The child between fork and exec; never returns and never raises into the server's code."""
     step = "exec"
     try:
         signal.set_wakeup_fd(-1)
-        for changed in _RESET:
-            signal.signal(changed, signal.SIG_DFL)
+        for reset in _RESET:
+            signal.signal(reset, signal.SIG_DFL)
         signal.pthread_sigmask(signal.SIG_SETMASK, ())
         # A session of its own: a program that signals its process group must not hit the server.
         os.setsid()
@@ -39,23 +39,23 @@ def become_program(
         if os.getppid() != server:
             # The server died before the request above took effect.
             os._exit(127)
-        for fd in unneeded:
+        for fd in fds_to_close:
             os.close(fd)
         text = read_all(order)
         if not text:
             os._exit(0)  # No run follows.
         waited_s = time.process_time()
-        asked = json.loads(text)
+        request = json.loads(text)
         step = "cwd"
-        if asked["cwd"] is not None:
-            os.chdir(asked["cwd"])
+        if request["cwd"] is not None:
+            os.chdir(request["cwd"])
         step = "stdin"
-        os.dup2(os.open(asked["stdin"] or os.devnull, os.O_RDONLY), 0)
+        os.dup2(os.open(request["stdin"] or os.devnull, os.O_RDONLY), 0)
         step = "exec"
         os.dup2(stdout, 1)
         os.dup2(stderr, 2)
         os.write(report, f"at {time.monotonic()!r} {waited_s!r}\n".encode("ascii"))
-        os.execvpe(asked["argv"][0], asked["argv"], asked["env"])
+        os.execvpe(request["argv"][0], request["argv"], request["env"])
     except BaseException as error:
         number = getattr(error, "errno", None) or 0
         os.write(report, f"failed {step} {number}\n".encode("ascii"))

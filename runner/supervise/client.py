@@ -28,9 +28,9 @@ from runner.supervise import messages, process_tree
 from runner.supervise.messages import (
     ExecRequest,
     ExecResult,
-    RunInterrupted,
+    RunInterrupt,
     StartError,
-    SupervisorLost,
+    SupervisorLoss,
     UnkillableError,
     request_to_json,
     result_from_json,
@@ -56,7 +56,7 @@ class Supervisor:
         self._lock = threading.Lock()
         self._server: _Server | None = None
         self._number = 0
-        self._sent = False
+        self._has_request = False
 
     def __enter__(self) -> Supervisor:
         return self
@@ -82,9 +82,9 @@ class Supervisor:
     def run(self, request: ExecRequest) -> ExecResult:
         """Run one program, and all processes below it, to the end; blocks without using the CPU.
 
-        Raises :class:`StartError` if it cannot be started, :class:`SupervisorLost` if the
+        Raises :class:`StartError` if it cannot be started, :class:`SupervisorLoss` if the
         supervision process was killed, :class:`UnkillableError` if a process cannot be ended, and
-        :class:`RunInterrupted` (a KeyboardInterrupt) after Ctrl-C, once all processes have ended. A
+        :class:`RunInterrupt` (a KeyboardInterrupt) after Ctrl-C, once all processes have ended. A
         second Ctrl-C ends the grace time.
         """
         check_result(request)
@@ -93,13 +93,13 @@ class Supervisor:
         with self._lock:
             with DeferredInterrupts(self._on_interrupt) as interrupts:
                 try:
-                    result = self._judged(self._exchange(request, interrupts))
+                    result = self._judge(self._exchange(request, interrupts))
                 except RunnerError as error:
                     if interrupts.count:
-                        raise RunInterrupted from error
+                        raise RunInterrupt from error
                     raise
             if interrupts.count:
-                raise RunInterrupted(result)
+                raise RunInterrupt(result)
             return result
 
     def stop(self, *, hurry: bool = False) -> None:
@@ -108,7 +108,7 @@ class Supervisor:
         A run that has ended by itself in the meantime is not affected.
         """
         server = self._server
-        if self._sent and server is not None:
+        if self._has_request and server is not None:
             server.send({"op": "stop", "hurry": hurry})
 
     def close(self) -> None:
@@ -127,7 +127,7 @@ class Supervisor:
             self._server = None
         if self._server is None:
             # Processes that an earlier tuner left when it and its supervisor were both killed.
-            process_tree.end(process_tree.abandoned)
+            process_tree.end(process_tree.find_orphans)
             self._server = _Server()
         return self._server
 
@@ -141,17 +141,17 @@ class Supervisor:
         message = request_to_json(dataclasses.replace(request, env=env))
         cpu_s = time.process_time()
         server.send({"op": "run", "request": message})
-        self._sent = True
+        self._has_request = True
         try:
             # A signal between the two lines above found nothing to stop yet.
             if interrupts.count:
                 self._on_interrupt(interrupts.count)
             answer, stops = server.receive()
         finally:
-            self._sent = False
+            self._has_request = False
         if answer is None or "crashed" in answer or "unkillable" in answer:
             self._server = None
-            raise server.lost(answer or {}, request.grace_s)
+            raise server.handle_loss(answer or {}, request.grace_s)
         if "failed" in answer:
             step = answer["failed"]
             place = str(request.cwd if step == "cwd" else request.stdin)
@@ -164,7 +164,7 @@ class Supervisor:
         return {**answer["result"], "tuner_cpu_s": cpu_s, "stops": stops}
 
     @staticmethod
-    def _judged(answer: dict[str, Any]) -> ExecResult:
+    def _judge(answer: dict[str, Any]) -> ExecResult:
         """The result with the tuner's own CPU time included in the judgement."""
         result = result_from_json(answer)
         own_s = result.cpu_s + result.server_cpu_s + result.tuner_cpu_s + result.declared_cpu_s
@@ -195,7 +195,7 @@ class _Server:
             )
         self.identity = process_tree.identity(self.process.pid)
         if messages.receive(self.sock) is None:
-            raise self.lost({}, 0.0)
+            raise self.handle_loss({}, 0.0)
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a message; if the other end has gone, the reader notices."""
@@ -213,8 +213,8 @@ class _Server:
         while not poll.poll(_STOPPED_MS):
             if process_tree.is_stopped(self.process.pid):
                 stops += 1
-                again = stops <= _MOST_STOPS
-                self.process.send_signal(signal.SIGCONT if again else signal.SIGKILL)
+                may_continue = stops <= _MOST_STOPS
+                self.process.send_signal(signal.SIGCONT if may_continue else signal.SIGKILL)
         return messages.receive(self.sock), stops
 
     def close(self) -> None:
@@ -239,7 +239,7 @@ class _Server:
             return set()
         return process_tree.end(lambda: process_tree.of_server(self.identity), grace_s)
 
-    def lost(self, answer: dict[str, Any], grace_s: float) -> RunnerError:
+    def handle_loss(self, answer: dict[str, Any], grace_s: float) -> RunnerError:
         """Clean up; returns the error that says what happened."""
         self.sock.close()
         code = self.process.wait()
@@ -254,10 +254,10 @@ class _Server:
                 code="run.unkillable",
             )
         last = text.strip().splitlines()[-1:] or [f"exit status {code}"]
-        kept = f"; still alive: {sorted(left)}" if left else "; its programs have been ended"
-        return SupervisorLost(
+        remainder = f"; still alive: {sorted(left)}" if left else "; its programs have been ended"
+        return SupervisorLoss(
             f"the supervising process (pid {self.process.pid}) ended unexpectedly: "
-            f"{last[0]}{kept}; finished runs are not affected; give the command again",
+            f"{last[0]}{remainder}; finished runs are not affected; give the command again",
             code="run.supervisor_lost",
         )
 
@@ -308,20 +308,20 @@ class DeferredInterrupts:
         self._active = False
 
     @classmethod
-    def held(cls) -> bool:
+    def is_entered(cls) -> bool:
         """Whether one is entered, which will report an interrupt to its caller."""
         return cls._innermost is not None
 
     def __enter__(self) -> DeferredInterrupts:
         if threading.current_thread() is not threading.main_thread():
             return self
-        taken = [number for number in ENDING if _interrupts(number)]
-        if not taken:
+        numbers = [number for number in ENDING if _interrupts(number)]
+        if not numbers:
             return self
         self._active = True
         self._outer = DeferredInterrupts._innermost
         DeferredInterrupts._innermost = self
-        for number in taken:
+        for number in numbers:
             self._previous[number] = signal.signal(number, self._handle)
         return self
 
@@ -351,5 +351,5 @@ def _interrupts(number: signal.Signals) -> bool:
     handler = signal.getsignal(number)
     if number == signal.SIGINT:
         return handler not in (signal.SIG_IGN, None)
-    counted = getattr(handler, "__func__", None) is DeferredInterrupts._handle
-    return counted or handler is signal.default_int_handler
+    is_counted = getattr(handler, "__func__", None) is DeferredInterrupts._handle
+    return is_counted or handler is signal.default_int_handler

@@ -35,9 +35,9 @@ class Snapshot:
 
     @classmethod
     def take(cls, request: ExecRequest) -> Snapshot:
-        declared = sum(t.cpu_s for t in guard.process_times(request.own_pids).values())
+        declared_cpu_s = sum(t.cpu_s for t in guard.process_times(request.own_pids).values())
         counters = guard.cpu_times(request.judged_cpus)
-        return cls(time.monotonic(), counters, time.process_time(), declared)
+        return cls(time.monotonic(), counters, time.process_time(), declared_cpu_s)
 
 
 class ProcessTable:

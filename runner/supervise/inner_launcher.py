@@ -49,7 +49,7 @@ class InnerLauncherWatch:
                     return words
         return ()
 
-    def later(self) -> None:
+    def postpone(self) -> None:
         """Set the time of the next look: a launcher that lives a quarter of the time that the run
         had before it is met."""
         if self.next_s is not None:

@@ -47,14 +47,14 @@ def _name(shape: bytes) -> str:
 class _Shape:
     """The lines of one shape: kept ones, and the number and sum of the others."""
 
-    __slots__ = ("lines", "others", "summed", "total")
+    __slots__ = ("has_sum", "lines", "others", "total")
 
     def __init__(self) -> None:
         self.lines: dict[bytes, None] | None = {}
         """None once there are too many of them."""
         self.others = 0
         self.total = 0
-        self.summed = True
+        self.has_sum = True
         """Whether the shape has integers only, so that a sum of its lines says something."""
 
 
@@ -62,7 +62,7 @@ class LineSet:
     """Takes blocks of whole lines; not thread-safe."""
 
     def __init__(self) -> None:
-        self._kept: dict[bytes, None] = {}
+        self._lines: dict[bytes, None] = {}
         self._bytes = 0
         self._shapes: dict[bytes, _Shape] = {}
         self._idle: set[bytes] = set()
@@ -76,82 +76,82 @@ class LineSet:
         block = block.replace(b"\n\n", b"\n")
         shapes = block.translate(None, _NO_TEXT).split(b"\n")
         # Nearly all of a long output has few shapes: this test is made without a loop.
-        idle, known = self._idle, self._shapes
+        idle, records = self._idle, self._shapes
         if idle.issuperset(shapes):
             return
-        if self._cut and (known.keys() - idle).isdisjoint(shapes):
+        if self._cut and (records.keys() - idle).isdisjoint(shapes):
             return
         for shape, line in zip(shapes, block.split(b"\n"), strict=True):
             if shape in idle:
                 continue
             if len(line) > LINE_BYTES:
                 shape = line[:LINE_BYTES].translate(None, _NO_TEXT)
-            held = known.get(shape)
-            if held is None:
-                held = self._begin(shape)
-            if held is not None:
-                self._put(shape, held, line)
+            record = records.get(shape)
+            if record is None:
+                record = self._begin(shape)
+            if record is not None:
+                self._put(shape, record, line)
 
     def _begin(self, shape: bytes) -> _Shape | None:
         """A new shape; None if there is no room for it."""
         if self._full:
             self._cut = True
             return None
-        held = self._shapes[shape] = _Shape()
-        return held
+        record = self._shapes[shape] = _Shape()
+        return record
 
     @property
     def _full(self) -> bool:
-        return len(self._kept) >= MOST_LINES or self._bytes >= MOST_BYTES
+        return len(self._lines) >= MOST_LINES or self._bytes >= MOST_BYTES
 
-    def _put(self, shape: bytes, held: _Shape, line: bytes) -> None:
-        if held.lines is not None:
-            kept = line[:LINE_BYTES].rstrip()
-            if not kept or kept in held.lines:
+    def _put(self, shape: bytes, record: _Shape, line: bytes) -> None:
+        if record.lines is not None:
+            text = line[:LINE_BYTES].rstrip()
+            if not text or text in record.lines:
                 return
-            if len(held.lines) < OF_ONE_SHAPE and not self._full:
-                held.lines[kept] = None
-                self._keep(kept)
+            if len(record.lines) < OF_ONE_SHAPE and not self._full:
+                record.lines[text] = None
+                self._keep(text)
                 return
-            held.summed = not any(_FLOAT.search(one) for one in (*held.lines, kept))
-            held.lines = None
-            if not held.summed:
+            record.has_sum = not any(_FLOAT.search(one) for one in (*record.lines, text))
+            record.lines = None
+            if not record.has_sum:
                 self._idle.add(shape)
         line = line.rstrip()
-        if held.summed and line:
-            held.others += 1
-            held.total = (held.total + crc32(line)) & _MASK
+        if record.has_sum and line:
+            record.others += 1
+            record.total = (record.total + crc32(line)) & _MASK
 
     def _keep(self, line: bytes) -> None:
-        if line not in self._kept:
-            self._kept[line] = None
+        if line not in self._lines:
+            self._lines[line] = None
             self._bytes += len(line)
 
     def close(self, tail: bytes) -> None:
         """Keep lines of the output's end, too: a long shape ends with its most telling lines."""
         lines = tail.replace(b"\r", b"\n").split(b"\n")[1:]
         for line in lines[-OF_ONE_SHAPE:]:
-            kept = line[:LINE_BYTES]
-            held = self._shapes.get(kept.translate(None, _NO_TEXT))
-            if held is not None and held.lines is None and not self._full:
-                self._keep(kept.rstrip())
+            text = line[:LINE_BYTES]
+            record = self._shapes.get(text.translate(None, _NO_TEXT))
+            if record is not None and record.lines is None and not self._full:
+                self._keep(text.rstrip())
 
-    def printed(self, last: Mapping[str, Any] | None = None) -> PrintedLines:
+    def printed_lines(self, last: Mapping[str, Any] | None = None) -> PrintedLines:
         """The lines as text, in the order of their first occurrence.
 
         Each value of the program's ``last`` JSON line is a line of its own, since such a line has
         times and results side by side. Other JSON lines are left out.
         """
-        texts = (one.replace(b"\0", b"").decode("utf-8", "replace") for one in self._kept)
+        texts = (one.replace(b"\0", b"").decode("utf-8", "replace") for one in self._lines)
         lines = [text for text in texts if not text.startswith("{")]
         lines += _values("", last or {})
         long = {
-            _name(shape): f"{held.others}:{held.total:x}" if held.summed else ""
-            for shape, held in self._shapes.items()
-            if held.lines is None
+            _name(shape): f"{record.others}:{record.total:x}" if record.has_sum else ""
+            for shape, record in self._shapes.items()
+            if record.lines is None
         }
-        known = dict.fromkeys(line for line in lines if line.strip())
-        return PrintedLines(tuple(known), long, self._cut)
+        unique = dict.fromkeys(line for line in lines if line.strip())
+        return PrintedLines(tuple(unique), long, self._cut)
 
 
 def _values(name: str, value: Any) -> list[str]:
@@ -162,9 +162,9 @@ def _values(name: str, value: Any) -> list[str]:
         parts = [(name, inner) for inner in value]
     else:
         return [f"{name} = {value}"[:LINE_BYTES]]
-    found: list[str] = []
+    lines: list[str] = []
     for key, inner in parts:
-        if len(found) >= MOST_VALUES:
+        if len(lines) >= MOST_VALUES:
             break
-        found += _values(key, inner)
-    return found[:MOST_VALUES]
+        lines += _values(key, inner)
+    return lines[:MOST_VALUES]

@@ -16,7 +16,7 @@ from typing import Any
 
 from runner.errors import RunnerError
 from runner.figure.number import CutNumber, number_at
-from runner.figure.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_beside
+from runner.figure.unit import CLOCK, LABEL, UNKNOWN, Unit, unit_around
 from runner.guard import CpuTimes, Culprit, Foreign
 from runner.types import (
     ExecutableKind,
@@ -103,7 +103,7 @@ class PatternMatch:
     unit: Unit = UNKNOWN
     """What the last line says of its figure."""
     line: str = ""
-    """The last line, at most :data:`LINE_SHOWN` characters around the number, or around the
+    """The last line, at most :data:`LINE_EXCERPT` characters around the number, or around the
     match of a pattern without a group."""
     column: int = 0
     """The place of the number, or of the match, in ``line``."""
@@ -127,34 +127,34 @@ class PatternMatch:
     def of(cls, match: re.Match[str], separator: str = "") -> PatternMatch:
         """One occurrence; ``separator``: signs that the pattern names beside its group."""
         text, groups = match.group(), match.groups()
-        grouped = bool(groups) and groups[0] is not None
-        line, (start, end) = match.string, match.span(1 if grouped else 0)
-        low = max(start - LINE_SHOWN // 2, 0)
-        shown = line[low : low + LINE_SHOWN]
-        if not grouped:
-            return cls(1, text, groups, line=shown, column=start - low)
+        has_group = bool(groups) and groups[0] is not None
+        line, (start, end) = match.string, match.span(1 if has_group else 0)
+        low = max(start - LINE_EXCERPT // 2, 0)
+        excerpt = line[low : low + LINE_EXCERPT]
+        if not has_group:
+            return cls(1, text, groups, line=excerpt, column=start - low)
         try:
             number = number_at(line, start, end, separator)
         except CutNumber:
-            return cls(1, text, groups, line=shown, column=start - low, cut=shown.strip())
+            return cls(1, text, groups, line=excerpt, column=start - low, cut=excerpt.strip())
         if number is None:
-            return cls(1, text, groups, line=shown, column=start - low)
+            return cls(1, text, groups, line=excerpt, column=start - low)
         before = line[max(number.start - LABEL, 0) : number.start]
-        unit = unit_beside(before, line[number.end : number.end + LABEL])
+        unit = unit_around(before, line[number.end : number.end + LABEL])
         if number.clock:
             unit = CLOCK
-        value = finite(unit.scaled(number.value))
+        value = finite(unit.base_value(number.value))
         return cls(
-            1, text, groups, value, value, value, value, value, unit, shown, number.start - low
+            1, text, groups, value, value, value, value, value, unit, excerpt, number.start - low
         )
 
 
-LINE_SHOWN = 200
+LINE_EXCERPT = 200
 """Characters of a line that are kept with a figure."""
 
 
 @dataclass(frozen=True)
-class RankSeen:
+class RankSnapshot:
     """One rank as /proc showed it; ``cpus`` is its affinity ("0", "0-1").
 
     ``variables`` are those of the requested variables that it was started with.
@@ -234,7 +234,7 @@ class ExecResult:
     """The patterns that were found."""
     json_line: dict[str, Any] | None
     """The last line of standard output that is a JSON object."""
-    ranks: tuple[RankSeen, ...] | None
+    ranks: tuple[RankSnapshot, ...] | None
     """All expected ranks in order; None if some were not seen."""
     leftovers: tuple[Leftover, ...]
     """Processes that outlived the launcher of a run that was not stopped."""
@@ -307,7 +307,7 @@ def result_from_json(data: dict[str, Any]) -> ExecResult:
         for name, m in data["matches"].items()
     }
     if data["ranks"] is not None:
-        data["ranks"] = tuple(RankSeen(**r) for r in data["ranks"])
+        data["ranks"] = tuple(RankSnapshot(**r) for r in data["ranks"])
     return ExecResult(**data)
 
 
@@ -362,7 +362,7 @@ class StartError(RunnerError):
         super().__init__(what[step], code="program.not_started")
 
 
-class SupervisorLost(RunnerError):
+class SupervisorLoss(RunnerError):
     """The supervision process died during a run; the run's processes have been ended."""
 
 
@@ -370,7 +370,7 @@ class UnkillableError(RunnerError):
     """Processes of a run that even SIGKILL does not end."""
 
 
-class RunInterrupted(KeyboardInterrupt):
+class RunInterrupt(KeyboardInterrupt):
     """Ctrl-C came during a run, and the run's processes have ended.
 
     ``result`` is what was observed; None if the program was not started. If ``result.interrupted``

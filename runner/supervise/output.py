@@ -58,8 +58,8 @@ class Tail:
         return printable(self.data)
 
 
-MOST_MARKED = 65_536
-MOST_MARKED_BYTES = 16 << 20
+MOST_MARK_LINES = 65_536
+MOST_MARK_BYTES = 16 << 20
 """Different marked lines beyond this number, or beyond these bytes together, are dropped."""
 
 
@@ -72,12 +72,12 @@ class MarkedLines:
     def __init__(self, mark: str) -> None:
         self._mark = re.compile(mark.encode(), re.MULTILINE) if mark else None
         self._carry = b""
-        self._found: dict[bytes, None] = {}
-        self._room = MOST_MARKED_BYTES
+        self._lines: dict[bytes, None] = {}
+        self._room = MOST_MARK_BYTES
 
     @property
     def lines(self) -> tuple[str, ...]:
-        return tuple(printable(line) for line in self._found)
+        return tuple(printable(line) for line in self._lines)
 
     def rest(self, chunk: bytes, at_end: bool = False) -> bytes:
         """The bytes of other lines, up to the last whole line unless ``at_end``."""
@@ -97,9 +97,9 @@ class MarkedLines:
         return b"".join(others)
 
     def _keep(self, line: bytes) -> None:
-        fits = len(self._found) < MOST_MARKED and len(line) <= self._room
-        if fits and line not in self._found:
-            self._found[line] = None
+        fits = len(self._lines) < MOST_MARK_LINES and len(line) <= self._room
+        if fits and line not in self._lines:
+            self._lines[line] = None
             self._room -= len(line)
 
 
@@ -121,9 +121,9 @@ class Capture:
         self._stderr_head = Head(head_bytes)
         self._stdout = Tail(tail_bytes)
         self._stderr = Tail(tail_bytes)
-        self._printed = LineSet()
-        self._lines = LineScanner(patterns, self._printed)
-        self._marked = MarkedLines(mark)
+        self._line_set = LineSet()
+        self._lines = LineScanner(patterns, self._line_set)
+        self._mark_lines = MarkedLines(mark)
 
     def add_stdout(self, chunk: bytes) -> None:
         self.total_bytes += len(chunk)
@@ -132,7 +132,7 @@ class Capture:
         self._lines.add(chunk)
 
     def add_stderr(self, chunk: bytes) -> None:
-        self._add_error(self._marked.rest(chunk))
+        self._add_error(self._mark_lines.rest(chunk))
 
     def _add_error(self, chunk: bytes) -> None:
         self.total_bytes += len(chunk)
@@ -141,19 +141,19 @@ class Capture:
 
     def close(self) -> None:
         """Handle the end of output: a last line without a newline counts too."""
-        self._add_error(self._marked.rest(b"", at_end=True))
+        self._add_error(self._mark_lines.rest(b"", at_end=True))
         self._lines.close()
-        self._printed.close(self._stdout.data)
+        self._line_set.close(self._stdout.data)
 
     @property
-    def printed(self) -> PrintedLines:
+    def printed_lines(self) -> PrintedLines:
         """The lines of standard output as a set."""
-        return self._printed.printed(self._lines.json_line)
+        return self._line_set.printed_lines(self._lines.json_line)
 
     @property
-    def marked(self) -> tuple[str, ...]:
+    def marked_lines(self) -> tuple[str, ...]:
         """The different lines of the errors with a mark."""
-        return self._marked.lines
+        return self._mark_lines.lines
 
     @property
     def matches(self) -> dict[str, PatternMatch]:
@@ -192,16 +192,16 @@ class LineScanner:
     the rest of it is dropped.
     """
 
-    def __init__(self, patterns: dict[str, str], printed: LineSet | None = None) -> None:
+    def __init__(self, patterns: dict[str, str], line_set: LineSet | None = None) -> None:
         self._patterns = [_Pattern(name, regex) for name, regex in patterns.items()]
-        self._printed = printed
+        self._line_set = line_set
         self._carry = b""
         self._skipping = False
         self.json_line: dict[str, Any] | None = None
 
     @property
     def matches(self) -> dict[str, PatternMatch]:
-        return {p.name: p.found for p in self._patterns if p.found is not None}
+        return {p.name: p.match for p in self._patterns if p.match is not None}
 
     def add(self, chunk: bytes) -> None:
         if self._skipping:
@@ -227,16 +227,16 @@ class LineScanner:
     def _scan(self, block: bytes) -> None:
         if not block:
             return
-        if self._printed is not None:
-            self._printed.add(block)
+        if self._line_set is not None:
+            self._line_set.add(block)
         for pattern in self._patterns:
             pattern.scan(block)
-        found = _last_json_object(block)
-        if found is not None:
-            self.json_line = found
+        document = _last_json_object(block)
+        if document is not None:
+            self.json_line = document
 
 
-_COMMA_BESIDE = re.compile(r",(?:\\s|[ ?*+])*\(|\)(?:\\s|[ ?*+])*,")
+_COMMA_SEPARATOR = re.compile(r",(?:\\s|[ ?*+])*\(|\)(?:\\s|[ ?*+])*,")
 """A pattern that names a comma beside its group: the comma separates numbers then."""
 
 
@@ -247,9 +247,9 @@ _NEGATION = re.compile(r"(?:^|[^a-z])(?:(?:un|in|non|dis|mis)-?|not\s+)$", re.IG
 class _Pattern:
     def __init__(self, name: str, regex: str) -> None:
         self.name = name
-        self.found: PatternMatch | None = None
+        self.match: PatternMatch | None = None
         self._regex = re.compile(regex)
-        self._separator = "," if _COMMA_BESIDE.search(regex) else ""
+        self._separator = "," if _COMMA_SEPARATOR.search(regex) else ""
         literal = required_literal(regex)
         self._literal = literal.encode("utf-8") if literal is not None else None
 
@@ -259,7 +259,7 @@ class _Pattern:
                 if self.name == VERIFY and _NEGATION.search(line, 0, match.start()):
                     continue
                 one = PatternMatch.of(match, self._separator)
-                self.found = one if self.found is None else self.found.and_then(one)
+                self.match = one if self.match is None else self.match.and_then(one)
 
     def _candidates(self, block: bytes) -> list[str]:
         """Lines that may match, found in the cheapest way that this pattern allows."""
@@ -294,18 +294,18 @@ def _last_json_object(block: bytes) -> dict[str, Any] | None:
         stop = block.find(b"\n", match.start())
         line = block[match.start() : stop if stop >= 0 else len(block)].rstrip()
         if line.endswith(b"}") and len(line) <= JSON_LIMIT:
-            found = _parse(line)
-            if found is not None:
-                return found
+            document = _parse(line)
+            if document is not None:
+                return document
     return None
 
 
 def _parse(line: bytes) -> dict[str, Any] | None:
     try:
-        found = parse_json(line)
+        document = parse_json(line)
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return document if isinstance(document, dict) else None
 
 
 _SHORTEST = 3
@@ -316,11 +316,11 @@ def required_literal(pattern: str) -> str | None:
 
     Python's own parser of patterns says what is plain, outside of groups, sets and repetitions.
     """
-    parsed = _parser.parse(pattern)
-    if parsed.state.flags & re.IGNORECASE:
+    syntax = _parser.parse(pattern)
+    if syntax.state.flags & re.IGNORECASE:
         return None
     runs = [""]
-    for kind, value in parsed:
+    for kind, value in syntax:
         if kind is _constants.LITERAL:
             runs[-1] += chr(value)
         else:

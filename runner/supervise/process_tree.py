@@ -37,17 +37,17 @@ def descendants(root: int) -> list[int]:
     child is left.
     """
     table = None if _HAS_CHILDREN else _parents()
-    found: list[int] = []
-    known = {root}
+    tree: list[int] = []
+    pids = {root}
     todo = [root]
     while todo:
         pid = todo.pop(0)
         below = _children(pid) if table is None else table.get(pid, [])
-        fresh = [child for child in below if child not in known]
-        known.update(fresh)
-        found += fresh
+        fresh = [child for child in below if child not in pids]
+        pids.update(fresh)
+        tree += fresh
         todo += fresh
-    return found
+    return tree
 
 
 def _children(pid: int) -> list[int]:
@@ -73,14 +73,14 @@ def _parents() -> dict[int, list[int]]:
 
 def parent_of(pid: int) -> int | None:
     """Parent's process id; None if ``pid`` has ended."""
-    found = stat_fields(pid)
-    return None if found is None else int(found[1][1])
+    stat = stat_fields(pid)
+    return None if stat is None else int(stat[1][1])
 
 
 def session_of(pid: int) -> int | None:
     """Session id; None if ``pid`` has ended."""
-    found = stat_fields(pid)
-    return None if found is None else int(found[1][3])
+    stat = stat_fields(pid)
+    return None if stat is None else int(stat[1][3])
 
 
 def is_alive(pid: int) -> bool:
@@ -90,8 +90,8 @@ def is_alive(pid: int) -> bool:
 
 def is_stopped(pid: int) -> bool:
     """Whether ``pid`` is stopped by a signal (SIGSTOP, SIGTSTP)."""
-    found = stat_fields(pid)
-    return found is not None and found[1][0] == "T"
+    stat = stat_fields(pid)
+    return stat is not None and stat[1][0] == "T"
 
 
 def environ(pid: int) -> dict[bytes, bytes]:
@@ -100,7 +100,7 @@ def environ(pid: int) -> dict[bytes, bytes]:
     return {name: value for name, sep, value in pairs if sep}
 
 
-def cpus_allowed(pid: int) -> str | None:
+def affinity_of(pid: int) -> str | None:
     """Affinity of the main thread as a list ("0,2-3")."""
     for line in read_proc(f"/proc/{pid}/status").splitlines():
         if line.startswith(b"Cpus_allowed_list:"):
@@ -123,8 +123,8 @@ def maps_mpi(pid: int) -> bool:
 
 def name_of(pid: int) -> str:
     """Short name, as ``ps`` shows it."""
-    found = stat_fields(pid)
-    return "?" if found is None else found[0]
+    stat = stat_fields(pid)
+    return "?" if stat is None else stat[0]
 
 
 MARKER = "AUTOTUNE_RUN_ID"
@@ -142,8 +142,8 @@ def marker(server: str, number: int) -> str:
 
 def identity(server: int) -> str:
     """Process id and start time; together they identify a process uniquely."""
-    found = stat_fields(server)
-    return f"{server}-{found[1][19] if found else 0}"
+    stat = stat_fields(server)
+    return f"{server}-{stat[1][19] if stat else 0}"
 
 
 def of_server(name: str) -> set[int]:
@@ -154,21 +154,21 @@ def of_server(name: str) -> set[int]:
     return _find(lambda pid, owner: owner == name)
 
 
-def abandoned() -> set[int]:
+def find_orphans() -> set[int]:
     """Living processes marked by any supervisor that is no longer alive.
 
     Processes of another pid namespace are left out: there the supervisor's process id names another
     process.
     """
-    here = _namespace(os.getpid())
+    namespace = _namespace(os.getpid())
 
-    def wanted(pid: int, owner: str) -> bool:
+    def is_orphan(pid: int, owner: str) -> bool:
         server = int(owner.split("-")[0])
         # A zombie counts as dead: in a container perhaps no process ever collects it.
         alive = identity(server) == owner and is_alive(server)
-        return not alive and _namespace(pid) == here
+        return not alive and _namespace(pid) == namespace
 
-    return _find(wanted)
+    return _find(is_orphan)
 
 
 def end(find: Callable[[], set[int]], grace_s: float = GRACE_S) -> set[int]:
@@ -196,16 +196,18 @@ def signal_all(pids: Iterable[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def _find(wanted: Callable[[int, str], bool]) -> set[int]:
+def _find(matches: Callable[[int, str], bool]) -> set[int]:
     sessions = {pid: session_of(pid) for pid in all_pids()}
     # Never the caller's own session: it may itself run below a supervisor.
-    here = session_of(os.getpid())
-    living = {pid: s for pid, s in sessions.items() if s != here and is_alive(pid)}
-    marked = {pid for pid in living if (owner := _owner(pid)) is not None and wanted(pid, owner)}
-    sids = {living[pid] for pid in marked} - {None, 0}
+    own_session = session_of(os.getpid())
+    living = {pid: s for pid, s in sessions.items() if s != own_session and is_alive(pid)}
+    marked_pids = {
+        pid for pid in living if (owner := _owner(pid)) is not None and matches(pid, owner)
+    }
+    sids = {living[pid] for pid in marked_pids} - {None, 0}
     # If an unmarked living process leads a session, no run made the session.
-    theirs = {sid for sid in sids if sid in marked or sid not in living}
-    return marked | {pid for pid, session in living.items() if session in theirs}
+    theirs = {sid for sid in sids if sid in marked_pids or sid not in living}
+    return marked_pids | {pid for pid, session in living.items() if session in theirs}
 
 
 def _namespace(pid: int) -> str:

@@ -24,8 +24,8 @@ _SYSTEM = (
     *("/usr/bin/", "/usr/sbin/", "/usr/lib", "/usr/libexec/", "/lib", "/bin/", "/sbin/"),
     *("/nix/store/", "/gnu/store/", "/snap/", "/proc/", "/sys/", "/dev/", "/SYSV"),
 )
-_INSTALLED = ("/site-packages/", "/dist-packages/", "/lib-dynload/")
-_DELETED = " (deleted)"
+_INSTALL_FOLDERS = ("/site-packages/", "/dist-packages/", "/lib-dynload/")
+_DELETION_MARK = " (deleted)"
 _MOST_LIBRARIES = 100
 _MOST_WORDS = 1000
 _DIGESTS: dict[Identity, str] = {}
@@ -33,14 +33,14 @@ _DIGESTS: dict[Identity, str] = {}
 
 
 @dataclass(frozen=True)
-class _Found:
+class _RankFile:
     """A file of a rank, open (``fd``) if it has to be hashed; else ``fd`` is -1."""
 
     path: str
     kind: ExecutableKind
     identity: Identity
     fd: int
-    here: bool = True
+    is_local: bool = True
     argv: tuple[str, ...] = ()
     cwd: str = ""
 
@@ -49,14 +49,14 @@ class ProgramFiles:
     """The files of one run, over all looks at its ranks."""
 
     def __init__(self) -> None:
-        self._found: dict[tuple[str, Identity], _Found] = {}
+        self._files: dict[tuple[str, Identity], _RankFile] = {}
 
     def look(self, pid: int) -> None:
         """Note the files of one process; about 0.3 ms. One that has ended has none."""
         place = f"/proc/{pid}/exe"
         try:
             path = os.readlink(place)  # noqa: PTH115 (a process that is looked at many times)
-            cwd = os.readlink(f"/proc/{pid}/cwd").removesuffix(_DELETED)  # noqa: PTH115
+            cwd = os.readlink(f"/proc/{pid}/cwd").removesuffix(_DELETION_MARK)  # noqa: PTH115
         except OSError:
             return
         words = read_proc(f"/proc/{pid}/cmdline").split(b"\0")[:-1][:_MOST_WORDS]
@@ -78,7 +78,7 @@ class ProgramFiles:
             identity = identity_of(place)
         except OSError:
             return
-        if (path, identity) in self._found or (inode is not None and inode != identity[1]):
+        if (path, identity) in self._files or (inode is not None and inode != identity[1]):
             return
         fd = -1
         if identity not in _DIGESTS:
@@ -87,15 +87,15 @@ class ProgramFiles:
             except OSError:
                 return
         # A file that was replaced has gone from its path, which is one of here.
-        here = kind == "library" or path.endswith(_DELETED) or _is_here(path, identity)
-        path = path.removesuffix(_DELETED)
-        self._found[path, identity] = _Found(path, kind, identity, fd, here, argv, cwd)
+        is_local = kind == "library" or path.endswith(_DELETION_MARK) or _is_here(path, identity)
+        path = path.removesuffix(_DELETION_MARK)
+        self._files[path, identity] = _RankFile(path, kind, identity, fd, is_local, argv, cwd)
 
     def close(self) -> tuple[ProgramFile, ...]:
         """The files with their digests, in the order of their paths; the run has ended."""
         rows: dict[tuple[str, str], ProgramFile] = {}
-        for key in sorted(self._found):
-            one = self._found[key]
+        for key in sorted(self._files):
+            one = self._files[key]
             if one.fd >= 0:
                 with contextlib.suppress(OSError):
                     _DIGESTS[one.identity] = digest_of(one.fd)
@@ -105,7 +105,7 @@ class ProgramFiles:
                 rows[one.path, digest] = ProgramFile(
                     one.path, digest, one.kind, _place(one), one.identity[3], one.argv, one.cwd
                 )
-        self._found.clear()
+        self._files.clear()
         return tuple(rows.values())
 
 
@@ -117,25 +117,25 @@ def _is_here(path: str, identity: Identity) -> bool:
         return True
 
 
-def _place(one: _Found) -> ExecutablePlace:
-    if not one.here:
+def _place(one: _RankFile) -> ExecutablePlace:
+    if not one.is_local:
         return "elsewhere"
     return "here" if os.path.exists(one.path) else "removed"  # noqa: PTH110
 
 
 def _libraries(pid: int, program: str) -> Iterator[tuple[str, int]]:
     """Paths and inodes of the libraries of the program's own."""
-    known: set[str] = {program}
+    paths: set[str] = {program}
     for line in read_proc(f"/proc/{pid}/maps").splitlines():
         # ADDRESSES PERMISSIONS OFFSET DEVICE INODE PATH
         parts = line.split(maxsplit=5)
         if len(parts) < 6 or b"x" not in parts[1] or not parts[5].startswith(b"/"):
             continue
         path = parts[5].decode(errors="replace")
-        if path not in known and _counts(path):
-            known.add(path)
+        if path not in paths and _counts(path):
+            paths.add(path)
             yield path, int(parts[4])
-            if len(known) > _MOST_LIBRARIES:
+            if len(paths) > _MOST_LIBRARIES:
                 return
 
 
@@ -144,5 +144,5 @@ def _counts(path: str) -> bool:
 
     A library that was removed after it was loaded is the product of a compiler at run time.
     """
-    installed = path.startswith(_SYSTEM) or any(part in path for part in _INSTALLED)
-    return not (installed or path.endswith(_DELETED))
+    is_installed = path.startswith(_SYSTEM) or any(part in path for part in _INSTALL_FOLDERS)
+    return not (is_installed or path.endswith(_DELETION_MARK))

@@ -131,9 +131,9 @@ class Server:
             self._run.interrupt(self._run.request.grace_s, hurry=message["hurry"])
 
     def _start(self, data: dict[str, Any]) -> None:
-        prepared, self._next = self._next, None
+        preparation, self._next = self._next, None
         try:
-            self._run = Run(request_from_json(data), self._table, prepared)
+            self._run = Run(request_from_json(data), self._table, preparation)
         except LaunchFailure as failure:
             self._reply({"failed": failure.step, "errno": failure.errno})
             return
@@ -147,7 +147,7 @@ class Server:
 
     def _advance(self, run: Run) -> None:
         run.reap()
-        if run.ended:
+        if run.has_ended:
             self._finish(run)
             return
         run.on_time(time.monotonic())
@@ -164,7 +164,7 @@ class Server:
         self._reply({"result": result, "leaving": self._leaving})
         if not self._leaving:
             # The tuner works now, so this costs no time between two runs.
-            self._next = PreparedLaunch(unneeded=(self._sock.fileno(),))
+            self._next = PreparedLaunch(fds_to_close=(self._sock.fileno(),))
             self._table.refresh()
 
     def _reply(self, message: dict[str, Any]) -> None:
@@ -206,7 +206,7 @@ class Run:
     """One execution; the constructor starts the program and raises :class:`LaunchFailure`."""
 
     def __init__(
-        self, request: ExecRequest, table: ProcessTable, prepared: PreparedLaunch | None = None
+        self, request: ExecRequest, table: ProcessTable, preparation: PreparedLaunch | None = None
     ) -> None:
         self.request = request
         self._capture = Capture(
@@ -219,19 +219,19 @@ class Run:
         self._input = InputWatch(request.rank_env, request.env, request.fifo)
         self._waits_for_input = False
         self._launcher = LauncherWatch(request.rank_env, request.env)
-        self._launcher_stuck = False
+        self._launcher_hangs = False
         self._inner = InnerLauncherWatch(request.rank_env, request.env)
         self._inner_launcher: tuple[str, ...] = ()
         self._account = Account(request, table)
         # Set before the launch: the library may write the file at any time after it.
         self._ready = ReadyFile(ready) if ready and self._watch.next_s is not None else None
         try:
-            self._launched = launch(request, prepared)
+            self._process = launch(request, preparation)
         except LaunchFailure:
             self._close_ready()
             raise
-        self._start = self._launched.started
-        self.streams = {self._launched.stdout, self._launched.stderr}
+        self._start = self._process.start_time
+        self.streams = {self._process.stdout, self._process.stderr}
         if self._ready is not None and self._ready.fd is not None:
             self.streams.add(self._ready.fd)
         self._status: int | None = None
@@ -240,14 +240,14 @@ class Run:
         self._linger_until: float | None = None
         self._stop: process_tree.TreeStop | None = None
         self._timed_out = False
-        self._interrupted = False
+        self._has_interrupt = False
         self._leftovers: tuple[Leftover, ...] = ()
-        self._all_gone = False
+        self._is_childless = False
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         """Whether the launcher has been collected and no process is left below this one."""
-        return self._all_gone and self._status is not None
+        return self._is_childless and self._status is not None
 
     @property
     def hopeless(self) -> bool:
@@ -259,15 +259,15 @@ class Run:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
-                self._all_gone = True
+                self._is_childless = True
                 return
             if pid == 0:
                 return
             self._account.add(usage)
-            if pid == self._launched.pid:
+            if pid == self._process.pid:
                 now = time.monotonic()
                 self._status = status
-                self._account.cpu_s -= self._launched.waiting_cpu_s
+                self._account.cpu_s -= self._process.waiting_cpu_s
                 self._wall_s = now - self._start
                 self._linger_until = now + self.request.linger_s
 
@@ -281,7 +281,7 @@ class Run:
             return True
         if not chunk:
             return False
-        if fd == self._launched.stdout:
+        if fd == self._process.stdout:
             self._capture.add_stdout(chunk)
         else:
             self._capture.add_stderr(chunk)
@@ -289,7 +289,7 @@ class Run:
 
     def _on_ready(self, ready: ReadyFile) -> bool:
         """Look at the ranks when the library has written its file; False if nothing is awaited."""
-        if not ready.written():
+        if not ready.is_written():
             return True
         self._init_s = time.monotonic() - self._start
         if self._stop is None and self._watch.next_s is not None:
@@ -299,7 +299,7 @@ class Run:
 
     def _look_for_launchers(self, now: float) -> None:
         """End the run if a rank has started a launcher: what it would measure is another job."""
-        self._inner_launcher = self._inner.look(os.getpid(), self._launched.pid)
+        self._inner_launcher = self._inner.look(os.getpid(), self._process.pid)
         if self._inner_launcher:
             self._begin_stop(now, self.request.grace_s)
 
@@ -315,7 +315,7 @@ class Run:
         """End the run because the caller asks for it; ``hurry``: without grace time."""
         now = time.monotonic()
         if self._status is None and not self._timed_out:
-            self._interrupted = True
+            self._has_interrupt = True
         self._begin_stop(now, grace_s)
         if hurry and self._stop is not None:
             self._stop.hurry(now)
@@ -351,15 +351,15 @@ class Run:
         elif _due(now, self._start, self._watch.next_s):
             self._watch.look(os.getpid())
         elif _due(now, self._start, self._input.next_s):
-            self._waits_for_input = self._input.look(os.getpid(), self._launched.pid)
+            self._waits_for_input = self._input.look(os.getpid(), self._process.pid)
             if self._waits_for_input:
                 self._begin_stop(now, self.request.grace_s)
         elif _due(now, self._start, self._inner.next_s):
-            self._inner.later()
+            self._inner.postpone()
             self._look_for_launchers(now)
         elif _due(now, self._start, self._launcher.next_s):
-            self._launcher_stuck = self._launcher.look(os.getpid(), self._launched.pid)
-            if self._launcher_stuck:
+            self._launcher_hangs = self._launcher.look(os.getpid(), self._process.pid)
+            if self._launcher_hangs:
                 self._begin_stop(now, self.request.grace_s)
 
     def result(self, others: tuple[int, ...]) -> ExecResult:
@@ -372,7 +372,7 @@ class Run:
             exit_code=os.WEXITSTATUS(status) if os.WIFEXITED(status) else None,
             signal=os.WTERMSIG(status) if os.WIFSIGNALED(status) else None,
             timed_out=self._timed_out,
-            interrupted=self._interrupted,
+            interrupted=self._has_interrupt,
             wall_s=self._wall_s,
             started_at=self._account.started_at,
             cpu_s=self._account.cpu_s,
@@ -392,10 +392,10 @@ class Run:
             json_line=self._capture.json_line,
             ranks=self._watch.result(),
             leftovers=self._leftovers,
-            marked=self._capture.marked,
-            printed=self._capture.printed,
+            marked=self._capture.marked_lines,
+            printed=self._capture.printed_lines,
             waits_for_input=self._waits_for_input,
-            launcher_stuck=self._launcher_stuck,
+            launcher_stuck=self._launcher_hangs,
             inner_launcher=self._inner_launcher,
             stops=0,  # The tuner counts them.
             files=self._watch.files.close(),
@@ -436,14 +436,14 @@ class LaunchFailure(Exception):
 
 
 @dataclass(frozen=True)
-class Launched:
-    """The running launcher; ``started`` is the monotonic clock just before exec.
+class LauncherProcess:
+    """The running launcher; ``start_time`` is the monotonic clock just before exec.
 
     ``waiting_cpu_s`` is the CPU time that its process used before the request came.
     """
 
     pid: int
-    started: float
+    start_time: float
     stdout: int
     stderr: int
     waiting_cpu_s: float = 0.0
@@ -452,11 +452,11 @@ class Launched:
 class PreparedLaunch:
     """A child that waits for its program; a fork takes longer than an exec.
 
-    It ends when the server does, or closes its end of the pipe. ``unneeded`` are descriptors that
-    the child closes. The child has a session of its own, as the launcher that it will be.
+    It ends when the server does, or closes its end of the pipe. ``fds_to_close`` are descriptors
+    that the child closes. The child has a session of its own, as the launcher that it will be.
     """
 
-    def __init__(self, unneeded: tuple[int, ...] = ()) -> None:
+    def __init__(self, fds_to_close: tuple[int, ...] = ()) -> None:
         server = os.getpid()
         self.stdout, stdout = _pipe()
         self.stderr, stderr = _pipe()
@@ -464,11 +464,11 @@ class PreparedLaunch:
         order, self._order = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
-            become_program(server, order, (self._order, *unneeded), stdout, stderr, report)
+            become_program(server, order, (self._order, *fds_to_close), stdout, stderr, report)
         for fd in (stdout, stderr, report, order):
             os.close(fd)
 
-    def start(self, request: ExecRequest) -> Launched | None:
+    def start(self, request: ExecRequest) -> LauncherProcess | None:
         """Let the child become the program; None if it has ended in the meantime.
 
         Raises :class:`LaunchFailure`.
@@ -488,7 +488,7 @@ class PreparedLaunch:
         os.set_blocking(self.stdout, False)
         os.set_blocking(self.stderr, False)
         at, waiting_cpu_s = map(float, words["at"].split())
-        return Launched(self.pid, at, self.stdout, self.stderr, waiting_cpu_s)
+        return LauncherProcess(self.pid, at, self.stdout, self.stderr, waiting_cpu_s)
 
     def end(self) -> None:
         """End the child without a program."""
@@ -498,13 +498,13 @@ class PreparedLaunch:
             os.waitpid(self.pid, 0)
 
 
-def launch(request: ExecRequest, prepared: PreparedLaunch | None = None) -> Launched:
+def launch(request: ExecRequest, preparation: PreparedLaunch | None = None) -> LauncherProcess:
     """Start the program in a session of its own; raises :class:`LaunchFailure`."""
-    launched = None if prepared is None else prepared.start(request)
-    launched = launched or PreparedLaunch().start(request)
-    if launched is None:
+    process = None if preparation is None else preparation.start(request)
+    process = process or PreparedLaunch().start(request)
+    if process is None:
         raise LaunchFailure("exec", 0)
-    return launched
+    return process
 
 
 def _pipe() -> tuple[int, int]:

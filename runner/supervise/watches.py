@@ -22,7 +22,7 @@ from pathlib import Path
 from runner.files.paths import exists
 from runner.process import read_proc, stat_fields
 from runner.supervise import process_tree
-from runner.supervise.messages import RankSeen
+from runner.supervise.messages import RankSnapshot
 from runner.supervise.program_files import ProgramFiles
 
 RANKS_FIRST_LOOK_S = 0.03
@@ -32,7 +32,7 @@ The first is early enough for short programs; later ones are too rare to disturb
 """
 
 
-SEEN = ".seen"
+LOOK_MARK = ".seen"
 """Suffix of the file that says that all ranks were looked at when the ready file was there."""
 
 
@@ -58,12 +58,12 @@ class RankWatch:
         self._ranks = ranks
         self._read = [name.encode() for name in read]
         self._ready_file = None if ready_file is None else Path(ready_file)
-        self._seen: dict[int, RankSeen] = {}
+        self._snapshots: dict[int, RankSnapshot] = {}
         self.files = ProgramFiles()
         """The files whose code the ranks ran, of all ranks that a look met."""
         self._gap_s = RANKS_FIRST_LOOK_S
-        self._settled = not (self._variables and ranks > 0)
-        self.next_s: float | None = None if self._settled else RANKS_FIRST_LOOK_S
+        self._is_settled = not (self._variables and ranks > 0)
+        self.next_s: float | None = None if self._is_settled else RANKS_FIRST_LOOK_S
         """Seconds after the start at which to look again; None: enough was seen."""
 
     def look(self, root: int) -> None:
@@ -71,39 +71,39 @@ class RankWatch:
         if self._ready_file is None or exists(self._ready_file):
             now = self._look_now(root)
             complete = len(now) == self._ranks
-            self._settled = complete and (self._ready_file is not None or now == self._seen)
-            if complete or len(now) >= len(self._seen):
-                self._seen = now
+            self._is_settled = complete and (self._ready_file is not None or now == self._snapshots)
+            if complete or len(now) >= len(self._snapshots):
+                self._snapshots = now
             if complete and self._ready_file is not None:
                 with suppress(OSError):
-                    Path(f"{self._ready_file}{SEEN}").touch()
-        self.next_s = None if self._settled else (self.next_s or 0.0) + self._gap_s
+                    Path(f"{self._ready_file}{LOOK_MARK}").touch()
+        self.next_s = None if self._is_settled else (self.next_s or 0.0) + self._gap_s
         self._gap_s *= 2
 
-    def result(self) -> tuple[RankSeen, ...] | None:
+    def result(self) -> tuple[RankSnapshot, ...] | None:
         """All ranks in order; None unless each was seen (once is enough)."""
-        if len(self._seen) != self._ranks or not self._ranks:
+        if len(self._snapshots) != self._ranks or not self._ranks:
             return None
-        return tuple(self._seen[rank] for rank in sorted(self._seen))
+        return tuple(self._snapshots[rank] for rank in sorted(self._snapshots))
 
-    def _look_now(self, root: int) -> dict[int, RankSeen]:
+    def _look_now(self, root: int) -> dict[int, RankSnapshot]:
         processes: dict[int, list[int]] = {}
         for pid in process_tree.descendants(root):
             rank = self._rank_of(pid)
             if rank is not None:
                 processes.setdefault(rank, []).append(pid)
-        seen = {}
+        snapshots = {}
         programs: set[str] = set()
         for rank, pids in processes.items():
             pid = rank_process(pids)
-            cpus = process_tree.cpus_allowed(pid)
+            cpus = process_tree.affinity_of(pid)
             if cpus is not None:
                 exe = process_tree.exe(pid)
-                seen[rank] = RankSeen(rank, pid, cpus, exe, self._variables_of(pid))
+                snapshots[rank] = RankSnapshot(rank, pid, cpus, exe, self._variables_of(pid))
                 if exe and exe not in programs:  # All ranks of a program load the same libraries.
                     programs.add(exe)
                     self.files.look(pid)
-        return seen
+        return snapshots
 
     def _variables_of(self, pid: int) -> dict[str, str]:
         env = process_tree.environ(pid) if self._read else {}
@@ -126,14 +126,14 @@ def rank_process(pids: list[int]) -> int:
     """
     if len(pids) == 1:
         return pids[0]
-    chosen = next((pid for pid in reversed(pids) if process_tree.maps_mpi(pid)), pids[-1])
+    rank_pid = next((pid for pid in reversed(pids) if process_tree.maps_mpi(pid)), pids[-1])
     while (
-        (parent := process_tree.parent_of(chosen)) in pids
+        (parent := process_tree.parent_of(rank_pid)) in pids
         and parent is not None
-        and process_tree.exe(parent) == process_tree.exe(chosen)
+        and process_tree.exe(parent) == process_tree.exe(rank_pid)
     ):
-        chosen = parent
-    return chosen
+        rank_pid = parent
+    return rank_pid
 
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
@@ -158,7 +158,7 @@ class ReadyFile:
             return
         self.fd = fd
 
-    def written(self) -> bool:
+    def is_written(self) -> bool:
         """Read the kernel's announcements; returns whether the file exists."""
         try:
             os.read(self.fd or 0, _EVENTS)
@@ -192,11 +192,11 @@ class LauncherWatch:
         dead = set(below).difference(alive, (launcher,))
         if dead and any(_has_rank(pid, self._variables) for pid in alive if pid != launcher):
             dead = set()
-        stuck = bool(dead & self._dead) and launcher in alive
+        hangs = bool(dead & self._dead) and launcher in alive
         self._dead = dead
         self._gap_s = LAUNCHER_LOOKS_S if dead else min(2 * self._gap_s, 4 * LAUNCHER_LOOKS_S)
         self.next_s = (self.next_s or 0.0) + self._gap_s
-        return stuck
+        return hangs
 
 
 def _has_rank(pid: int, variables: list[bytes]) -> bool:
@@ -236,7 +236,7 @@ class InputWatch:
         for pid in process_tree.descendants(root):
             if pid == launcher or not (_reads(pid) and _has_rank(pid, self._variables)):
                 continue
-            if _target(pid) == self._fifo or _shared(pid, self._starter(pid, launcher)):
+            if _target(pid) == self._fifo or _shares_pipe(pid, self._starter(pid, launcher)):
                 now[pid] = _cpu_ticks(pid)
         waits = any(self._before.get(pid) == ticks for pid, ticks in now.items())
         self._before = now
@@ -258,11 +258,11 @@ def _reads(pid: int) -> bool:
 
 def _parent(pid: int) -> int:
     """Parent's process id; 0 if the process has ended."""
-    found = stat_fields(pid)
-    return 0 if found is None else int(found[1][1])
+    stat = stat_fields(pid)
+    return 0 if stat is None else int(stat[1][1])
 
 
-def _shared(pid: int, launcher: int) -> bool:
+def _shares_pipe(pid: int, launcher: int) -> bool:
     """Whether descriptor 0 is a pipe whose other end the launcher holds."""
     own = _target(pid)
     if own is None or not own.startswith("pipe:"):
@@ -284,5 +284,5 @@ def _target(pid: int) -> str | None:
 
 def _cpu_ticks(pid: int) -> float:
     """User and system time in clock ticks; NaN, which equals nothing, if the process has ended."""
-    found = stat_fields(pid)
-    return float("nan") if found is None else float(found[1][11]) + float(found[1][12])
+    stat = stat_fields(pid)
+    return float("nan") if stat is None else float(stat[1][11]) + float(stat[1][12])

@@ -8,16 +8,16 @@ network.
 
 from runner.testbed.launch import launch_words, run
 from runner.testbed.measure import status
-from runner.testbed.model import Downed, Node, NodeProcess, Ran, Status, Testbed, to_json
+from runner.testbed.model import Node, NodeProcess, Ran, Removal, Status, Testbed
 from runner.testbed.setup import down, up
 from runner.testbed.state import DEFAULT_NAME, find_testbed, is_name, names
 
 __all__ = [
     "DEFAULT_NAME",
-    "Downed",
     "Node",
     "NodeProcess",
     "Ran",
+    "Removal",
     "Status",
     "Testbed",
     "down",
@@ -27,6 +27,5 @@ __all__ = [
     "names",
     "run",
     "status",
-    "to_json",
     "up",
 ]

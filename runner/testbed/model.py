@@ -6,13 +6,12 @@ this machine lacks and reports all of it in one message.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from runner.errors import RunnerError
 from runner.files.paths import exists
@@ -104,7 +103,7 @@ class Status:
     """
 
     name: str
-    state: str
+    state: Literal["up", "down", "broken"]
     testbed: Testbed | None = None
     asked_round_trip_s: float | None = None
     round_trip_s: float | None = None
@@ -126,7 +125,7 @@ class Status:
 
 
 @dataclass(frozen=True)
-class Downed:
+class Removal:
     """What :func:`down` removed: whether there was anything, and how many processes it ended."""
 
     name: str
@@ -144,33 +143,28 @@ class Ran:
     wall_s: float
 
 
-def to_json(item: Testbed | Status | Downed | Ran) -> dict[str, Any]:
-    """The value as a dictionary of JSON types."""
-    return dataclasses.asdict(item)
-
-
 def testbed_from_json(data: dict[str, Any]) -> Testbed:
-    """Inverse of :func:`to_json`; raises ``TypeError`` or ``KeyError`` for anything else."""
+    """The testbed of a record in JSON types; raises TypeError or KeyError for anything else."""
     nodes = tuple(
         Node(n["name"], n["address"], NodeProcess(**n["process"]), tuple(n["cpus"]))
         for n in data["nodes"]
     )
-    found = Testbed(**{**data, "nodes": nodes, "line": NodeProcess(**data["line"])})
-    _check(found)
-    return found
+    testbed = Testbed(**{**data, "nodes": nodes, "line": NodeProcess(**data["line"])})
+    _check(testbed)
+    return testbed
 
 
-def _check(found: Testbed) -> None:
+def _check(testbed: Testbed) -> None:
     """Raise TypeError unless every entry has its type."""
-    texts = [found.name, found.directory, found.token, found.subnet, found.shaper]
-    texts += [text for node in found.nodes for text in (node.name, node.address)]
-    counts: list[object] = [found.line_cpu, found.rate_bps, found.mtu]
-    for process in (found.line, *(node.process for node in found.nodes)):
+    texts = [testbed.name, testbed.directory, testbed.token, testbed.subnet, testbed.shaper]
+    texts += [text for node in testbed.nodes for text in (node.name, node.address)]
+    counts: list[object] = [testbed.line_cpu, testbed.rate_bps, testbed.mtu]
+    for process in (testbed.line, *(node.process for node in testbed.nodes)):
         counts += [process.pid, process.started_ticks]
-    counts += [cpu for node in found.nodes for cpu in node.cpus]
-    times = [found.latency_s, found.compensation_s]
+    counts += [cpu for node in testbed.nodes for cpu in node.cpus]
+    times = [testbed.latency_s, testbed.compensation_s]
     if not (
-        found.nodes
+        testbed.nodes
         and all(isinstance(text, str) for text in texts)
         and all(type(count) is int and 0 <= count < 2**63 for count in counts)
         and all(isinstance(time, int | float) and abs(time) < 1e9 for time in times)
@@ -184,18 +178,18 @@ SET_NAMESPACE = "nsenter"
 
 def missing_needs() -> list[str]:
     """What this machine or user lacks, in words; empty if a testbed can be brought up."""
-    found = []
+    needs = []
     if sys.platform != "linux":
         return ["Linux (network namespaces)"]
     if os.geteuid() != 0:
-        found.append("root (for network namespaces and devices); try sudo")
+        needs.append("root (for network namespaces and devices); try sudo")
     if not exists(TUN):
-        found.append(f"{TUN} (kernel module tun: modprobe tun)")
+        needs.append(f"{TUN} (kernel module tun: modprobe tun)")
     if shutil.which("cc") is None:
-        found.append("a C compiler, cc (install gcc)")
+        needs.append("a C compiler, cc (install gcc)")
     if shutil.which(SET_NAMESPACE) is None:
-        found.append("nsenter (package util-linux)")
-    return found
+        needs.append("nsenter (package util-linux)")
+    return needs
 
 
 def require() -> None:

@@ -23,26 +23,26 @@ _PATIENCE_S = 5.0
 
 def node_process(pid: int) -> NodeProcess | None:
     """The process with this id at this moment; None if there is none."""
-    found = process_time(pid)
-    return None if found is None else NodeProcess(pid, found.started_ticks)
+    times = process_time(pid)
+    return None if times is None else NodeProcess(pid, times.started_ticks)
 
 
-def alive(wanted: NodeProcess) -> bool:
+def alive(process: NodeProcess) -> bool:
     """Whether this process still runs; a zombie does not, nor does another process with its id."""
-    return start_of(wanted.pid) == wanted.started_ticks
+    return start_of(process.pid) == process.started_ticks
 
 
 def with_token(token: str) -> list[NodeProcess]:
     """Every living process that was started with this token in its environment."""
     entry = f"{TOKEN}={token}".encode()
-    found = []
+    processes = []
     for pid in all_pids():
         # A program that was started replaces its environment: look at the start first, so that
         # what is found cannot be another process with the same id.
-        seen = node_process(pid)
-        if seen and entry in read_proc(f"/proc/{pid}/environ").split(b"\0") and alive(seen):
-            found.append(seen)
-    return found
+        process = node_process(pid)
+        if process and entry in read_proc(f"/proc/{pid}/environ").split(b"\0") and alive(process):
+            processes.append(process)
+    return processes
 
 
 def end_all(token: str) -> int:
@@ -50,10 +50,10 @@ def end_all(token: str) -> int:
 
     Raises RunnerError if one cannot be killed.
     """
-    ended: set[NodeProcess] = set()
+    targets: set[NodeProcess] = set()
     until = time.monotonic() + _PATIENCE_S
-    while left := {p for p in with_token(token) if p.pid != os.getpid()} | _dying(ended):
-        ended |= left
+    while left := {p for p in with_token(token) if p.pid != os.getpid()} | _dying(targets):
+        targets |= left
         if time.monotonic() > until:
             raise RunnerError(
                 "processes of the testbed cannot be killed: "
@@ -65,9 +65,9 @@ def end_all(token: str) -> int:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(one.pid, signal.SIGKILL)
         time.sleep(0.01)
-    return len(ended)
+    return len(targets)
 
 
-def _dying(killed: set[NodeProcess]) -> set[NodeProcess]:
+def _dying(targets: set[NodeProcess]) -> set[NodeProcess]:
     """The killed processes that still run; one that is about to end has no environment any more."""
-    return {p for p in killed if alive(p)}
+    return {p for p in targets if alive(p)}

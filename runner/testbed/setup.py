@@ -17,7 +17,7 @@ from runner.files.paths import exists
 from runner.files.private_files import make_folder, open_private, write_private
 from runner.testbed import delay_line, launch, model, state
 from runner.testbed.measure import compensation
-from runner.testbed.model import Downed, Node, NodeProcess, Testbed
+from runner.testbed.model import Node, NodeProcess, Removal, Testbed
 from runner.testbed.processes import TOKEN, end_all, node_process, with_token
 
 MTU = 65520
@@ -57,21 +57,21 @@ def up(
     cpus = _cpus(nodes, cores)
     model.require()
     place = state.directory(name)
-    with state.locked():
-        there = state.read_testbed(name)
-        if there is not None and state.works(there):
-            return _same(there, cpus, latency_s, rate_bps, mtu)
+    with state.hold_lock():
+        current = state.read_testbed(name)
+        if current is not None and state.works(current):
+            return _same(current, cpus, latency_s, rate_bps, mtu)
         _clean(name)
         try:
             testbed = _start(place, name, cpus, latency_s, rate_bps, mtu)
-            limited = bool(rate_bps) and delay_line.shape(testbed.nodes, rate_bps, mtu)
-            compensated = compensation(testbed)
+            has_shaper = bool(rate_bps) and delay_line.shape(testbed.nodes, rate_bps, mtu)
+            compensation_s = compensation(testbed)
             testbed = replace(
                 testbed,
-                compensation_s=compensated,
-                shaper="tbf" if limited else "delay line" if rate_bps else "none",
+                compensation_s=compensation_s,
+                shaper="tbf" if has_shaper else "delay line" if rate_bps else "none",
             )
-            delay_line.set_link(place, latency_s - compensated, rate_bps)
+            delay_line.set_link(place, latency_s - compensation_s, rate_bps)
             state.write_testbed(testbed)
         except BaseException:
             _clean(name)
@@ -79,12 +79,12 @@ def up(
     return testbed
 
 
-def down(name: str = state.DEFAULT_NAME) -> Downed:
+def down(name: str = state.DEFAULT_NAME) -> Removal:
     """End every process of the testbed and remove all of it; a missing testbed is no error."""
     place = state.directory(name)
     if not exists(place):
-        return Downed(name, False, 0)
-    with state.locked():
+        return Removal(name, False, 0)
+    with state.hold_lock():
         return _clean(name)
 
 
@@ -110,17 +110,23 @@ def _check(nodes: int, latency_s: float, rate_bps: int, mtu: int) -> None:
 
 
 def _same(
-    there: Testbed, cpus: list[tuple[int, ...]], latency_s: float, rate_bps: int, mtu: int
+    current: Testbed, cpus: list[tuple[int, ...]], latency_s: float, rate_bps: int, mtu: int
 ) -> Testbed:
-    asked = (cpus, latency_s, rate_bps, mtu)
-    if asked == ([n.cpus for n in there.nodes], there.latency_s, there.rate_bps, there.mtu):
-        return there
-    rate = f"{there.rate_bps:.3g} bit/s" if there.rate_bps else "unlimited"
+    request = (cpus, latency_s, rate_bps, mtu)
+    if request == (
+        [n.cpus for n in current.nodes],
+        current.latency_s,
+        current.rate_bps,
+        current.mtu,
+    ):
+        return current
+    rate = f"{current.rate_bps:.3g} bit/s" if current.rate_bps else "unlimited"
     raise RunnerError(
-        f"testbed {there.name} is up with {len(there.nodes)} nodes of {len(there.nodes[0].cpus)} "
-        f"cores, {there.latency_s * 1e3:g} ms each way, rate {rate}, MTU {there.mtu}.\n"
+        f"testbed {current.name} is up with {len(current.nodes)} nodes of "
+        f"{len(current.nodes[0].cpus)} cores, {current.latency_s * 1e3:g} ms each way, "
+        f"rate {rate}, MTU {current.mtu}.\n"
         "Take it down first, or give the new one another --name:\n"
-        f"  autotune testbed down --name {there.name}",
+        f"  autotune testbed down --name {current.name}",
         code="testbed.up",
     )
 
@@ -191,15 +197,15 @@ def _free_subnet(name: str) -> str:
 
     It is part of 198.18.0.0/15, which RFC 2544 reserves for tests of networks.
     """
-    taken = set()
+    used_subnets = set()
     for row in _ROUTES.read_text(encoding="ascii").splitlines()[1:]:
         raw = bytes.fromhex(row.split()[1])[::-1]
-        taken.add(f"{raw[0]}.{raw[1]}.{raw[2]}")
+        used_subnets.add(f"{raw[0]}.{raw[1]}.{raw[2]}")
     start = zlib.crc32(name.encode()) % 512
     for i in range(512):
         number = (start + i) % 512
         subnet = f"198.{18 + number // 256}.{number % 256}"
-        if subnet not in taken:
+        if subnet not in used_subnets:
             return subnet
     raise RunnerError(
         "no network of 198.18.0.0/15 is free; take some testbeds down", code="testbed.no_network"
@@ -210,7 +216,7 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess
     """Start the program, which detaches once it works; returns its processes, delay line first."""
     with open_private(log) as errors:
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 words,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -221,11 +227,11 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess
                 timeout=_START_S,
                 check=False,
             )
-            said = done.stdout.decode().split()
+            texts = process.stdout.decode().split()
         except subprocess.TimeoutExpired:
-            said = []
-    found = [node_process(int(word)) for word in said]
-    if not found or None in found:
+            texts = []
+    processes = [node_process(int(word)) for word in texts]
+    if not processes or None in processes:
         why = log.read_text(encoding="utf-8", errors="replace").strip() or "it printed nothing"
         raise RunnerError(
             f"testbed {name} did not start: {why}.\nA container may lack the rights "
@@ -233,27 +239,27 @@ def _run(words: list[str], token: str, log: Path, name: str) -> list[NodeProcess
             "of another directory.",
             code="testbed.start_fails",
         )
-    return [one for one in found if one is not None]
+    return [one for one in processes if one is not None]
 
 
-def _clean(name: str) -> Downed:
+def _clean(name: str) -> Removal:
     """Remove all parts of a testbed, whether it works or not."""
     place = state.trusted_directory(name)
-    ended = 0
+    count = 0
     with contextlib.suppress(FileNotFoundError):
         token = (place / state.TOKEN_FILE).read_text(encoding="utf-8").strip()
-        ended = end_all(token) if token else 0
-        _wait_gone(token, name)
-    found = exists(place)
+        count = end_all(token) if token else 0
+        _wait_for_removal(token, name)
+    was_present = exists(place)
     shutil.rmtree(place, ignore_errors=True)
     if exists(place):
         raise RunnerError(
             f"{place} cannot be removed; remove it by hand", code="testbed.unwritable"
         )
-    return Downed(name, found, ended)
+    return Removal(name, was_present, count)
 
 
-def _wait_gone(token: str, name: str) -> None:
+def _wait_for_removal(token: str, name: str) -> None:
     """Wait for the devices to go; the kernel removes them a moment after their last process."""
     device = Path("/sys/class/net") / f"tb-{name}"
     until = time.monotonic() + 5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import fcntl
 import json
 import os
@@ -24,7 +25,7 @@ from runner.files.private_files import (
     write_private,
 )
 from runner.files.trusted_path import refuse_others
-from runner.testbed.model import Testbed, testbed_from_json, to_json
+from runner.testbed.model import Testbed, testbed_from_json
 from runner.testbed.processes import alive
 
 DEFAULT_NAME = "testbed"
@@ -76,7 +77,7 @@ def names() -> list[str]:
 
 
 @contextlib.contextmanager
-def locked() -> Iterator[None]:
+def hold_lock() -> Iterator[None]:
     """Hold the lock of all testbeds while one is brought up or down; a crash frees it.
 
     All testbeds have one lock: they share the networks, and two that are calibrated at the same
@@ -110,7 +111,7 @@ def locked() -> Iterator[None]:
 def write_testbed(testbed: Testbed) -> None:
     """Write the record of the testbed, completely or not at all."""
     place = Path(testbed.directory)
-    write_private(place / RECORD, json.dumps(to_json(testbed), indent=2) + "\n")
+    write_private(place / RECORD, json.dumps(dataclasses.asdict(testbed), indent=2) + "\n")
 
 
 def read_testbed(name: str) -> Testbed | None:
@@ -120,8 +121,8 @@ def read_testbed(name: str) -> Testbed | None:
     """
     place = trusted_directory(name)
     try:
-        found = testbed_from_json(parse_json(read_private(place / RECORD, _LARGEST)))
-        return found if (found.name, found.directory) == (name, str(place)) else None
+        testbed = testbed_from_json(parse_json(read_private(place / RECORD, _LARGEST)))
+        return testbed if (testbed.name, testbed.directory) == (name, str(place)) else None
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
 

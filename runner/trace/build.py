@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from runner import files
-from runner.c_library import NoCompiler, code_folder, compiled, digest, sources_of
-from runner.files.paths import exists, resolved
+from runner.c_library import NoCompiler, code_folder, compile_if_missing, digest, sources_of
+from runner.files.paths import exists, real_path
 from runner.files.private_files import has_private
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
@@ -48,12 +48,12 @@ def profiling_library(library: Library, tell: Callable[[str], None] = lambda wor
     place = make_cache() / f"libautotune-trace-{name}.so"
     if not has_private(place):
         tell(f"compiling the profiling library for {library.family} {library.version} (once)")
-    return compiled(place, compiler, sources)
+    return compile_if_missing(place, compiler, sources)
 
 
 def _state(library: Library, compiler: Sequence[str]) -> list[str]:
     """What tells one installation from another one in the same place."""
-    place = resolved(library.bin)
+    place = real_path(library.bin)
     words = [library.family, library.version, str(place), *compiler]
     for path in (Path(compiler[0]), *sorted((place.parent / "lib").glob("libmpi.so*"))):
         if exists(path):
@@ -66,7 +66,7 @@ _INTERPRETER = 3  # PT_INTERP
 _WIDE, _NARROW = 2, 1
 
 
-def statically_linked(program: Path) -> bool:
+def is_static(program: Path) -> bool:
     """True for an ELF executable without a dynamic loader; False for all other files (scripts)."""
     try:
         with program.open("rb") as file:

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from runner.errors import RunnerError
 
-AGAIN = "Write it again: autotune features -o FILE -- PROGRAM ARGS"
+RETRY_HINT = "Write it again: autotune features -o FILE -- PROGRAM ARGS"
 
 
 class FeaturesError(RunnerError):
@@ -21,25 +21,26 @@ class EntryChecks:
     def __init__(self, place: str) -> None:
         self._place = place
 
-    def fail(self, key: str, value: Any, expected: str) -> NoReturn:
-        shown = repr(value)[:60]
+    def fail(self, key: str, value: Any, expectation: str) -> NoReturn:
+        value_text = repr(value)[:60]
         raise FeaturesError(
-            f"{self._place}: {key} is {shown}, expected {expected}.\n{AGAIN}",
+            f"{self._place}: {key} is {value_text}, expected {expectation}.\n{RETRY_HINT}",
             code="features.damaged",
         )
 
-    def keys(self, key: str, data: dict[str, Any], expected: Iterable[str]) -> None:
-        wanted = tuple(expected)
+    def keys(self, key: str, data: dict[str, Any], expected_keys: Iterable[str]) -> None:
+        names = tuple(expected_keys)
         dot = f"{key}." if key else ""
-        missing = [f"{dot}{name}" for name in wanted if name not in data]
-        unknown = [f"{dot}{name}" for name in data if name not in wanted]
+        missing = [f"{dot}{name}" for name in names if name not in data]
+        unknown = [f"{dot}{name}" for name in data if name not in names]
         if missing:
             raise FeaturesError(
-                f"{self._place}: missing {_few(missing)}.\n{AGAIN}", code="features.damaged"
+                f"{self._place}: missing {_few(missing)}.\n{RETRY_HINT}", code="features.damaged"
             )
         if unknown:
             raise FeaturesError(
-                f"{self._place}: unknown {_few(unknown)}; the schema has no such key.\n{AGAIN}",
+                f"{self._place}: unknown {_few(unknown)}; the schema has no such key.\n"
+                f"{RETRY_HINT}",
                 code="features.damaged",
             )
 
@@ -95,9 +96,9 @@ class EntryChecks:
             self.fail(key, value, "a list of texts, the program first")
         return [self.text(f"{key}[{at}]", word) for at, word in enumerate(value)]
 
-    def one_of(self, key: str, value: Any, allowed: tuple[str, ...]) -> str:
-        if value not in allowed:
-            self.fail(key, value, " or ".join(allowed))
+    def one_of(self, key: str, value: Any, choices: tuple[str, ...]) -> str:
+        if value not in choices:
+            self.fail(key, value, " or ".join(choices))
         return str(value)
 
 

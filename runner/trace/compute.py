@@ -58,11 +58,11 @@ def _op(ranks: Iterable[RankCounts], *names: str) -> OpCounts:
 def _p2p(ranks: Sequence[RankCounts]) -> dict[str, float]:
     messages = _total(ranks, lambda r: r.messages)
     inside = messages - _total(ranks, lambda r: r.outside)
-    weighted = sum(sum(n for n, _ in r.to.values()) * len(r.to) for r in ranks)
-    distance = sum(n * abs(r.rank - there) for r in ranks for there, (n, _) in r.to.items())
+    receivers = sum(sum(n for n, _ in r.to.values()) * len(r.to) for r in ranks)
+    distance = sum(n * abs(r.rank - partner) for r in ranks for partner, (n, _) in r.to.items())
     send = _op(ranks, "send")
     return {
-        "p2p_receivers": _ratio(weighted, inside),
+        "p2p_receivers": _ratio(receivers, inside),
         "p2p_distance": _ratio(distance, inside),
         "p2p_bytes": _ratio(send.bytes, messages),
         "p2p_messages": messages / len(ranks),
@@ -108,8 +108,8 @@ def communication_ns(rank: RankCounts) -> int:
 
 
 def _times(ranks: Sequence[RankCounts]) -> dict[str, float]:
-    spent = [communication_ns(r) for r in ranks]
-    inside, wall = sum(spent), _total(ranks, lambda r: r.wall_ns)
+    times_ns = [communication_ns(r) for r in ranks]
+    inside, wall = sum(times_ns), _total(ranks, lambda r: r.wall_ns)
     of_calls = sum(op.ns for r in ranks for op in r.ops.values())
 
     def share(*names: str) -> float:
@@ -118,7 +118,7 @@ def _times(ranks: Sequence[RankCounts]) -> dict[str, float]:
     return {
         "comm_to_comp": min(_ratio(inside, max(wall - inside, 1)), _LARGEST_RATIO),
         "comm_fraction": _ratio(inside, wall),
-        "comm_imbalance": max(spent) * len(ranks) / inside if inside else 1.0,
+        "comm_imbalance": max(times_ns) * len(ranks) / inside if inside else 1.0,
         "wait_share": share("wait"),
         "sync_share": share("barrier"),
         "p2p_share": share("send", "recv"),

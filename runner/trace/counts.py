@@ -67,7 +67,7 @@ class RankCounts:
     """All counts of one rank.
 
     ``to`` maps a receiver (world rank) to (messages, bytes). ``outside`` counts messages to
-    processes outside MPI_COMM_WORLD. ``timed`` maps operations to the calls between
+    processes outside MPI_COMM_WORLD. ``timed_calls`` maps operations to the calls between
     ``MPI_Pcontrol(1)`` and ``MPI_Pcontrol(0)``; it is empty if the program marks no timed part.
     The ``ns`` of the ``rows`` of an operation add up to those in ``ops``. ``commutes`` is False if
     the rank created an operation that does not commute, None if that is not known: other processes
@@ -83,7 +83,7 @@ class RankCounts:
     p2p_sizes: list[int] = field(default_factory=lambda: [0] * SIZE_BINS)
     coll_sizes: list[int] = field(default_factory=lambda: [0] * SIZE_BINS)
     to: dict[int, tuple[int, int]] = field(default_factory=dict)
-    timed: dict[str, int] = field(default_factory=dict)
+    timed_calls: dict[str, int] = field(default_factory=dict)
     rows: dict[RowKind, RowSums] = field(default_factory=dict)
     commutes: bool | None = None
 
@@ -111,14 +111,14 @@ def read_ranks(directory: Path, ranks: int) -> list[RankCounts]:
             "node",
             code="trace.no_counts",
         )
-    found = [parse_counts(files[f"rank-{rank}"]) for rank in range(ranks)]
-    for counts in found:
+    every_rank = [parse_counts(files[f"rank-{rank}"]) for rank in range(ranks)]
+    for counts in every_rank:
         if counts.size != ranks:
             raise RunnerError(
                 f"rank {counts.rank} saw a world of {counts.size} processes, {ranks} were started",
                 code="trace.no_counts",
             )
-    return found
+    return every_rank
 
 
 def parse_counts(path: Path) -> RankCounts:
@@ -146,7 +146,7 @@ def _counts(lines: list[str]) -> RankCounts:
     single: dict[str, str] = {}
     ops: dict[str, OpCounts] = {}
     to: dict[int, tuple[int, int]] = {}
-    timed: dict[str, int] = {}
+    timed_calls: dict[str, int] = {}
     rows: dict[RowKind, RowSums] = {}
     for line in lines:
         key, _, rest = line.partition(" ")
@@ -156,7 +156,7 @@ def _counts(lines: list[str]) -> RankCounts:
             ops[name] = OpCounts(calls, nonblocking, size, comm_sizes, ns)
         elif key == "timed":
             name, count = rest.split()
-            timed[name] = int(count)
+            timed_calls[name] = int(count)
         elif key == "to":
             rank, messages, size = map(int, rest.split())
             to[rank] = (messages, size)
@@ -179,7 +179,7 @@ def _counts(lines: list[str]) -> RankCounts:
         p2p_sizes=_sizes(single["p2p_sizes"]),
         coll_sizes=_sizes(single["coll_sizes"]),
         to=to,
-        timed=timed,
+        timed_calls=timed_calls,
         rows=rows,
         commutes={"0": False, "1": True, None: None}[single.get("commutes")],
     )
@@ -202,7 +202,7 @@ def _row(text: str) -> tuple[RowKind, RowSums]:
 
 
 def _sizes(text: str) -> list[int]:
-    found = [int(word) for word in text.split()]
-    if len(found) != SIZE_BINS:
-        raise ValueError(f"{len(found)} sizes instead of {SIZE_BINS}")
-    return found
+    sizes = [int(word) for word in text.split()]
+    if len(sizes) != SIZE_BINS:
+        raise ValueError(f"{len(sizes)} sizes instead of {SIZE_BINS}")
+    return sizes

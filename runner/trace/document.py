@@ -13,7 +13,7 @@ from typing import Any
 from runner import files
 from runner.files import atomic_file
 from runner.files.json_text import parse_json
-from runner.trace.checks import AGAIN, EntryChecks, FeaturesError
+from runner.trace.checks import RETRY_HINT, EntryChecks, FeaturesError
 from runner.trace.partners import Partners, partners_from_json
 from runner.trace.profile import Profile, profile_from_json
 from runner.trace.schema import FEATURE_NAMES, SCHEMA, SPECS
@@ -105,7 +105,7 @@ def load_features(path: Path | str) -> Features:
     """
     place = str(path)
     try:
-        text = files.read_named(path, _LARGEST_MIB << 20)
+        text = files.read_user_file(path, _LARGEST_MIB << 20)
     except (OSError, UnicodeDecodeError) as problem:
         if getattr(problem, "errno", None) == errno.EFBIG:
             raise FeaturesError(
@@ -120,7 +120,7 @@ def load_features(path: Path | str) -> Features:
         data = parse_json(text)
     except ValueError as problem:
         raise FeaturesError(
-            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{AGAIN}",
+            f"{place} is not a complete JSON file ({problem}): cut off or damaged.\n{RETRY_HINT}",
             code="features.damaged",
         ) from None
     return features_from_json(data, place)
@@ -130,14 +130,14 @@ def features_from_json(data: Any, place: str = "features") -> Features:
     """Features from the content of a file; errors (FeaturesError) name ``place``."""
     if not isinstance(data, dict):
         raise FeaturesError(
-            f"{place}: expected a JSON object with a features schema.\n{AGAIN}",
+            f"{place}: expected a JSON object with a features schema.\n{RETRY_HINT}",
             code="features.damaged",
         )
     schema = data.get("schema")
     if schema != SCHEMA:
         raise FeaturesError(
             f"{place}: schema is {schema!r}, expected {SCHEMA!r}: written by another version, or "
-            f"not a features file.\n{AGAIN}",
+            f"not a features file.\n{RETRY_HINT}",
             code="features.version",
         )
     check = EntryChecks(place)

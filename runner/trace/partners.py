@@ -37,9 +37,9 @@ class Partners:
 
     def far(self, nodes: Sequence[int]) -> float:
         """The share of the messages between nodes if the ranks were on these; 0 without any."""
-        sent = sum(pair.messages for pair in self.pairs)
+        total = sum(pair.messages for pair in self.pairs)
         across = sum(p.messages for p in self.pairs if nodes[p.sender] != nodes[p.receiver])
-        return across / sent if sent else 0.0
+        return across / total if total else 0.0
 
     def in_turn(self) -> tuple[int, ...] | None:
         """The node of each rank if the ranks were dealt out to the nodes in turn.
@@ -65,9 +65,9 @@ def partners_of(ranks: Sequence[RankCounts]) -> Partners | None:
     numbers: dict[str, int] = {}
     nodes = tuple(numbers.setdefault(rank.host, len(numbers)) for rank in ranks)
     pairs = (
-        Pair(rank.rank, receiver, *sent)
+        Pair(rank.rank, receiver, *traffic)
         for rank in ranks
-        for receiver, sent in sorted(rank.to.items())
+        for receiver, traffic in sorted(rank.to.items())
     )
     return Partners(nodes, tuple(pairs))
 
@@ -86,10 +86,10 @@ def partners_from_json(data: Any, ranks: int, nodes: int, check: EntryChecks) ->
     if len(dict.fromkeys(numbers)) != nodes:
         check.fail("partners.nodes", of_ranks, f"every node from 0 to {nodes - 1}")
     pairs: dict[tuple[int, int], Pair] = {}
-    listed = check.elements("partners.pairs", raw["pairs"])
-    if len(listed) > MOST_PAIRS:
-        check.fail("partners.pairs", len(listed), f"at most {MOST_PAIRS} pairs")
-    for at, one in enumerate(listed):
+    entries = check.elements("partners.pairs", raw["pairs"])
+    if len(entries) > MOST_PAIRS:
+        check.fail("partners.pairs", len(entries), f"at most {MOST_PAIRS} pairs")
+    for at, one in enumerate(entries):
         key = f"partners.pairs[{at}]"
         words = check.elements(key, one)
         if len(words) != len(Pair._fields):

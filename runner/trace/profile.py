@@ -126,12 +126,12 @@ def _row(kind: RowKind, ranks: Sequence[RankCounts]) -> ProfileRow:
 
 def _waiting(operation: str, ranks: Sequence[RankCounts]) -> float:
     """Over all rows of the operation, so that ranks whose calls fall into other rows compare."""
-    spent = [
+    times_ns = [
         sum(sums.ns for kind, sums in rank.rows.items() if kind.operation == operation)
         for rank in ranks
         if any(kind.operation == operation for kind in rank.rows)
     ]
-    return (sum(spent) - len(spent) * min(spent)) / len(ranks) / 1e9
+    return (sum(times_ns) - len(times_ns) * min(times_ns)) / len(ranks) / 1e9
 
 
 _KEYS = ("compute_s", "waiting", "rows")
@@ -181,12 +181,12 @@ def _waiting_from_json(
     data: Any, rows: Iterable[ProfileRow], check: EntryChecks
 ) -> dict[str, float]:
     raw = check.mapping("profile.waiting", data)
-    spent: dict[str, float] = {}
+    seconds: dict[str, float] = {}
     for row in rows:
-        spent[row.operation] = spent.get(row.operation, 0.0) + row.seconds
-    check.keys("profile.waiting", raw, spent)
+        seconds[row.operation] = seconds.get(row.operation, 0.0) + row.seconds
+    check.keys("profile.waiting", raw, seconds)
     waiting = {}
-    for name, most in spent.items():
+    for name, most in seconds.items():
         key = f"profile.waiting.{name}"
         waiting[name] = check.number(key, raw[name])
         if waiting[name] > most * (1 + _SLACK) + _SLACK:

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from runner.c_library import NoCompiler, preloaded
+from runner.c_library import NoCompiler, preload_value
 from runner.errors import RunnerError
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.outcome.failure_message import telling_lines
 from runner.trace import substitute
-from runner.trace.build import make_cache, profiling_library, statically_linked
+from runner.trace.build import is_static, make_cache, profiling_library
 from runner.trace.counts import RankCounts, read_ranks
 from runner.types import GUARD_STATES, LaunchSpec, RunRecord
 
@@ -34,7 +34,7 @@ class NotTraceable(RunnerError):
 
 
 @dataclass(frozen=True)
-class Traced:
+class TracedRun:
     """A finished run and the counts of every rank; ``method`` is ``pmpi`` or ``mpi4py``."""
 
     record: RunRecord
@@ -47,7 +47,7 @@ def trace(
     spec: LaunchSpec,
     method: Method = "auto",
     tell: Callable[[str], None] = lambda words: None,
-) -> Traced:
+) -> TracedRun:
     """Run ``spec`` once, traced; repeat a run that foreign load spoilt.
 
     ``auto`` uses the profiling library or, without a compiler, the substitute for mpi4py; ``tell``
@@ -55,28 +55,28 @@ def trace(
     RunnerError if the run failed, was not MPI, or left no complete counts.
     """
     program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
-    if statically_linked(Path(program)):
+    if is_static(Path(program)):
         raise NotTraceable(
             f"{spec.program[0]} is statically linked: the profiling library cannot be preloaded.\n"
             "Link it dynamically (without -static) and try again",
             code="trace.not_preloadable",
         )
     library = runner.adapter.library
-    used, variables = _means(library, method, tell)
+    means, variables = _means(library, method, tell)
     for attempt in range(ATTEMPTS):
         with tempfile.TemporaryDirectory(dir=make_cache(), prefix="run-") as place:
-            told = {**variables, DIRECTORY: place}
-            record = runner.run(with_variables(spec, library, told))
+            environment = {**variables, DIRECTORY: place}
+            record = runner.run(with_variables(spec, library, environment))
             if record.state in GUARD_STATES and attempt < ATTEMPTS - 1:
                 tell(f"{record.reason}; trying again")
                 continue
             _require_success(record)
-            return Traced(record, read_ranks(Path(place), spec.ranks), used)
+            return TracedRun(record, read_ranks(Path(place), spec.ranks), means)
     raise AssertionError("unreachable: the last attempt returns or raises")
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedRun:
     """A run, and what all ranks together called.
 
     ``calls`` maps operations to their number in what is timed: the part between
@@ -90,36 +90,38 @@ class Counted:
     commutes: bool | None = None
 
 
-def run_counted(runner: Runner, spec: LaunchSpec) -> Counted:
+def run_with_counts(runner: Runner, spec: LaunchSpec) -> CountedRun:
     """One run with the profiling library, or without it where that is not possible."""
     program = shutil.which(spec.program[0], path=os.environ.get("PATH")) or spec.program[0]
     try:
-        if statically_linked(Path(program)):
-            return Counted(runner.run(spec))
+        if is_static(Path(program)):
+            return CountedRun(runner.run(spec))
         _, variables = _means(runner.adapter.library, "pmpi", lambda words: None)
         with tempfile.TemporaryDirectory(dir=make_cache(), prefix="run-") as place:
-            told = {**variables, DIRECTORY: place}
-            record = runner.run(with_variables(spec, runner.adapter.library, told))
+            environment = {**variables, DIRECTORY: place}
+            record = runner.run(with_variables(spec, runner.adapter.library, environment))
             ranks = read_ranks(Path(place), spec.ranks) if record.valid else []
     except RunnerError:
-        return Counted(runner.run(spec))
+        return CountedRun(runner.run(spec))
     if not record.valid and record.state not in GUARD_STATES:
         # Whatever the problem is, the user should see it without the profiling library.
-        return Counted(runner.run(spec))
+        return CountedRun(runner.run(spec))
     calls: dict[str, int] = {}
     for rank in ranks:
         whole = {name: counts.calls + counts.nonblocking for name, counts in rank.ops.items()}
-        for name, count in (rank.timed if rank.timed and spec.metric else whole).items():
+        for name, count in (
+            rank.timed_calls if rank.timed_calls and spec.metric else whole
+        ).items():
             calls[name] = calls.get(name, 0) + count
-    return Counted(record, calls or None, _commutes(ranks))
+    return CountedRun(record, calls or None, _commutes(ranks))
 
 
 def _commutes(ranks: Sequence[RankCounts]) -> bool | None:
     """Whether the operations of all ranks commute; None if it is not known of one of them."""
-    seen = {rank.commutes for rank in ranks}
-    if False in seen:
+    answers = {rank.commutes for rank in ranks}
+    if False in answers:
         return False
-    return True if seen == {True} else None
+    return True if answers == {True} else None
 
 
 def with_variables(spec: LaunchSpec, library: Library, variables: dict[str, str]) -> LaunchSpec:
@@ -139,14 +141,14 @@ def _means(
     if method == "mpi4py":
         return "mpi4py", substitute.variables()
     try:
-        built = profiling_library(library, tell)
+        profiler = profiling_library(library, tell)
     except NoCompiler as problem:
         if method == "pmpi":
             raise
         tell(f"{str(problem).splitlines()[0]}: counting in mpi4py instead (Python programs only)")
         return "mpi4py", substitute.variables()
     try:
-        return "pmpi", {"LD_PRELOAD": preloaded(built, os.environ.get("LD_PRELOAD"))}
+        return "pmpi", {"LD_PRELOAD": preload_value(profiler, os.environ.get("LD_PRELOAD"))}
     except RunnerError as problem:
         raise NotTraceable(str(problem), code=problem.code) from None
 
@@ -164,9 +166,9 @@ def _require_success(record: RunRecord) -> None:
     elif record.state == "no_mpi":
         words += ".\nFeatures can be traced only of a program that uses MPI"
     else:
-        said = telling_lines(record.stderr_tail, record.stdout_tail)
-        if said:
+        lines = telling_lines(record.stderr_tail, record.stdout_tail)
+        if lines:
             words += "\nlast lines of the program's output:" + "".join(
-                f"\n  | {line}" for line in said
+                f"\n  | {line}" for line in lines
             )
     raise RunnerError(words, code="trace.run_fails")

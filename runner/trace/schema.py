@@ -49,7 +49,7 @@ class FeatureSpec:
     """The greatest possible value (1 for shares)."""
 
     @property
-    def count_based(self) -> bool:
+    def is_count(self) -> bool:
         return self.kind == "count"
 
 
@@ -249,5 +249,5 @@ FEATURES: tuple[FeatureSpec, ...] = (
 FEATURE_NAMES: tuple[str, ...] = tuple(spec.name for spec in FEATURES)
 THESIS_NAMES: tuple[str, ...] = tuple(spec.name for spec in _THESIS)
 """The 19 features of the thesis (Pellegrini, figure 4.6), as far as they are known."""
-COUNT_NAMES: tuple[str, ...] = tuple(spec.name for spec in FEATURES if spec.count_based)
+COUNT_NAMES: tuple[str, ...] = tuple(spec.name for spec in FEATURES if spec.is_count)
 SPECS: dict[str, FeatureSpec] = {spec.name: spec for spec in FEATURES}

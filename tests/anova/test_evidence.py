@@ -90,7 +90,8 @@ RESULT = {
     "unchecked": [],
     "contradictions": [],
     "warnings": [],
-    "status": "recommended", "study": "s", "mpi": {}, "machine": "", "cluster": "", "app": "",
+    "status": "recommended", "study": "s", "mpi": {"name": "openmpi", "version": "5"},
+    "machine": "", "cluster": "", "app": "",
     "ranks": 2, "strategy": "ga", "seed": 0, "finalists": [], "overhead_s": 0.0, "gain": 2.86,
     "metric": {"kind": "wall", "unit": "s"}, "gain_ci95": None,
 }  # fmt: skip

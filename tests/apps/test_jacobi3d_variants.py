@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runner.programs.apps.common.models import MATED
+from runner.programs.apps.common.models import MATE_VARIANTS
 from runner.programs.apps.jacobi3d.options import VARIANTS
 from tests.apps.conftest import Job, Launch, check_refused, results_of, successes
 
@@ -55,7 +55,7 @@ GRAPHS = [
 PADDED = ("mpi", "overlap", "over", "mate", "tarragon")
 UNFILLED = [
     *("mpi", "overlap", "threads", "openmp", "tpod"),
-    *(f"{variant} --ranks-per-process 2" for variant in (*MATED, "tarragon")),
+    *(f"{variant} --ranks-per-process 2" for variant in (*MATE_VARIANTS, "tarragon")),
 ]
 REFUSALS = [
     ("--variant mate --local-grid 1x1x8", "--local-grid 1x1x8 in a process grid of"),
@@ -75,7 +75,7 @@ begin = common_tpod.Faces.__init__
 
 def wrong(self, *arguments):
     make(self, *arguments)
-    self.received = []  # what compiled regions unpack
+    self.in_parts = []  # what compiled regions unpack
 
 def forgetful(self):
     start(self)
@@ -124,7 +124,7 @@ def padded() -> list[str]:
 @pytest.fixture(scope="module")
 def job() -> Job:
     """What runs on two processes."""
-    python = [f"{variant} --ranks-per-process 2 --core python" for variant in MATED]
+    python = [f"{variant} --ranks-per-process 2 --core python" for variant in MATE_VARIANTS]
     # Enough cells for 200 parts, too few for 8 parts of z.
     size = "--size 32x64x15 --iterations 2"
     groups = {

@@ -123,9 +123,9 @@ def test_the_switches_of_both_libraries(tmp_path: Path) -> None:
     none = ("--steal-config", "none")
     found = parse(["--variant", "cab", "--steal", "off", "--chunk-large", "640", *none])
     assert found.intranode == Config(steal=False, chunk_large=640)
-    assert (found.configured, found.thread_level) == ("switches", "single")
+    assert (found.config_source, found.thread_level) == ("switches", "single")
     plain = parse(["--variant", "cab", *none])
-    assert (plain.intranode, plain.configured) == (Config(), "defaults")
+    assert (plain.intranode, plain.config_source) == (Config(), "defaults")
     bad = tmp_path / "bad.json"
     bad.write_text("{")
     for words, said in (

@@ -107,7 +107,7 @@ def forgetful(self):
 
 def deaf(self, *arguments):
     make(self, *arguments)
-    self.received = []
+    self.in_parts = []
 
 def finish(self, field, requests, meter, more):
     self._wait(requests)
@@ -211,8 +211,8 @@ def test_tables_of_faces_name_each_variable_once() -> None:
     assert [int(box[0]) // 6 for box in tables.own] == [0, 1, 0, 1, 2, 3, 2, 3]
     for faces in found:
         faces.pack[0]()
-    for (z0, z1, y0, y1, x0, x1), part in zip(tables.own.tolist(), tables.packed, strict=True):
-        cells = domain.stacked[0][z0:z1, y0:y1, x0:x1]
+    for (z0, z1, y0, y1, x0, x1), part in zip(tables.own.tolist(), tables.out_parts, strict=True):
+        cells = domain.stack[0][z0:z1, y0:y1, x0:x1]
         assert cells.ravel().tolist() == part.tolist()
     assert [rank for _, rank, _ in tables.sends] == [1, 2, 1, 2]
     assert sum(buffer.size for buffer, _, _ in tables.sends) == 4 * (20 + 15)

@@ -117,7 +117,7 @@ def test_wrong_work_is_seen() -> None:
 
 
 def arrived(size: int, sender: int, step: int) -> tuple[Message, Message]:
-    sent, received = Message(size, sender, sent=True), Message(size, 3, sent=False)
+    sent, received = Message(size, sender, is_outgoing=True), Message(size, 3, is_outgoing=False)
     sent.stamp(step)
     received.words[:] = sent.words
     received.check(9)

@@ -126,7 +126,7 @@ def at(date: str, log: float, sd: float = 0.05, runs: int = 8) -> Calibration:
     point = Point("pingpong", 4096)
     responses = {FAST: {point: Response(log, sd, runs)}}
     own = ResponseTable(2, 1, 2, {point: Level(10.0, 0.01)}, responses)
-    return Calibration("local", "m", {}, date, (own,), 1, 1.0, 1, 1)
+    return Calibration("local", "m", {}, date, 1, 1.0, 1, 1, (own,))
 
 
 FAST = Setting({"btl_sm_eager_limit": 65536})

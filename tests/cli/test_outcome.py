@@ -11,6 +11,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from autotune.notes import Note
 from autotune.space import Setting
+from autotune.study.comparison_document import ComparisonFigures
 from autotune.study.result import Finalist, Result
 from autotune.terminal.command_line import remember_command
 from autotune.terminal.outcome import print_comparison, print_result
@@ -57,8 +58,8 @@ def result(status: str = "keep_default", recommended: Setting | None = None) -> 
         seed=0,
     )
     found.finalists = [
-        Finalist(SHORT, "better", 1.68, 1.03, 4.33, 12, ""),
-        Finalist(LONG, "better", 1.60, 1.23, 3.18, 12, ""),
+        Finalist(SHORT, "better", 1.68, (1.03, 4.33), None, 12, ""),
+        Finalist(LONG, "better", 1.60, (1.23, 3.18), None, 12, ""),
     ]
     found.warnings = [
         Note("blocks.scatter", f"{s.key}: the ratio scatters by 19% from block")
@@ -93,35 +94,43 @@ def test_the_answer_is_not_spelled_out_above_itself(
 def test_a_gain_that_is_ruled_out_is_said_once(
     capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
-    data = {
-        "words": "no gain of 2.0 % or more: gain -0.5 %, 95 % interval -7.4 to +0.7 %, 8 blocks",
-        "guard": True,
-        "outcome": "futile",
-        "seen": "futile",
-        "why": "a gain of 2 % is ruled out",
-        "gain": None,
-        "fresh": None,
-        "metric": Metric().to_json(),
-        "a_median_s": 0.6,
-        "b_median_s": 0.6,
-        "runs": 16,
-        "runs_rejected": 0,
-        "rejections": [],
-        "budget_ended_it": False,
-        "round": 1,
-        "comparisons": 1,
-        "next_step": None,
-        "checks": None,
-        "unchecked": [],
-        "contradictions": [],
-        "warnings": [],
-    }
+    data = ComparisonFigures(
+        study="s",
+        gain_ci95=None,
+        gain_range=None,
+        significant=False,
+        pairs=8,
+        drift_repeats=0,
+        words="no gain of 2.0 % or more: gain -0.5 %, 95 % interval -7.4 to +0.7 %, 8 blocks",
+        guard=True,
+        outcome="futile",
+        seen="futile",
+        why="a gain of 2 % is ruled out",
+        gain=None,
+        fresh=None,
+        metric=Metric(),
+        a_median_s=0.6,
+        b_median_s=0.6,
+        runs=16,
+        runs_rejected=0,
+        rejections=[],
+        budget_ended_it=False,
+        round=1,
+        comparisons=1,
+        next_step=None,
+        checks=None,
+        unchecked=[],
+        contradictions=[],
+        warnings=[],
+    )
     print_comparison("default", "bind_to=none", data)
     said = capsys.readouterr().out
     assert said.count("no gain of 2") == 2
-    assert data["why"] not in said
+    assert data.why not in said
     assert said == snapshot
-    print_comparison("default", "bind_to=none", data | {"gain": 0.03, "b_median_s": 0.7})
+    print_comparison(
+        "default", "bind_to=none", data.model_copy(update={"gain": 0.03, "b_median_s": 0.7})
+    )
     assert capsys.readouterr().out == snapshot
 
 

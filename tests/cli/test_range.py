@@ -43,10 +43,10 @@ def test_a_finalist_without_an_interval_has_its_range_in_the_column(
     strategy, plan = ListStrategy(SETTINGS), SearchPlan(trials=3)
     answer = run_procedure(lucky(0), MemoryTrialStore(), strategy, SPACE, plan, seed=1)  # type: ignore[arg-type]
     rows = finalist_rows(answer)
-    short = [row for row in rows if row.seen is not None]
+    short = [row for row in rows if row.gain_range is not None]
     assert short
-    assert all((row.lo, row.hi) == (None, None) for row in short)
-    low, high = short[0].seen or (None, None)
+    assert all(row.gain_ci == (None, None) for row in short)
+    low, high = short[0].gain_range or (None, None)
     assert low is not None
     assert high is not None
     assert low < (short[0].gain or 0) < high

@@ -46,7 +46,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         study = store.study(key())
         trial = store.add_trial(study.id, setting.to_json(), setting.key)
         store.add_run(study.id, trial.id, "search", 0, 0, ok(0.5))
-        finalist = Finalist(setting, "better", 0.1, 0.05, 0.2, 12, "shown")
+        finalist = Finalist(setting, "better", 0.1, (0.05, 0.2), None, 12, "shown")
         slow = {"slow": 0, "launches": 9, "default_slow": 0, "default_launches": 9,
                 "verdict": "no difference shown", "alpha": 0.05, "rarer_from": None,
                 "more_from": 0.5, "threshold": 2.0}  # fmt: skip

@@ -22,7 +22,7 @@ from sqlalchemy import text
 from autotune.errors import UsageError
 from autotune.store import RUNNING, OwnerProcess, Store
 from autotune.store.runs import WIDE, storable
-from runner.types import PrintedLines, ReadBack, RunRecord, to_json
+from runner.types import PrintedLines, ReadBack, RunRecord
 from tests.contract.store_samples import APP, MACHINE, MPI, key, ok
 from tests.refusals import refused
 from tests.started import rank_environment
@@ -128,7 +128,7 @@ records = st.builds(
 
 def plain(record: RunRecord) -> str:
     """Text that is equal for equal records, NaN included."""
-    return json.dumps(to_json(record))
+    return json.dumps(dataclasses.asdict(record))
 
 
 def writer(place: str, *words: object) -> subprocess.Popen[str]:

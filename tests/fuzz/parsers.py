@@ -54,7 +54,7 @@ from runner.mpi.intel_startup import parse_startup
 from runner.mpi.mpiexec_conf import variables_in
 from runner.mpi.openmpi.parameters import parse_ompi_info as parse_ompi_info
 from runner.mpi.openmpi.parameters import read_parameter_file
-from runner.mpi.openmpi.shown import parse_shown
+from runner.mpi.openmpi.shown import parse_run_values
 from runner.mpi.openmpi.ucx import (
     parse_ucx_log,
     ucx_complaint,
@@ -157,7 +157,7 @@ def _intel_startup(text: str) -> object:
     """What Intel MPI says while it starts, and what it makes of some values."""
     startup = parse_startup(text)
     asked = {"I_MPI_ADJUST_BCAST": "99", "I_MPI_SHM": "icx", "FI_PROVIDER": "^a,b", "I_MPI_X": "-9"}
-    return [startup.judged(n, ReadBack("in force", v, v), None) for n, v in asked.items()]
+    return [startup.judge(n, ReadBack("in force", v, v), None) for n, v in asked.items()]
 
 
 def _ucx(text: str) -> object:
@@ -256,7 +256,7 @@ PARSERS: dict[str, Parser] = {
     "Intel MPI's start": Parser(_intel_startup, (REFUSED, TO_OFI), ()),
     "mpiexec.conf": Parser(_file(variables_in), ("# x\n-genv A 1\n-n 2\n",), ()),
     "shown": Parser(
-        parse_shown, ("#\nbtl_sm_eager_limit=4096 (default)\nmpi_x=1 (environment)\n",), ()
+        parse_run_values, ("#\nbtl_sm_eager_limit=4096 (default)\nmpi_x=1 (environment)\n",), ()
     ),
     "UCX log": Parser(_ucx, (UCX_LOG + UCX_TABLES,), ()),
     "variables of ranks": Parser(

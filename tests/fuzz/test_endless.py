@@ -17,7 +17,7 @@ from autotune.publish.published_files import published, record_path
 from autotune.publish.undo import remove
 from autotune.study.setting_syntax import read_setting_file
 from runner.errors import RunnerError
-from runner.files import read_named, read_tail
+from runner.files import read_tail, read_user_file
 from runner.mpi.openmpi.parameters import read_parameter_file
 from runner.runtimes.mate.config import read_rank_map
 from runner.runtimes.mate.errors import ConfigError
@@ -64,7 +64,7 @@ def test_a_named_pipe_is_read(tmp_path: Path) -> None:
     assert read_setting_file(Path(f"/dev/fd/{read}")) == {"a": 1}
     os.close(read)
     with pytest.raises(OSError):
-        read_named(ENDLESS, 100)
+        read_user_file(ENDLESS, 100)
 
 
 @pytest.mark.parametrize("beside", [SIDE, BACKUP])

@@ -46,7 +46,7 @@ def norm_is_nan() -> Iterator[None]:
 
 CASES: dict[str, Callable[[], Any]] = {
     "is expects another rank": lambda: expecting("is", ranks=((7, 1, 0),) * 5),
-    "ep expects one pair more": lambda: expecting("ep", accepted=13176390),
+    "ep expects one pair more": lambda: expecting("ep", pairs=13176390),
     "cg expects another digit": lambda: expecting("cg", zeta=8.5971775178648),
     "cg leaves out sums": lambda: patch.object(CG, "_sum_along_row", lambda self, values: None),
     "mg has no number": norm_is_nan,

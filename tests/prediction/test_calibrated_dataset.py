@@ -76,7 +76,7 @@ def test_the_composed_method_is_evaluated(data: TrainingSet) -> None:
     held, of = composed.covered
     assert held == of >= 8
     assert rows["default"].covered == (0, 0)
-    told = composed.to_json()
+    told = composed.document.to_json()
     assert told["intervals_hold"] == {"programs": held, "of": of}
     assert 0 <= told["slower_as_stated"] < 0.5
 

@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 from runner.errors import RunnerError
-from runner.lock import LockNews, MachineLock, inherited, renew_held
+from runner.lock import LockNews, MachineLock, inherited_mode, renew_locks
 from runner.lock import place as lock_place
 from runner.lock.lockfile import Mode
 
@@ -35,10 +35,10 @@ def main(user: int, place: str, mode: Mode) -> None:
         os.setuid(user)
     try:
         with MachineLock(mode, 0, NEWS.append):
-            say(held=inherited(), code=None)
+            say(held=inherited_mode(), code=None)
             for _ in sys.stdin:
-                renew_held()
-                say(held=inherited(), code=None)
+                renew_locks()
+                say(held=inherited_mode(), code=None)
     except RunnerError as problem:
         say(held=None, code=problem.code)
 

@@ -171,7 +171,9 @@ def record(wanted: str, compilers: str, known: frozenset[str]) -> list[dict[str,
             spec = LaunchSpec(words, 2, launch_options=options, timeout_s=8, cwd=str(place))
             scratch = place / "scratch"
             scratch.mkdir(exist_ok=True)
-            result = runner._execute(runner._request(spec, scratch, runner.adapter.reported(spec)))
+            result = runner._execute(
+                runner._request(spec, scratch, runner.adapter.report_pattern(spec))
+            )
             row = {
                 "library": f"{found.family} {found.version}",
                 "case": name,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from runner.mpi import control_variables
 from runner.mpi.control_variables import (
-    LOADED,
+    LOAD_MARK,
     REPORT,
     preload_among,
     read_report,
@@ -77,17 +77,17 @@ def test_states(tmp_path: Path, name: str, value: str, state: str, effective: st
 
 def test_the_rest_of_the_report(tmp_path: Path) -> None:
     found = report(tmp_path)
-    assert (found.initialised, found.world_size) == (True, 4)
+    assert (found.is_initialised, found.world_size) == (True, 4)
     assert found.version == "MPICH Version: 5.0.2"
     assert found.path == "/opt/mpich/lib/libmpi.so.12"
 
 
 def test_a_program_without_mpi_is_told_from_one_that_cannot_report(tmp_path: Path) -> None:
-    assert not read_report(tmp_path).loaded
-    (tmp_path / LOADED).touch()
+    assert not read_report(tmp_path).is_loaded
+    (tmp_path / LOAD_MARK).touch()
     silent = read_report(tmp_path)
-    assert silent.loaded
-    assert not silent.initialised
+    assert silent.is_loaded
+    assert not silent.is_initialised
 
 
 @given(st.text(max_size=400))

@@ -16,9 +16,9 @@ import runner
 from runner import lock
 from runner.cpus import parse_cpus
 from runner.errors import RunnerError
-from runner.lock import MachineLock, inherited
+from runner.lock import MachineLock, inherited_mode
 from runner.lock import place as lock_place
-from runner.lock.cpu_lock import CpuLockFile, cpus_held
+from runner.lock.cpu_lock import CpuLockFile, cpus_of_holder
 from runner.lock.holder import holders
 from runner.lock.lockfile import Mode
 from tests.refusals import refused
@@ -93,7 +93,7 @@ def test_who_excludes_whom(have: tuple[str, str], wanted: tuple[Mode, str], free
     with hold(*have) as holder:
         if free:
             with want(*wanted):
-                assert inherited() is not None
+                assert inherited_mode() is not None
         else:
             with pytest.raises(RunnerError, match=f"pid {holder.pid} ") as told, want(*wanted):
                 pass
@@ -102,7 +102,7 @@ def test_who_excludes_whom(have: tuple[str, str], wanted: tuple[Mode, str], free
             )
     with want(*wanted):
         pass
-    assert inherited() is None
+    assert inherited_mode() is None
 
 
 def test_only_who_is_in_the_way_is_named() -> None:
@@ -133,8 +133,8 @@ def test_a_refused_set_takes_none_of_its_cpus(path: Path) -> None:
         pass
     with hold("exclusive", "20001") as holder:
         file = path.with_name(path.name + ".cpus")
-        assert cpus_held(file, holder.pid) == {20001}
-        assert cpus_held(file, os.getpid()) == frozenset()
+        assert cpus_of_holder(file, holder.pid) == {20001}
+        assert cpus_of_holder(file, os.getpid()) == frozenset()
 
 
 def test_waiting_for_a_measurement_keeps_nobody_else_out() -> None:

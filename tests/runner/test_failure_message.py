@@ -54,11 +54,11 @@ def test_recorded(row: dict[str, Any]) -> None:
 )
 def test_others(stderr: str, words: str, asked: bool) -> None:
     found = failure_message(stderr)
-    assert (found.words, found.asked) == (words, asked)
+    assert (found.words, found.about_input) == (words, asked)
 
 
 def test_who_asks_for_standard_input() -> None:
-    asked = {(r["library"], r["case"]): failure_message(r["stderr"]).asked for r in ROWS}
+    asked = {(r["library"], r["case"]): failure_message(r["stderr"]).about_input for r in ROWS}
     assert {case for (_, case), told in asked.items() if told} == {
         "fortran end of input",  # data
         "python end of input",  # data

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.files.paths import entries, exists, is_file, is_folder, resolved
+from runner.files.paths import entries, exists, is_file, is_folder, real_path
 from runner.mpi.discover import candidate_launchers
 from tests.store.test_store_location import open_directory, unprivileged
 
@@ -62,7 +62,7 @@ def test_no_question_raises(open_directory: Path) -> None:
             assert not exists(place)
             assert entries(place) == []
             if "\0" not in str(place):
-                resolved(place)
+                real_path(place)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")

@@ -158,7 +158,7 @@ def test_the_transport_in_force(text: str, transport: str) -> None:
     ],
 )
 def test_another_value_in_force(name: str, value: str, effective: str) -> None:
-    back = parse_startup(REFUSED).judged(name, read(value), PARAMS.get(name))
+    back = parse_startup(REFUSED).judge(name, read(value), PARAMS.get(name))
     assert (back.state, back.requested, back.effective) == ("altered", value, effective)
 
 
@@ -176,15 +176,15 @@ def test_another_value_in_force(name: str, value: str, effective: str) -> None:
     ],
 )
 def test_a_value_that_stays(name: str, value: str) -> None:
-    assert parse_startup(REFUSED).judged(name, read(value), PARAMS.get(name)) == read(value)
+    assert parse_startup(REFUSED).judge(name, read(value), PARAMS.get(name)) == read(value)
 
 
 def test_a_variable_that_the_library_does_not_have() -> None:
     startup = parse_startup(REFUSED)
     inactive = ReadBack("inactive", "1")
-    assert startup.judged("I_MPI_XX", read("1"), None).state == "unknown"
-    assert startup.judged("I_MPI_XX", inactive, None).state == "unknown"
-    assert startup.judged("I_MPI_SHM", inactive, None) == inactive
+    assert startup.judge("I_MPI_XX", read("1"), None).state == "unknown"
+    assert startup.judge("I_MPI_XX", inactive, None).state == "unknown"
+    assert startup.judge("I_MPI_SHM", inactive, None) == inactive
 
 
 def test_what_cannot_act_under_a_transport() -> None:
@@ -198,7 +198,7 @@ def test_what_cannot_act_under_a_transport() -> None:
     assert set(idle_under(names, "shm")) == {"I_MPI_OFI_PROVIDER", "FI_TCP_NODELAY"}
     assert set(idle_under(names, "ofi: tcp")) == {"I_MPI_SHM_CMA"}
     assert idle_under(names, "shm:ofi: tcp") == idle_under(names, "") == {}
-    back = parse_startup(SHM).judged("I_MPI_OFI_PROVIDER", read("tcp"), None)
+    back = parse_startup(SHM).judge("I_MPI_OFI_PROVIDER", read("tcp"), None)
     assert back.state == "inactive"
     assert "shm" in back.source
 
@@ -310,8 +310,8 @@ def test_a_program_that_is_not_there_was_never_started(tmp_path: Path) -> None:
     """The launcher's own message is lost now and then."""
     launcher = IntelMpi(ABSENT)
     missing = launcher.probe(LaunchSpec(("/nonexistent/program",), 2), tmp_path)
-    assert "/nonexistent/program" in missing.not_started
-    assert launcher.probe(LaunchSpec(("/bin/true",), 2), tmp_path).not_started == ""
+    assert "/nonexistent/program" in missing.start_problem
+    assert launcher.probe(LaunchSpec(("/bin/true",), 2), tmp_path).start_problem == ""
 
 
 def test_a_run_shows_its_transport(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from runner.supervise import (
     DeferredInterrupts,
     ExecRequest,
     ExecResult,
-    RunInterrupted,
+    RunInterrupt,
     Supervisor,
 )
 from runner.types import LaunchSpec
@@ -39,7 +39,7 @@ def test_an_interrupt_at_the_end_of_a_run_is_not_lost(
     run = Supervisor.run
 
     def too_late(self: Supervisor, request: ExecRequest) -> ExecResult:
-        raise RunInterrupted(run(self, request))
+        raise RunInterrupt(run(self, request))
 
     monkeypatch.setattr(Supervisor, "run", too_late)
     with Runner(adapter(library), guard=False) as runner:
@@ -59,7 +59,7 @@ def test_a_termination_that_interrupts_is_counted(ending: signal.Signals) -> Non
         os.kill(os.getpid(), ending)
     assert outer.count == 3
     assert counted == [1, 2]
-    assert not DeferredInterrupts.held()
+    assert not DeferredInterrupts.is_entered()
     with pytest.raises(KeyboardInterrupt):
         os.kill(os.getpid(), ending)
 

@@ -12,7 +12,7 @@ from runner.types import PrintedLines
 def lines_in(output: bytes) -> PrintedLines:
     found = LineSet()
     found.add(output)
-    return found.printed()
+    return found.printed_lines()
 
 
 def captured(*chunks: bytes) -> PrintedLines:
@@ -20,7 +20,7 @@ def captured(*chunks: bytes) -> PrintedLines:
     for chunk in chunks:
         capture.add_stdout(chunk)
     capture.close()
-    return capture.printed
+    return capture.printed_lines
 
 
 def test_different_lines_are_kept_once_without_blanks_at_the_end() -> None:

@@ -17,7 +17,7 @@ import pytest
 import runner
 from runner import lock
 from runner.errors import RunnerError
-from runner.lock import LockNews, MachineLock, inherited
+from runner.lock import LockNews, MachineLock, inherited_mode
 from runner.lock import place as lock_place
 from runner.lock.holder import command_of_words, holders
 from runner.lock.lockfile import LockFile, Mode
@@ -71,7 +71,7 @@ def test_modes_between_processes(path: Path, held: str, wanted: Mode, free: bool
     try:
         if free:
             with MachineLock(wanted, 0, waits.append):
-                assert inherited() == wanted
+                assert inherited_mode() == wanted
             assert waits == []
         else:
             with (
@@ -91,7 +91,7 @@ def test_modes_between_processes(path: Path, held: str, wanted: Mode, free: bool
     with MachineLock("exclusive", 0):
         assert holders(path) == [os.getpid()]
         assert f"pid {os.getpid()}" in path.read_text()
-    assert inherited() is None
+    assert inherited_mode() is None
     assert holders(path) == []
 
 
@@ -133,16 +133,16 @@ def test_nested_use_does_not_wait_for_itself() -> None:
     with MachineLock("shared", 0):
         with MachineLock("exclusive", 0) as inner:
             assert inner.waited_s == 0
-            assert inherited() == "shared"
-        assert inherited() == "shared"
-    assert inherited() is None
+            assert inherited_mode() == "shared"
+        assert inherited_mode() == "shared"
+    assert inherited_mode() is None
 
 
 def test_wrapper_passes_lock_and_exit_code_on() -> None:
     """Two levels below, with the descriptor closed on the way: still inherited, no deadlock."""
     inner = (
         "import sys\nfrom runner.lock import *\n"
-        "with MachineLock('exclusive', 0): print(inherited()); sys.exit(7)"
+        "with MachineLock('exclusive', 0): print(inherited_mode()); sys.exit(7)"
     )
     outer = f"import subprocess, sys; sys.exit(subprocess.call([sys.executable, '-c', {inner!r}]))"
     done = subprocess.run(
@@ -185,7 +185,7 @@ def test_claims_that_are_not_true_are_not_believed(
 ) -> None:
     file = LockFile(path)  # open, but not locked
     monkeypatch.setenv(lock.VARIABLE, claim.format(pid=os.getpid(), fd=file.fd))
-    assert inherited() is None
+    assert inherited_mode() is None
     file.close()
 
 

@@ -21,7 +21,7 @@ import runner
 from runner import lock
 from runner.errors import RunnerError
 from runner.launch import Runner
-from runner.lock import LockNews, MachineLock, inherited, renew_held
+from runner.lock import LockNews, MachineLock, inherited_mode, renew_locks
 from runner.lock import place as lock_place
 from runner.lock.holder import holders
 from runner.lock.lockfile import LockFile, Unusable
@@ -43,7 +43,7 @@ def common(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     place = Path(tempfile.mkdtemp(prefix="autotune-lock-", dir="/tmp"))
     place.chmod(0o1777)
     monkeypatch.setattr(lock_place, "COMMON", (str(place),))
-    monkeypatch.setattr(lock, "_HELD", [])  # Without that of the test session.
+    monkeypatch.setattr(lock, "_OWN_LOCKS", [])  # Without that of the test session.
     monkeypatch.delenv(lock_place.FILE_VARIABLE, raising=False)
     monkeypatch.delenv(lock.VARIABLE, raising=False)
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -244,7 +244,7 @@ def test_the_folder_of_ones_own_lock_is_ones_own(
         spoil(folder)
     _fifo(common / NAME)
     with MachineLock("exclusive", 0):
-        assert inherited() == "exclusive"
+        assert inherited_mode() == "exclusive"
         assert list(folder.iterdir()) == []
         assert [path for path in tmp_path.rglob("*.lock") if holders(path) == [os.getpid()]]
 
@@ -258,7 +258,7 @@ def test_a_deleted_lock_is_taken_anew_before_the_next_run(
     news: list[LockNews] = []
     path = common / NAME
     with MachineLock("exclusive", 0, news.append, cpus):
-        renew_held()
+        renew_locks()
         assert news == []
         (common / f"{NAME}{file}").unlink()
         with pytest.MonkeyPatch.context() as patch:
@@ -267,17 +267,17 @@ def test_a_deleted_lock_is_taken_anew_before_the_next_run(
                 if not file:
                     assert other.said["held"] == "exclusive"  # The two measure at once.
                     with pytest.raises(RunnerError) as told:
-                        renew_held()
+                        renew_locks()
                     assert told.value.code == "lock.busy"
-        renew_held()
+        renew_locks()
         assert holders(path) == [os.getpid()]
-        assert inherited() == ("exclusive" if cpus is None else "shared")
+        assert inherited_mode() == ("exclusive" if cpus is None else "shared")
         assert {one.code for one in news} <= {"lock.lost", "lock.waiting"}
         with pytest.MonkeyPatch.context() as patch:
             patch.delenv(lock.VARIABLE)
             with user(os.geteuid(), common) as other:
                 assert other.said["code"] == "lock.busy"
-    assert inherited() is None
+    assert inherited_mode() is None
 
 
 def test_a_lock_that_the_user_named_is_not_replaced(
@@ -287,12 +287,12 @@ def test_a_lock_that_the_user_named_is_not_replaced(
     monkeypatch.setenv(lock_place.FILE_VARIABLE, str(path))
     with MachineLock("exclusive", 0):
         path.unlink()
-        renew_held()
+        renew_locks()
         assert holders(path) == [os.getpid()]
         path.unlink()
         path.mkdir()
         with pytest.raises(Unusable):
-            renew_held()
+            renew_locks()
 
 
 def test_the_common_files_may_be_opened_by_everybody(common: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from runner.cpus import cpus_of
 from runner.mpi.library import Library, ParamInfo
 from runner.mpi.openmpi.adapter import OpenMPI
-from runner.mpi.openmpi.shown import SHOW_FILE, SHOW_PARAMETER, parse_shown
+from runner.mpi.openmpi.shown import SHOW_FILE, SHOW_PARAMETER, parse_run_values
 from runner.placement import read_back_cpus, read_back_placement
 from runner.types import LaunchSpec
 
@@ -43,7 +43,7 @@ def spec(**more: object) -> LaunchSpec:
 
 
 def test_the_shown_file_is_read() -> None:
-    size, values = parse_shown(SHOWN)
+    size, values = parse_run_values(SHOWN)
     assert size == 4
     assert values["btl_sm_eager_limit"] == ("16384", "environment")
     assert values["mpi_yield_when_idle"] == ("true", "file (/home/u/.openmpi/mca-params.conf:2)")
@@ -96,7 +96,7 @@ def test_each_generation_is_told_the_cores(monkeypatch: pytest.MonkeyPatch) -> N
         ("5.0.11", "--prtemca", "hwloc_default_cpu_list"),
     ):
         launcher = openmpi(version)
-        wanted = launcher.confined(spec(launch_options=("--mca", "a", "b")), frozenset({1, 2}))
+        wanted = launcher.confine(spec(launch_options=("--mca", "a", "b")), frozenset({1, 2}))
         words = launcher.command(wanted, Path("s"))
         at = words.index(name)
         assert words[at - 1 : at + 2] == [option, name, "11-12"]
@@ -131,7 +131,7 @@ def test_what_would_be_bound_beyond_the_cpus_is_left_unbound(
 ) -> None:
     launcher = openmpi(version)
     asked = spec(ranks=ranks, placement=placement, oversubscribe=over)
-    words = launcher.command(launcher.confined(asked, frozenset({0})), Path("s"))
+    words = launcher.command(launcher.confine(asked, frozenset({0})), Path("s"))
     found = words[words.index("--bind-to") + 1] if "--bind-to" in words else None
     assert found == expected
     assert words.count("--bind-to") <= 1
@@ -211,7 +211,7 @@ def test_what_was_not_asked_for_is_listed_as_inherited(tmp_path: Path) -> None:
         spec(parameters={"mca": {"btl_sm_eager_limit": "16384"}}), tmp_path
     )
     where = "file /home/u/.openmpi/mca-params.conf:2"
-    assert probe.inherited == {"mpi_yield_when_idle": f"true ({where})"}
+    assert probe.inherited_values == {"mpi_yield_when_idle": f"true ({where})"}
 
 
 def test_another_library_inside_the_ranks_is_noticed(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_a_moved_library_is_known_by_its_parameters(tmp_path: Path) -> None:
 
 
 def test_no_file_means_no_mpi(tmp_path: Path) -> None:
-    assert openmpi("5.0.11").probe(spec(), tmp_path).initialised is False
+    assert openmpi("5.0.11").probe(spec(), tmp_path).is_initialised is False
 
 
 def test_inherited_settings_come_from_variables_and_files(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ from runner.mpi.openmpi.collectives import (
     CollectiveComponents,
     collective_parameters,
     component_priorities,
+    idle_parameters,
     log_options,
     operations_of,
-    outranked,
     parse_component_log,
 )
 from runner.types import LaunchSpec, ReadBack, RunRecord
@@ -91,11 +91,11 @@ def test_parameters_below_coll_tuned_do_nothing() -> None:
         for c, default in listed.items()
         for name in (f"coll_{c}_priority", f"coll_{c}_np", f"coll_{c}_enable")
     }
-    assert set(outranked(params)) == {"coll_sm_np", "coll_ucc_np"}
-    figures = re.findall(r"coll/\w+|[0-9]+", outranked(params)["coll_sm_np"])
+    assert set(idle_parameters(params)) == {"coll_sm_np", "coll_ucc_np"}
+    figures = re.findall(r"coll/\w+|[0-9]+", idle_parameters(params)["coll_sm_np"])
     assert figures == ["coll/sm", "0", "coll/tuned", "30"]
     assert [*component_priorities(params)] == ["han", "tuned", "ucc", "sm"]
-    assert outranked({}) == {}
+    assert idle_parameters({}) == {}
 
 
 def test_the_log_is_asked_for_only_where_components_are_chosen() -> None:

@@ -100,7 +100,7 @@ def states(
         4,
         file_first=file_first,
         folder=place,
-        here=here,
+        on_this_machine=here,
     )
     return {name: back.state for name, back in found.items()}
 

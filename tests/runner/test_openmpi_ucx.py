@@ -62,7 +62,7 @@ def test_a_log_is_understood() -> None:
     log = parse_ucx_log([LOG, LOG])
     assert log.ranks == 2
     assert log.read == {"UCX_TLS": "self,sysv,cma", "UCX_MM_SEG_SIZE": "16k"}
-    assert log.unused == {"UCX_FOO": "maybe: UCX_TLS?", "UCX_Y": ""}
+    assert log.unused_hints == {"UCX_FOO": "maybe: UCX_TLS?", "UCX_Y": ""}
     assert log.lanes == {
         "intra-node": ("sysv/memory", "cma/memory"),
         "inter-node": ("tcp/eth0.2",),
@@ -72,7 +72,7 @@ def test_a_log_is_understood() -> None:
 @pytest.mark.parametrize("text", ["", "\0\0 UCX", "UCX_* env variables: ", "cfg#1 intra-node"])
 def test_other_text_says_nothing(text: str) -> None:
     log = parse_ucx_log([text])
-    assert (log.read, log.unused, log.lanes) == ({}, {}, {})
+    assert (log.read, log.unused_hints, log.lanes) == ({}, {}, {})
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_variables_act_on_one_sided_calls_under_another_transport() -> None:
         "rma(sysv/memory)  amo(posix/memory)\n"
     )
     log = parse_ucx_log([shown])
-    assert (log.lanes, log.one_sided) == ({}, ("sysv/memory",))
+    assert (log.lanes, log.window_lanes) == ({}, ("sysv/memory",))
     assert ucx_variables({"UCX_MM_SEG_SIZE": "16k"}, log, False)["UCX_MM_SEG_SIZE"].state == (
         "in force"
     )
@@ -159,7 +159,7 @@ def test_each_transport_has_parameters_of_its_own(transport: str, idle: set[str]
 def test_ucx_has_a_part_where_something_names_it() -> None:
     plain = LaunchSpec(("x",), 2, {"mca": {"btl_sm_eager_limit": "1"}})
     assert not uses_ucx(plain)
-    assert uses_ucx(plain, inherited=["pml"])
+    assert uses_ucx(plain, inherited_names=["pml"])
     assert uses_ucx(LaunchSpec(("x",), 2, {"mca": UCX}))
     assert uses_ucx(LaunchSpec(("x",), 2, launch_options=("--mca", "pml", "ucx")))
     assert uses_ucx(LaunchSpec(("x",), 2, variables={"UCX_TLS": "sm"}))

@@ -63,7 +63,7 @@ a line of the program: select: component ucx selected
 
 def test_components_are_found_in_what_the_framework_says() -> None:
     assert components_of(SAID) == ("rdma", "sm", "pt2pt")
-    assert components_of([], UcxLog(2, one_sided=("sysv/memory",))) == ("ucx",)
+    assert components_of([], UcxLog(2, window_lanes=("sysv/memory",))) == ("ucx",)
     assert components_of(["", "[vm:7] mca: base: close: unloading component ucx"]) == ()
 
 

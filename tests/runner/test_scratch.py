@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.files.scratch import OWNER, PREFIX, Scratch, remove_ended
+from runner.files.scratch import OWNER, PREFIX, Scratch, remove_leftovers
 
 HOLD = """
 import signal, sys
@@ -78,7 +78,7 @@ def test_what_is_not_ours_is_never_touched(own_place: Path) -> None:
     linked.mkdir()
     (linked / OWNER).symlink_to(target / OWNER)
     before = sorted(own_place.rglob("*"))
-    remove_ended(own_place)
+    remove_leftovers(own_place)
     assert sorted(own_place.rglob("*")) == before
 
 
@@ -88,7 +88,7 @@ def test_those_of_another_user_stay(own_place: Path) -> None:
     folder.mkdir()
     (folder / OWNER).touch()
     os.chown(folder, 65534, 65534)
-    remove_ended(own_place)
+    remove_leftovers(own_place)
     assert folder.exists()
 
 
@@ -107,5 +107,5 @@ def test_many_begin_and_end_at_once(own_place: Path) -> None:
     for process, _ in held:
         process.kill()
         process.wait()
-    remove_ended(own_place)
+    remove_leftovers(own_place)
     assert list(own_place.iterdir()) == []

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.supervise import Supervisor, SupervisorLost, process_tree
+from runner.supervise import Supervisor, SupervisorLoss, process_tree
 from tests.refusals import refused
 from tests.runner.supervising import MARK, eventually, marked, request, stubborn
 
@@ -22,7 +22,7 @@ TUNER = """
 import sys
 from pathlib import Path
 from tests.runner.supervising import stubborn
-from runner.supervise import RunInterrupted, Supervisor, client
+from runner.supervise import RunInterrupt, Supervisor, client
 client._STOPPED_MS = 200
 folder, grace, seconds = Path(sys.argv[1]), float(sys.argv[2]), float(sys.argv[3])
 with Supervisor() as supervisor:
@@ -31,7 +31,7 @@ with Supervisor() as supervisor:
     while True:
         try:
             supervisor.run(stubborn(folder / 'ready', seconds, grace_s=grace, linger_s=0.05))
-        except RunInterrupted as interrupt:
+        except RunInterrupt as interrupt:
             result = interrupt.result
             print('interrupted', result is not None and result.interrupted, flush=True)
             raise SystemExit(130)
@@ -74,7 +74,7 @@ def test_supervisor_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
         thread = threading.Thread(target=kill)
         thread.start()
-        with refused(SupervisorLost, "run.supervisor_lost"):
+        with refused(SupervisorLoss, "run.supervisor_lost"):
             supervisor.run(stubborn(ready, grace_s=0.2))
         thread.join()
         assert set(marked("server")) <= {os.getpid()}
@@ -120,7 +120,7 @@ def test_both_killed_is_put_right_by_the_next_tuner(tmp_path: Path) -> None:
     assert eventually(lambda: not process_tree.is_alive(server))
     # The launcher got SIGTERM when the supervisor died; what ignores or missed it stays.
     assert marked("both")
-    assert process_tree.end(process_tree.abandoned, 0.1) == set()
+    assert process_tree.end(process_tree.find_orphans, 0.1) == set()
     assert marked("both") == []
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.supervise import Supervisor, SupervisorLost, client
+from runner.supervise import Supervisor, SupervisorLoss, client
 from tests.runner.supervising import MARK, eventually, marked, script
 from tests.runner.test_supervise_kills import tuner
 
@@ -44,7 +44,7 @@ def test_the_time_limit_acts_all_the_same() -> None:
 def test_one_that_is_stopped_again_and_again_is_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(MARK, "stopped")
     with Supervisor() as supervisor:
-        with pytest.raises(SupervisorLost):
+        with pytest.raises(SupervisorLoss):
             supervisor.run(script(STOPS_AGAIN, grace_s=0.1))
         assert supervisor.run(script("")).exit_code == 0
     assert eventually(lambda: not marked("stopped"))

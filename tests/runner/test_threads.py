@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from runner.placement import read_back_placement
-from runner.supervise.messages import RankSeen
+from runner.supervise.messages import RankSnapshot
 from runner.supervise.output import Capture
 from runner.threads import MARK, Teams, rank_bindings, read_back_threads, teams_of
 from runner.types import LaunchSpec
@@ -64,7 +64,7 @@ def test_lines_that_are_not_whole_or_of_inner_teams_are_left_out(line: str) -> N
 
 def test_the_binding_of_a_rank_is_that_of_all_its_threads() -> None:
     """A bound initial thread alone would look like a rank that was given one core."""
-    ranks = [RankSeen(0, 7, "0", ""), RankSeen(1, 8, "2-3", "")]
+    ranks = [RankSnapshot(0, 7, "0", ""), RankSnapshot(1, 8, "2-3", "")]
     assert rank_bindings(ranks, teams_of(report(7, "0", "1"))) == ["0-1", "2-3"]
     asked = {"map_by": "slot:PE=8", "bind_to": "core"}
     partly = read_back_placement(asked, ["0"], partly=True)["bind_to"].state
@@ -79,5 +79,5 @@ def test_reports_leave_the_programs_own_messages_whole() -> None:
         capture.add_stderr(text[at : at + 7].encode())
     capture.close()
     assert capture.texts["stderr_tail"] == "first\n[1]: last"
-    assert capture.marked == tuple(report(1, "0", "1"))
+    assert capture.marked_lines == tuple(report(1, "0", "1"))
     assert capture.total_bytes == len("first\n[1]: last")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from runner.figure.unit import LABEL, Unit, unit_beside, unit_in_header, unit_of_key
+from runner.figure.unit import LABEL, Unit, unit_around, unit_in_header, unit_of_key
 
 
 def unit(line: str) -> Unit:
     """The unit of the number at the sign @."""
     at = line.index("@")
-    return unit_beside(line[:at][-LABEL:], line[at + 1 :][:LABEL])
+    return unit_around(line[:at][-LABEL:], line[at + 1 :][:LABEL])
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from runner.supervise import RankSeen
+from runner.supervise import RankSnapshot
 from runner.types import LaunchSpec
 from runner.variables import MARK, read_back_variables, reports_of, with_variable_report
 
@@ -67,5 +67,5 @@ def test_every_rank_has_to_report(reports: dict[int, dict[str, str | None]], sta
 
 
 def test_proc_is_used_where_reports_are_missing() -> None:
-    seen = [RankSeen(rank, 7, "0", "", {"A": "1"}) for rank in range(2)]
+    seen = [RankSnapshot(rank, 7, "0", "", {"A": "1"}) for rank in range(2)]
     assert read_back_variables({"A": "1"}, seen, {0: {"A": "2"}}, 2)["A"].state == "in force"

@@ -38,7 +38,7 @@ def test_drawn_settings_are_what_the_program_does(name: str) -> None:
             options = minighost_options(words)
             config = options.intranode
             assert options.variant == setting.get("variant", "mpi")
-            assert options.configured in ("", "defaults", "switches")
+            assert options.config_source in ("", "defaults", "switches")
         assert config == expected(CAB, setting)
         chunked += config != Config()
     assert chunked > 10

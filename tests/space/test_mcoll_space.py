@@ -64,7 +64,7 @@ def test_drawn_settings_are_what_the_program_does(name: str, collective: str) ->
             config = options.config
             variant = setting.get("variant", "mpi")
             assert (options.variant, options.nodes) == (variant, 2 * (variant == "mcoll"))
-            assert options.configured in ("", "defaults", "switches")
+            assert options.config_source in ("", "defaults", "switches")
         assert config == expected(MCOLL, setting)
         # Four ranks on each node.
         assert 2 <= config.radix_of(4) <= config.objects_of(4) + 1

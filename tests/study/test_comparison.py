@@ -75,11 +75,11 @@ def compared(words: dict[str, str]) -> ComparisonOutcome:
 
 
 def test_a_setting_that_is_as_fast_but_prints_something_else_is_contradicted() -> None:
-    other = compared({"default": "result RIGHT", FASTER.key: "result WRONG"}).to_json()
+    other = compared({"default": "result RIGHT", FASTER.key: "result WRONG"}).figures.to_json()
     assert other["outcome"] == "contradicted"
     assert [note["code"] for note in other["contradictions"]] == ["result.output_differs"]
     assert other["checks"]["output"]["differing"] == 1
-    same = compared({"default": "result RIGHT", FASTER.key: "result RIGHT"}).to_json()
+    same = compared({"default": "result RIGHT", FASTER.key: "result RIGHT"}).figures.to_json()
     assert same["outcome"] != "contradicted"
     assert same["checks"]["output"]["lines"] == 2
     assert same["checks"]["verified"] is None
@@ -97,7 +97,7 @@ def test_what_never_runs_is_said_in_its_own_words() -> None:
     seen = outcome_of(request, simulated, blocks, proof, "study")
     assert seen.failed.startswith("B ")
     assert re.search(r"\b8\b", seen.failed)
-    assert seen.to_json()["outcome"] == "failed"
+    assert seen.figures.to_json()["outcome"] == "failed"
 
 
 def test_what_ran_once_is_compared() -> None:
@@ -138,7 +138,7 @@ def test_the_faster_library_is_said_in_one_sentence(
     seen = told(second_s)
     assert seen.faster == faster
     assert seen.words == snapshot
-    assert seen.to_json()["mpi"] == LIBRARIES
+    assert seen.figures.to_json()["mpi"] == LIBRARIES
 
 
 def test_no_library_is_named_before_there_is_an_interval(snapshot: SnapshotAssertion) -> None:

@@ -33,7 +33,7 @@ def run(
         verified=verified,
         mpi_name="openmpi",
         mpi_version="5.0.11",
-        printed=found.printed(),
+        printed=found.printed_lines(),
     )
 
 
@@ -51,7 +51,7 @@ def test_wrong_results_are_seen_beside_times() -> None:
         ("wrong products: 0", "wrong products: 26688"),
         ("result RIGHT", "result WRONG"),
     ]
-    assert found.to_json()["differing"] == 2
+    assert found.figures["differing"] == 2
     assert compare_outputs(before, before, RING).differing == ()
 
 
@@ -211,7 +211,7 @@ def test_the_default_is_never_stopped() -> None:
 
 def test_shown_lines_are_few_and_short() -> None:
     before = [f"result {'x' * n} {'y' * 500}" for n in range(20)]
-    data = compare_outputs([run(*before)] * 3, [run("none")] * 3, RING).to_json()
+    data = compare_outputs([run(*before)] * 3, [run("none")] * 3, RING).figures
     assert data["differing"] == 20
     assert len(data["shown"]) <= 5
     assert all(len(line["reference"]) <= 200 for line in data["shown"])

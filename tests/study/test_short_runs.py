@@ -42,7 +42,7 @@ def test_the_wall_time_decides(wall_s: float, metric_s: float | None, short: boo
         history.add(entry)
     answer: Any = type("Answer", (), {"vetoed": (), "recommendation": None, "proof": None})
     of_study = study_warnings(history, [], answer)
-    of_noise = _report(made, "study", 0).seconds.warnings
+    of_noise = _report(made, "study", 0, guard=True).seconds.warnings
     for notes in (of_study, of_noise):
         assert any(note.code == "metric.short" for note in notes) is short, notes
 

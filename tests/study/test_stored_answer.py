@@ -16,8 +16,9 @@ from autotune.study.search import answer_of
 
 def stored(ended_by: str) -> Any:
     done = Result(
-        status="keep_default", recommended=DEFAULT, study="s", mpi={}, machine="", cluster="",
-        app="", ranks=2, strategy="ga", seed=0, ended_by=ended_by, trials=5, budget_s=None,
+        status="keep_default", recommended=DEFAULT, study="s",
+        mpi={"name": "openmpi", "version": "5"}, machine="", cluster="", app="", ranks=2,
+        strategy="ga", seed=0, ended_by=ended_by, trials=5, budget_s=None,
         max_runs=40, inherited={},
     )  # fmt: skip
     return SimpleNamespace(result=done.to_json(), status=done.status)

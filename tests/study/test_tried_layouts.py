@@ -55,7 +55,7 @@ def test_each_layout_stands_once_with_its_fastest_setting() -> None:
     ]
     assert rows[0].setting.key == "OMP_PROC_BIND=close,threads=2"
     assert [r.layout for r in rows if r.pareto] == [Layout(2, threads=2), Layout(1)]
-    assert rows[-1].to_json()["core_s"] == pytest.approx(1.6)
+    assert rows[-1].row["core_s"] == pytest.approx(1.6)
 
 
 def test_runs_that_do_not_count_give_no_layout() -> None:

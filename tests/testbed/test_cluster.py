@@ -21,7 +21,7 @@ from runner.mpi.discover import adapter
 from runner.mpi.library import Library
 from runner.testbed import measure
 from runner.types import LaunchSpec
-from runner.variables import REPORTED
+from runner.variables import REPORT_SOURCE
 from tests.mpis import built
 from tests.refusals import refused
 
@@ -187,7 +187,7 @@ def test_ranks_on_other_machines_report_variables_and_ucx(
     assert "AUTOTUNE_TEST" not in kept, kept
     back = {name: (b.state, b.effective) for name, b in record.read_back.items()}
     assert back["AUTOTUNE_TEST"] == ("in force", " a,$(b)^c ")  # data
-    assert record.read_back["AUTOTUNE_TEST"].source == REPORTED
+    assert record.read_back["AUTOTUNE_TEST"].source == REPORT_SOURCE
     assert back["AUTOTUNE_MISSING"] == ("altered", "(not set)")  # data
     assert back["UCX_TCP_NODELAY"] == ("in force", "n")  # data
     assert back["UCX_FOO"][0] == "inactive"

@@ -10,7 +10,7 @@ import pytest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.mpi.library import Library
-from runner.trace.run import Method, Traced, trace
+from runner.trace.run import Method, TracedRun, trace
 from runner.types import LaunchSpec
 from tests.apps.conftest import TRANSPORT
 from tests.cli.conftest import cli, program
@@ -18,7 +18,7 @@ from tests.programs import compiled as program_of
 
 __all__ = ["cli", "program"]
 
-TraceRun = Callable[..., Traced]
+TraceRun = Callable[..., TracedRun]
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +32,7 @@ def traced(runner: Runner) -> TraceRun:
     """``traced(ranks, *program, method="pmpi")`` runs a program once under the library."""
     options = (*TRANSPORT,) if runner.adapter.library.family == "openmpi" else ()
 
-    def run(ranks: int, *program: str, method: Method = "pmpi") -> Traced:
+    def run(ranks: int, *program: str, method: Method = "pmpi") -> TracedRun:
         spec = LaunchSpec(
             program=program,
             ranks=ranks,

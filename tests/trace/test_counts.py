@@ -44,9 +44,9 @@ def test_a_whole_file(tmp_path: Path) -> None:
 def test_the_timed_part(tmp_path: Path) -> None:
     path = tmp_path / "rank-0"
     path.write_text(text())
-    assert parse_counts(path).timed == {}
+    assert parse_counts(path).timed_calls == {}
     path.write_text(text().replace("p2p_sizes", "timed scan 1\ntimed send 0\np2p_sizes"))
-    assert parse_counts(path).timed == {"scan": 1, "send": 0}
+    assert parse_counts(path).timed_calls == {"scan": 1, "send": 0}
 
 
 @pytest.mark.parametrize("lines", [0, 1, 5, -1])

@@ -16,7 +16,7 @@ from autotune.wording import share
 from runner import c_library
 from runner.mpi.library import Library
 from runner.trace import FEATURE_NAMES, load_features
-from runner.trace.build import NoCompiler, profiling_library, statically_linked
+from runner.trace.build import NoCompiler, is_static, profiling_library
 from tests.cli.conftest import Cli
 from tests.refusals import refused
 
@@ -93,7 +93,7 @@ def test_a_statically_linked_program(cli: Cli, compiler: str, work: Path) -> Non
     )
     if linked.returncode:
         pytest.skip("no static C library")
-    assert statically_linked(work / "one")
+    assert is_static(work / "one")
     done = cli("features", *QUICK, "--", "./one")
     assert done.code == 2
     assert "[trace.not_preloadable]" in done.err
@@ -102,10 +102,10 @@ def test_a_statically_linked_program(cli: Cli, compiler: str, work: Path) -> Non
 def test_what_is_not_statically_linked(tmp_path: Path) -> None:
     (tmp_path / "script").write_text("#!/bin/sh\n")
     (tmp_path / "cut").write_bytes(b"\x7fELF\x02\x01")
-    assert not statically_linked(Path(sys.executable))
-    assert not statically_linked(tmp_path / "script")
-    assert not statically_linked(tmp_path / "cut")
-    assert not statically_linked(tmp_path / "none")
+    assert not is_static(Path(sys.executable))
+    assert not is_static(tmp_path / "script")
+    assert not is_static(tmp_path / "cut")
+    assert not is_static(tmp_path / "none")
 
 
 def test_words_that_are_wrong(cli: Cli, program: Program, work: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from runner.launch import Runner
 from runner.mpi.discover import adapter
 from runner.trace.counts import parse_counts
-from runner.trace.run import run_counted
+from runner.trace.run import run_with_counts
 from runner.types import LaunchSpec
 from tests.mpis import library_named, on_path
 from tests.trace.test_counts import text
@@ -59,7 +59,7 @@ MPI.COMM_WORLD.Barrier()
 def commutes(runner: Runner, *program: str) -> bool | None:
     options = ("--mca", "btl", "^ofi") if runner.adapter.library.family == "openmpi" else ()
     spec = LaunchSpec(program, 2, launch_options=options, oversubscribe=True, timeout_s=60)
-    counted = run_counted(runner, spec)
+    counted = run_with_counts(runner, spec)
     assert counted.record.valid, counted.record.reason
     return counted.commutes
 

@@ -8,7 +8,7 @@ import pytest
 
 from autotune.space.parameter import COLLECTIVES
 from runner.launch import Runner
-from runner.trace.run import run_counted
+from runner.trace.run import run_with_counts
 from runner.types import LaunchSpec
 from tests.trace.conftest import TraceRun
 
@@ -53,7 +53,7 @@ def test_the_solvers_call_these_collectives_in_their_timed_part(
         program, 2, oversubscribe=True, timeout_s=60, metric=metric,
         placement={"bind_to": "none"},
     )  # fmt: skip
-    counted = run_counted(runner, launch)
+    counted = run_with_counts(runner, launch)
     assert counted.record.valid
     assert counted.calls
     assert counted.commutes

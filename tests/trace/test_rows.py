@@ -12,7 +12,7 @@ import pytest
 
 from runner.trace.counts import RankCounts, RowKind
 from runner.trace.profile import profile_of
-from runner.trace.run import Method, Traced
+from runner.trace.run import Method, TracedRun
 from tests.trace.conftest import TraceRun
 
 pytestmark = pytest.mark.mpi
@@ -197,20 +197,20 @@ def test_an_intercommunicator_spans_the_nodes_of_both_its_groups(
 
 
 @pytest.fixture(scope="module")
-def kept_runs() -> dict[tuple[Method, int], Traced]:
+def kept_runs() -> dict[tuple[Method, int], TracedRun]:
     return {}
 
 
 @pytest.fixture
 def ping_pong(
-    kept_runs: dict[tuple[Method, int], Traced],
+    kept_runs: dict[tuple[Method, int], TracedRun],
     traced: TraceRun,
     mpicc: str,
     named_nodes: Callable[[int], None],
-) -> Callable[..., Traced]:
+) -> Callable[..., TracedRun]:
     """``ping_pong(method, nodes)``: 50 round trips between two ranks, run once for all tests."""
 
-    def run(method: Method, nodes: int = 2) -> Traced:
+    def run(method: Method, nodes: int = 2) -> TracedRun:
         if (method, nodes) not in kept_runs:
             named_nodes(2 // nodes)
             words = (sys.executable, PING_PONG, "50")
@@ -221,7 +221,7 @@ def ping_pong(
 
 
 @pytest.mark.parametrize("method", ["pmpi", "mpi4py"])
-def test_ping_pong(ping_pong: Callable[[Method], Traced], method: Method) -> None:
+def test_ping_pong(ping_pong: Callable[[Method], TracedRun], method: Method) -> None:
     found = ping_pong(method)
     assert found.method == method
     for rank in found.ranks:
@@ -240,7 +240,7 @@ def test_ping_pong(ping_pong: Callable[[Method], Traced], method: Method) -> Non
 
 
 @pytest.mark.parametrize("nodes", [pytest.param(1, marks=pytest.mark.slow), 2])
-def test_both_ways_of_counting_agree(ping_pong: Callable[..., Traced], nodes: int) -> None:
+def test_both_ways_of_counting_agree(ping_pong: Callable[..., TracedRun], nodes: int) -> None:
     methods: tuple[Method, Method] = ("pmpi", "mpi4py")
     compared = ("send", "recv", "wait", "barrier", "bcast", "allreduce")
     compiled, python = (

@@ -77,12 +77,7 @@ def described(schema: Any, whole: Any, path: str = "  ") -> Iterator[str]:
     """A line for each key; ``whole`` is the schema that a ``$ref`` refers to."""
     if not isinstance(schema, dict):
         return
-    if "$ref" in schema:
-        target = whole
-        for word in schema["$ref"].removeprefix("#/").split("/"):
-            target = target[word]
-        yield from described(target, whole, path)
-        return
+    schema = _plain(schema, whole)
     closed = ["closed"] if schema.get("additionalProperties") is False else []
     yield f"{path} {'; '.join([f'{n} {schema[n]}' for n in SHOWN if n in schema] + closed)}"
     for key, inner in schema.get("properties", {}).items():
@@ -92,3 +87,31 @@ def described(schema: Any, whole: Any, path: str = "  ") -> Iterator[str]:
     yield from described(schema.get("additionalProperties"), whole, f"{path}/*")
     for inner in (one for way in ("allOf", "anyOf", "oneOf") for one in schema.get(way, ())):
         yield from described(inner, whole, path)
+
+
+def _plain(schema: Any, whole: Any) -> dict[str, Any]:
+    """The schema without references; what may be null, and tuples of one type, in one form."""
+    if "$ref" in schema:
+        target = whole
+        for word in schema["$ref"].removeprefix("#/").split("/"):
+            target = target[word]
+        rest = {name: part for name, part in schema.items() if name != "$ref"}
+        both = target.get("properties", {}) | rest.pop("properties", {})
+        return _plain(target | rest | ({"properties": both} if both else {}), whole)
+    if "const" in schema or "enum" in schema:
+        schema = {name: part for name, part in schema.items() if name != "type"}
+    parts = schema.get("prefixItems", ())
+    if parts and all(part == parts[0] for part in parts):
+        schema = schema | {"items": parts[0]}
+    ways = [_plain(one, whole) for one in schema.get("anyOf", ())]
+    others = [one for one in ways if one != {"type": "null"}]
+    if len(others) != 1 or len(ways) == 1:
+        return dict(schema)
+    [one] = others
+    if "enum" in one or "const" in one:
+        null = {"enum": [*one.get("enum", [one.get("const")]), None]}
+    else:
+        kinds = one.get("type", [])
+        null = {"type": [*([kinds] if isinstance(kinds, str) else kinds), "null"]}
+    rest = {name: part for name, part in schema.items() if name != "anyOf"}
+    return one | rest | null

@@ -25,7 +25,7 @@ from autotune.publish.formats.page import UserPage
 from autotune.publish.formats.rules import RulesV1, RulesV2, RulesV3
 from autotune.publish.formats.scripts import Csh, Lmod, Sh, SlurmLines, TclModule
 from autotune.publish.formats.spack import Spack
-from runner.extensions import added, extension
+from runner.extensions import extension, extension_names
 from runner.mpi.library import Library
 
 GROUP = "autotune.formats"
@@ -58,12 +58,12 @@ def everything() -> tuple[Format, ...]:
 
     Raises RunnerError with the entry point if a format is broken.
     """
-    return (*ALL, *(find(name) for name in added(GROUP, _own())))
+    return (*ALL, *(find(name) for name in extension_names(GROUP, _own())))
 
 
 def names() -> list[str]:
     """The names of all formats."""
-    return [*_own(), *added(GROUP, _own())]
+    return [*_own(), *extension_names(GROUP, _own())]
 
 
 def _own() -> list[str]:
@@ -78,7 +78,7 @@ def find(name: str) -> Format:
     for one in ALL:
         if one.name == name:
             return one
-    if name in added(GROUP, _own()):
+    if name in extension_names(GROUP, _own()):
         return extension(GROUP, name, Format)()  # type: ignore[type-abstract]
     near = difflib.get_close_matches(name, names(), 1)
     hint = f"; did you mean {near[0]}?" if near else ""

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from autotune.dialects import dialect
 from autotune.publish.content import Content, check_published_groups
-from runner.files.paths import entries, is_file, is_folder, resolved
+from runner.files.paths import entries, is_file, is_folder, real_path
 from runner.mpi.discover import adapter
 from runner.mpi.library import POLICIES, Library
 from runner.types import LIBRARY
@@ -242,7 +242,7 @@ def home_copy(place: Path, relative: str, text: str) -> dict[str, str]:
 
 def system_directory(library: Library) -> Path:
     """The directory in which this library looks for system parameter files."""
-    beside = resolved(library.bin).parent / "etc"
+    beside = real_path(library.bin).parent / "etc"
     info = library.params.get("mca_base_param_files")
     if info is None or is_folder(beside):
         return beside

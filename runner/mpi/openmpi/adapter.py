@@ -19,7 +19,7 @@ from typing import ClassVar
 from runner.cpus import core_numbers, cpu_list
 from runner.errors import RunnerError
 from runner.files import MIB, read_bytes
-from runner.files.paths import exists, resolved
+from runner.files.paths import exists, real_path
 from runner.mpi.abi import OPEN_MPI_ABI
 from runner.mpi.base import (
     PYTHON_LIBRARY,
@@ -40,9 +40,9 @@ from runner.mpi.library import POLICIES, Library
 from runner.mpi.openmpi.collectives import (
     COMPONENT_LINE,
     component_priorities,
+    idle_parameters,
     log_options,
     operations_of,
-    outranked,
     served_collectives,
 )
 from runner.mpi.openmpi.options import unbound, values_of
@@ -58,10 +58,10 @@ from runner.mpi.openmpi.rules import forced_algorithms
 from runner.mpi.openmpi.shown import (
     SHOW_FILE,
     SHOW_PARAMETER,
-    Shown,
+    RunValues,
     inherited_values,
     mismatch_of,
-    parse_shown,
+    parse_run_values,
     state_of,
     world_size,
 )
@@ -157,29 +157,29 @@ class OpenMPI(Adapter):
         super().__init__(library)
         self.prrte = library.version_tuple >= (5,)
         self.forwards_input = not self.prrte
-        self._ucx_seen = False
+        self._has_ucx_traffic = False
         """Whether UCX carried the messages of a run."""
         self._no_log_files = False
         """Whether UCX could not open its log in a run."""
 
     @classmethod
     def version_in(cls, text: str) -> str | None:
-        found = _VERSION.search(text)
-        return (found[1] or found[2]) if found else None
+        match = _VERSION.search(text)
+        return (match[1] or match[2]) if match else None
 
     @classmethod
     def complete(cls, library: Library) -> Library:
         info = Path(library.bin) / "ompi_info"
         if not exists(info):
-            located = shutil.which("ompi_info")
-            if located is None:
+            path = shutil.which("ompi_info")
+            if path is None:
                 raise RunnerError(
                     f"{library.launcher} is Open MPI {library.version}, but its ompi_info was not "
                     f"found in {library.bin}; without it no parameter can be checked.  Install the "
                     "complete package.",
                     code="mpi.parameter_list",
                 )
-            info = Path(located)
+            info = Path(path)
         return dataclasses.replace(library, params=read_parameters(info))
 
     def command(self, spec: LaunchSpec, scratch: Path) -> list[str]:
@@ -190,12 +190,12 @@ class OpenMPI(Adapter):
         for option, settings in (("--mca", own), *self._runtime(spec)):
             for name, value in settings.items():
                 words += [option, name, value]
-        forwarded = {k: v for k, v in spec.variables.items() if not k.startswith(ENV_PREFIXES)}
+        exports = {k: v for k, v in spec.variables.items() if not k.startswith(ENV_PREFIXES)}
         if spec.clean_env and self.prrte and "HOME" in os.environ:
-            forwarded |= {"HOME": os.environ["HOME"]}
+            exports |= {"HOME": os.environ["HOME"]}
         if self._logs_ucx(spec):
-            forwarded = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | forwarded
-        words += self._exported(spec, forwarded)
+            exports = logging_ucx(self._log_folder(spec, scratch), spec.ranks) | exports
+        words += self._export_words(spec, exports)
         words += self._log_options(spec)
         if spec.read_back:
             words += ["--mca", "mpi_show_mca_params", "all"]
@@ -207,7 +207,9 @@ class OpenMPI(Adapter):
 
         UCX that the library chose by itself is known from the first run on.
         """
-        return spec.read_back and (self._ucx_seen or uses_ucx(spec, self._inherited_names(spec)))
+        return spec.read_back and (
+            self._has_ucx_traffic or uses_ucx(spec, self._inherited_names(spec))
+        )
 
     def _log_options(self, spec: LaunchSpec) -> tuple[str, ...]:
         return log_options(spec, self.one_node(spec), self._inherited_names(spec))
@@ -227,16 +229,16 @@ class OpenMPI(Adapter):
         """Where the ranks write UCX's log; None for standard error."""
         return scratch if self.on_this_machine(spec) and not self._no_log_files else None
 
-    def reported(self, spec: LaunchSpec) -> str:
+    def report_pattern(self, spec: LaunchSpec) -> str:
         logs = self._logs_ucx(spec) and self._log_folder(spec, Path()) is None
         kinds = {
             UCX_LINE: logs,
             WINDOW_LINE: watching_windows(spec),
             COMPONENT_LINE: self._log_options(spec),
         }
-        return "|".join(line for line, asked in kinds.items() if asked)
+        return "|".join(line for line, is_wanted in kinds.items() if is_wanted)
 
-    def confined(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
+    def confine(self, spec: LaunchSpec, cpus: frozenset[int]) -> LaunchSpec:
         """``spec`` with the core list or binding that keeps the ranks within ``cpus``.
 
         Both generations bind to any core of the machine, whatever affinity they inherit. A list of
@@ -246,11 +248,11 @@ class OpenMPI(Adapter):
         of ``cpus``, read-back shows it.
         """
         words = unbound(spec, self.prrte)
-        listed = cpu_list(core_numbers(cpus))
+        cores = cpu_list(core_numbers(cpus))
         if self.prrte:
-            words = ("--prtemca", "hwloc_default_cpu_list", listed, *words)
+            words = ("--prtemca", "hwloc_default_cpu_list", cores, *words)
         elif "map_by" not in spec.placement:
-            words = ("--mca", "hwloc_base_cpu_list", listed)
+            words = ("--mca", "hwloc_base_cpu_list", cores)
         return dataclasses.replace(spec, launch_options=(*words, *spec.launch_options))
 
     def _runtime(self, spec: LaunchSpec) -> tuple[tuple[str, dict[str, str]], ...]:
@@ -277,10 +279,10 @@ class OpenMPI(Adapter):
         instead of 1.1). If the spec names the parameter itself, no option is added: 4.1 joins the
         values of a parameter that is given twice.
         """
-        told = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
+        is_set = _YIELD in spec.of(LIBRARY) or _YIELD in spec.launch_options
         variable = f"{ENV_PREFIXES[0]}{_YIELD}"
-        told = told or variable in spec.env or variable in os.environ
-        if told or not (spec.oversubscribe and self.names_hosts(spec)):
+        is_set = is_set or variable in spec.env or variable in os.environ
+        if is_set or not (spec.oversubscribe and self.names_hosts(spec)):
             return ()
         return ("--mca", _YIELD, "1")
 
@@ -301,15 +303,15 @@ class OpenMPI(Adapter):
         if "bind_to" in placement:
             bind = placement["bind_to"]
             # Without the modifier the launcher refuses to bind two ranks to one core.
-            allowed = bind == "none" or "overload-allowed" in bind
-            overload = ":overload-allowed" if oversubscribe and not allowed else ""
+            may_overload = bind == "none" or "overload-allowed" in bind
+            overload = ":overload-allowed" if oversubscribe and not may_overload else ""
             words += ["--bind-to", bind + overload]
         return words
 
-    def environment(self, spec: LaunchSpec, inherited: dict[str, str]) -> dict[str, str]:
+    def environment(self, spec: LaunchSpec, base: dict[str, str]) -> dict[str, str]:
         env = {
             key: value
-            for key, value in inherited.items()
+            for key, value in base.items()
             if not (spec.clean_env and key.startswith(ENV_PREFIXES))
         }
         if spec.clean_env:
@@ -330,7 +332,7 @@ class OpenMPI(Adapter):
     def rank_environment(self, variables: Mapping[str, str]) -> list[str]:
         return [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
 
-    def _exported(self, spec: LaunchSpec, variables: Mapping[str, str]) -> list[str]:
+    def _export_words(self, spec: LaunchSpec, variables: Mapping[str, str]) -> list[str]:
         """:meth:`rank_environment`, beside the list of variables that the site's file may have.
 
         4.1 refuses to start with both; the list on the command line has the site's variables, too.
@@ -362,13 +364,13 @@ class OpenMPI(Adapter):
         self, parameters: Mapping[str, Mapping[str, str]], placement: Mapping[str, str]
     ) -> dict[str, str]:
         own, runtime, pmix = ENV_PREFIXES if self.prrte else ENV_PREFIXES[:1] * 3
-        placed = {POLICIES[n][self.prrte]: v for n, v in placement.items() if n in POLICIES}
+        policies = {POLICIES[n][self.prrte]: v for n, v in placement.items() if n in POLICIES}
         return {
             prefix + name: value
             for prefix, values in (
                 (own, parameters.get(LIBRARY, {})),
                 (runtime, parameters.get(_RUNTIME, {})),
-                (runtime, placed),
+                (runtime, policies),
                 (pmix, parameters.get(_PMIX, {})),
             )
             for name, value in values.items()
@@ -384,7 +386,7 @@ class OpenMPI(Adapter):
         placement: Mapping[str, str],
         workers: int,
         launch_options: Sequence[str] = (),
-        oversubscribed: bool = False,
+        oversubscribe: bool = False,
     ) -> dict[str, str]:
         """The placement with a binding that gives each rank as many cores as it has workers.
 
@@ -394,31 +396,31 @@ class OpenMPI(Adapter):
         than cores 5.0 cannot share out cores, so nothing is bound.
         """
         words = dict(placement)
-        said = any(word in _BINDING_WORDS for word in launch_options)
-        said = said or "PE=" in words.get("map_by", "").upper()
-        if workers == 1 or said or words.get("bind_to", "core") != "core":
+        is_set = any(word in _BINDING_WORDS for word in launch_options)
+        is_set = is_set or "PE=" in words.get("map_by", "").upper()
+        if workers == 1 or is_set or words.get("bind_to", "core") != "core":
             return words
-        if oversubscribed:
+        if oversubscribe:
             return words | {"bind_to": "none"}
         return words | {"map_by": f"{words.get('map_by', 'slot')}:PE={workers}", "bind_to": "core"}
 
-    def python_variables(self, inherited: Mapping[str, str]) -> dict[str, str]:
+    def python_variables(self, environment: Mapping[str, str]) -> dict[str, str]:
         own = self._shared_library
-        return {PYTHON_LIBRARY: inherited.get(PYTHON_LIBRARY, own)} if own else {}
+        return {PYTHON_LIBRARY: environment.get(PYTHON_LIBRARY, own)} if own else {}
 
     @cached_property
     def _shared_library(self) -> str:
         """Path of the library for mpi4py to load; "" if it is not found."""
         prefix = self._prefix
-        found = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
+        paths = sorted(prefix.glob("lib/libmpi.so.*")) or sorted(prefix.glob("lib/libmpi.so"))
         # Distributions keep the libraries of MPICH beside it; 40 is the ABI of Open MPI.
-        found = found or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
-        return str(found[0]) if found else ""
+        paths = paths or sorted(prefix.glob("lib/*-linux-gnu*/libmpi.so.40"))
+        return str(paths[0]) if paths else ""
 
     @cached_property
     def _prefix(self) -> Path:
         """The folder of the installation."""
-        return resolved(self.library.bin).parent
+        return real_path(self.library.bin).parent
 
     def ready_file(self, spec: LaunchSpec, scratch: Path) -> Path | None:
         # Rank 0 writes the file before the barrier at the end of MPI_Init, when all ranks have
@@ -426,14 +428,14 @@ class OpenMPI(Adapter):
         return scratch / SHOW_FILE if spec.read_back else None
 
     def probe(self, spec: LaunchSpec, scratch: Path) -> Probe:
-        reported = _lines(scratch / REPORTED_FILE)
-        logs = ucx_logs(scratch, reported)
+        report_lines = _lines(scratch / REPORTED_FILE)
+        logs = ucx_logs(scratch, report_lines)
         try:
             content = read_bytes(scratch / SHOW_FILE, _MOST_BYTES)
             text = content.decode("utf-8", "replace")
         except OSError:  # The ranks did not get there, or wrote another file into this place.
-            return Probe(initialised=False, complaint=ucx_complaint(logs))
-        size, shown = parse_shown(text)
+            return Probe(is_initialised=False, complaint=ucx_complaint(logs))
+        size, run_values = parse_run_values(text)
         options = (
             *self._yielding(spec),
             *self._log_options(spec),
@@ -443,34 +445,38 @@ class OpenMPI(Adapter):
         params = self.library.params
         if self._site_variables(spec):
             ours |= {_LIST: ""}
-        inherited = inherited_values(shown, ours, spec, params)
-        asked = spec.of(LIBRARY) | spec.expected
-        read_back = {name: state_of(name, value, shown, params) for name, value in asked.items()}
-        read_back |= without_traffic(read_back, shown, self.one_node(spec) and spec.ranks > 1)
+        inherited_settings = inherited_values(run_values, ours, spec, params)
+        requests = spec.of(LIBRARY) | spec.expected
+        read_back = {
+            name: state_of(name, value, run_values, params) for name, value in requests.items()
+        }
+        read_back |= without_traffic(read_back, run_values, self.one_node(spec) and spec.ranks > 1)
         log = parse_ucx_log(logs) if logs else None
-        self._ucx_seen = self._ucx_seen or carrier(shown) == UCX_CARRIER
-        read_back |= ucx_variables(spec.variables, log, carrier(shown) == UCX_CARRIER)
+        self._has_ucx_traffic = self._has_ucx_traffic or carrier(run_values) == UCX_CARRIER
+        read_back |= ucx_variables(spec.variables, log, carrier(run_values) == UCX_CARRIER)
         read_back |= ucx_protocols(log)
-        read_back |= self._windows(spec, read_back, components_of(reported, log))
-        read_back |= served_collectives(read_back, reported)
-        read_back |= self._forced(spec, read_back, shown)
-        transport = transport_of(shown, log, self.one_node(spec))
+        read_back |= self._windows(spec, read_back, components_of(report_lines, log))
+        read_back |= served_collectives(read_back, report_lines)
+        read_back |= self._algorithm_states(spec, read_back, run_values)
+        transport = transport_of(run_values, log, self.one_node(spec))
         read_back |= {TRANSPORT: transport} if transport.effective and spec.ranks > 1 else {}
-        mismatch = mismatch_of(self.library, self._prefix, shown, spec)
+        mismatch = mismatch_of(self.library, self._prefix, run_values, spec)
         complaint = ucx_complaint(logs)
-        return Probe(True, world_size(size, shown), read_back, inherited, mismatch, complaint)
+        return Probe(
+            True, world_size(size, run_values), read_back, inherited_settings, mismatch, complaint
+        )
 
-    def _forced(
-        self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], shown: Shown
+    def _algorithm_states(
+        self, spec: LaunchSpec, read_back: Mapping[str, ReadBack], run_values: RunValues
     ) -> dict[str, ReadBack]:
         """The parameters that force algorithms, where a rules file or a switch stands over them."""
         return forced_algorithms(
             read_back,
-            shown,
+            run_values,
             spec.ranks,
             file_first=not self.prrte,
             folder=Path(spec.cwd or Path.cwd()),
-            here=self.on_this_machine(spec),
+            on_this_machine=self.on_this_machine(spec),
         )
 
     def _windows(
@@ -479,16 +485,16 @@ class OpenMPI(Adapter):
         """The components that served the windows, and their parameters that did nothing."""
         if not watching_windows(spec):
             return {}
-        seen = windows_of(components, all_said=self.prrte)
+        state = windows_of(components, names_every_window=self.prrte)
         idle = without_windows(read_back, components) if self.prrte else {}
-        return idle | ({WINDOWS: seen} if seen else {})
+        return idle | ({WINDOWS: state} if state else {})
 
     def collective_components(self) -> list[str]:
-        found = component_priorities(self.library.params)
-        return [f"{c} {p}{' (between nodes)' if c == 'han' else ''}" for c, p in found.items()]
+        priorities = component_priorities(self.library.params)
+        return [f"{c} {p}{' (between nodes)' if c == 'han' else ''}" for c, p in priorities.items()]
 
-    def outranked(self) -> dict[str, str]:
-        return outranked(self.library.params)
+    def idle_parameters(self) -> dict[str, str]:
+        return idle_parameters(self.library.params)
 
     @classmethod
     def operations_of(cls, parameter: str) -> tuple[str, ...]:
@@ -507,16 +513,16 @@ class OpenMPI(Adapter):
     def hosts(
         self, options: Sequence[str], environment: Mapping[str, str], folder: Path
     ) -> Hosts | None:
-        inherited = self.inherited_settings(dict(environment))
-        usual = {parameter_of(key): value for key, value in inherited.items()}
+        settings = self.inherited_settings(dict(environment))
+        usual = {parameter_of(key): value for key, value in settings.items()}
         return hosts_of(options, usual.get(DEFAULT_HOSTFILE), folder)
 
     def inherited_settings(self, environment: dict[str, str]) -> dict[str, str]:
-        found = {k: v for k, v in environment.items() if k.startswith(ENV_PREFIXES)}
+        settings = {k: v for k, v in environment.items() if k.startswith(ENV_PREFIXES)}
         for path in parameter_files(self.library, environment):
             for name, value in read_parameter_file(path).items():
-                found[f"{path}:{name}"] = value
-        return found
+                settings[f"{path}:{name}"] = value
+        return settings
 
 
 def _lines(path: Path) -> list[str]:

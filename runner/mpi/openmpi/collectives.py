@@ -22,17 +22,17 @@ from runner.types import LIBRARY, LaunchSpec, ReadBack
 COMPONENT_LINE = r"\] coll:base:comm_select: |; disqualifying myself"
 """Regular expression of the lines of the log."""
 _VERBOSE, _LEVEL = "coll_base_verbose", "9"
-_SHARED = ("allreduce", "barrier", "bcast", "reduce")
-_TUNED = "tuned"
+_COMMON_OPERATIONS = ("allreduce", "barrier", "bcast", "reduce")
+_DEFAULT_COMPONENT = "tuned"
 SERVES: Mapping[str, tuple[str, ...]] = {
-    _TUNED: (
+    _DEFAULT_COMPONENT: (
         *("allgather", "allgatherv", "allreduce", "alltoall", "alltoallv", "barrier", "bcast"),
         *("exscan", "gather", "reduce", "reduce_scatter", "reduce_scatter_block", "scan"),
         "scatter",
     ),
     "adapt": ("bcast", "reduce"),
-    "sm": _SHARED,
-    "xhc": _SHARED,
+    "sm": _COMMON_OPERATIONS,
+    "xhc": _COMMON_OPERATIONS,
     "han": ("allgather", "allreduce", "barrier", "bcast", "gather", "reduce", "scatter"),
     "acoll": ("allgather", "allreduce", "alltoall", "barrier", "bcast", "gather", "reduce"),
     "ucc": (
@@ -44,8 +44,8 @@ SERVES: Mapping[str, tuple[str, ...]] = {
 _PARAMETER = re.compile(rf"coll_({'|'.join(SERVES)})_(?:use_(?:simple_)?)?(\w+)")
 _CHOOSES = re.compile(rf"coll_({'|'.join(SERVES)})_(priority|enable)")
 """Names of the parameters that choose a component."""
-_OPERATIONS = sorted(SERVES[_TUNED], key=len, reverse=True)
-_CHOSEN = re.compile(
+_OPERATIONS = sorted(SERVES[_DEFAULT_COMPONENT], key=len, reverse=True)
+_SELECTION = re.compile(
     r"coll:base:comm_select: selecting +(\w{1,40}), priority +([0-9]{1,9}), (Enabled|Disabled)"
 )
 
@@ -57,94 +57,102 @@ class CollectiveComponents:
     Both map the component to its priority.
     """
 
-    enabled: dict[str, int] = field(default_factory=dict)
-    disabled: dict[str, int] = field(default_factory=dict)
+    active: dict[str, int] = field(default_factory=dict)
+    inactive: dict[str, int] = field(default_factory=dict)
 
     def server(self, operation: str) -> str:
         """The component that serves a collective; "" if two have the same priority, or none."""
-        able = {p: c for c, p in self.enabled.items() if operation in SERVES.get(c, ())}
+        able = {p: c for c, p in self.active.items() if operation in SERVES.get(c, ())}
         best = max(able, default=-1)
-        equal = [c for c, p in self.enabled.items() if p == best and operation in SERVES.get(c, ())]
+        equal = [c for c, p in self.active.items() if p == best and operation in SERVES.get(c, ())]
         return equal[0] if len(equal) == 1 else ""
 
     @property
     def words(self) -> str:
         """Who serves what, such as ``sm: bcast, reduce; tuned: the others``."""
-        served: dict[str, list[str]] = {}
-        for operation in SERVES[_TUNED]:
-            served.setdefault(self.server(operation), []).append(operation)
-        served.pop("", None)
-        parts = [f"{c}: {', '.join(found)}" for c, found in served.items() if c != _TUNED]
-        parts += [f"{_TUNED}: {'the others' if parts else 'all'}"] if _TUNED in served else []
+        operations_by_server: dict[str, list[str]] = {}
+        for operation in SERVES[_DEFAULT_COMPONENT]:
+            operations_by_server.setdefault(self.server(operation), []).append(operation)
+        operations_by_server.pop("", None)
+        parts = [
+            f"{c}: {', '.join(operations)}"
+            for c, operations in operations_by_server.items()
+            if c != _DEFAULT_COMPONENT
+        ]
+        parts += (
+            [f"{_DEFAULT_COMPONENT}: {'the others' if parts else 'all'}"]
+            if _DEFAULT_COMPONENT in operations_by_server
+            else []
+        )
         return "; ".join(parts)
 
 
 def component_of(parameter: str) -> str:
     """The component that a parameter belongs to; "" if it is none that serves collectives."""
-    found = _PARAMETER.fullmatch(parameter)
-    return found[1] if found else ""
+    match = _PARAMETER.fullmatch(parameter)
+    return match[1] if match else ""
 
 
 def operations_of(parameter: str) -> tuple[str, ...]:
     """The collectives in which a parameter can act; empty if it is not about collectives."""
-    found = _PARAMETER.fullmatch(parameter)
-    if found is None:
+    match = _PARAMETER.fullmatch(parameter)
+    if match is None:
         return ()
-    named = (o for o in _OPERATIONS if found[2] == o or found[2].startswith(f"{o}_"))
-    one = next(named, None)
-    return (one,) if one else SERVES[found[1]]
+    candidates = (o for o in _OPERATIONS if match[2] == o or match[2].startswith(f"{o}_"))
+    one = next(candidates, None)
+    return (one,) if one else SERVES[match[1]]
 
 
 def component_priorities(params: Mapping[str, ParamInfo]) -> dict[str, int]:
     """The installed components by priority, the highest first."""
-    found = {}
+    priorities = {}
     for component in SERVES:
         info = params.get(f"coll_{component}_priority")
         if info is not None and re.fullmatch("[0-9]{1,9}", info.default):
-            found[component] = int(info.default)
-    return dict(sorted(found.items(), key=lambda item: -item[1]))
+            priorities[component] = int(info.default)
+    return dict(sorted(priorities.items(), key=lambda item: -item[1]))
 
 
-def outranked(params: Mapping[str, ParamInfo]) -> dict[str, str]:
+def idle_parameters(params: Mapping[str, ParamInfo]) -> dict[str, str]:
     """Parameters that do nothing because coll/tuned has the higher priority, each with the reason.
 
     The parameters that choose a component are none of them.
     """
     priorities = component_priorities(params)
-    tuned = priorities.get(_TUNED, 0)
-    low = {c: p for c, p in priorities.items() if c != _TUNED and p <= tuned}
+    top_priority = priorities.get(_DEFAULT_COMPONENT, 0)
+    low = {c: p for c, p in priorities.items() if c != _DEFAULT_COMPONENT and p <= top_priority}
     return {
-        name: f"coll/{c} has priority {low[c]}, coll/{_TUNED} {tuned}"
+        name: f"coll/{c} has priority {low[c]}, coll/{_DEFAULT_COMPONENT} {top_priority}"
         for name in params
         if (c := component_of(name)) in low and not _CHOOSES.fullmatch(name)
     }
 
 
 def log_options(
-    spec: LaunchSpec, one_node: bool, inherited: Collection[str] = ()
+    spec: LaunchSpec, one_node: bool, inherited_names: Collection[str] = ()
 ) -> tuple[str, ...]:
     """Words of the command line that ask for the log.
 
-    Empty if the launch does not choose components, or if the user has set the level. ``inherited``
-    are the parameters that the environment or a file sets.
+    Empty if the launch does not choose components, or if the user has set the level.
+    ``inherited_names`` are the parameters that the environment or a file sets.
     """
-    names = {*spec.of(LIBRARY), *spec.expected, *spec.launch_options, *inherited}
+    names = {*spec.of(LIBRARY), *spec.expected, *spec.launch_options, *inherited_names}
     chooses = any(map(_CHOOSES.fullmatch, names))
-    told = _VERBOSE in names
-    if told or not (spec.read_back and one_node and spec.ranks > 1 and chooses):
+    is_set = _VERBOSE in names
+    if is_set or not (spec.read_back and one_node and spec.ranks > 1 and chooses):
         return ()
     return ("--mca", _VERBOSE, _LEVEL)
 
 
 def parse_component_log(lines: Iterable[str]) -> CollectiveComponents | None:
     """What the log says; None if no line is part of it."""
-    enabled: dict[str, int] = {}
-    disabled: dict[str, int] = {}
+    active: dict[str, int] = {}
+    inactive: dict[str, int] = {}
     for line in lines:
-        if found := _CHOSEN.search(line):
-            kind = enabled if found[3] == "Enabled" else disabled
-            kind[found[1]] = max(int(found[2]), kind.get(found[1], 0))
-    return CollectiveComponents(enabled, disabled) if enabled or disabled else None
+        if match := _SELECTION.search(line):
+            kind = active if match[3] == "Enabled" else inactive
+            kind[match[1]] = max(int(match[2]), kind.get(match[1], 0))
+    return CollectiveComponents(active, inactive) if active or inactive else None
 
 
 def collective_parameters(
@@ -154,7 +162,7 @@ def collective_parameters(
 
     A parameter whose value is in force is ``inactive`` if its component serves none of them.
     """
-    found = {}
+    states = {}
     for name, back in read_back.items():
         component = component_of(name)
         if not component or back.state != "in force":
@@ -163,15 +171,15 @@ def collective_parameters(
         mine = [o for o, server in servers.items() if server == component]
         why = f"coll/{component} serves {', '.join(mine)}"
         state = "in force"
-        if component not in components.enabled:
+        if component not in components.active:
             state, why = "inactive", f"the library selected coll/{component} for no communicator"
         elif not mine and all(servers.values()):
             others = sorted({f"coll/{server}" for server in servers.values()})
             state, why = "inactive", f"{', '.join(others)} serves {', '.join(servers)} here"
         elif not mine:
             continue
-        found[name] = ReadBack(state, back.requested, back.effective, why)  # type: ignore[arg-type]
-    return found
+        states[name] = ReadBack(state, back.requested, back.effective, why)  # type: ignore[arg-type]
+    return states
 
 
 def served_collectives(
@@ -184,5 +192,5 @@ def served_collectives(
     components = parse_component_log(lines)
     if components is None:
         return {}
-    served = ReadBack("in force", "", components.words, "the library's log of its choice")
-    return {**collective_parameters(read_back, components), SERVED_BY: served}
+    state = ReadBack("in force", "", components.words, "the library's log of its choice")
+    return {**collective_parameters(read_back, components), SERVED_BY: state}

@@ -9,14 +9,14 @@ _WIDE = ("l1cache", "l2cache", "l3cache", "numa", "package", "socket")
 
 def unbound(spec: LaunchSpec, prrte: bool) -> tuple[str, ...]:
     """A binding for a launch on some cores, if the launcher's own would lead out of them."""
-    asked = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
-    if asked or (prrte and spec.oversubscribe):
+    has_binding = "bind_to" in spec.placement or "--bind-to" in spec.launch_options
+    if has_binding or (prrte and spec.oversubscribe):
         return ()
-    mapped = spec.placement.get("map_by", "").partition(":")[0]
-    if mapped in _WIDE or (mapped and not prrte):
+    mapping = spec.placement.get("map_by", "").partition(":")[0]
+    if mapping in _WIDE or (mapping and not prrte):
         return ("--bind-to", "none")
     # 5.0 maps more than two ranks by core or by NUMA node, depending on the machine.
-    return ("--bind-to", "core") if prrte and not mapped and spec.ranks > 2 else ()
+    return ("--bind-to", "core") if prrte and not mapping and spec.ranks > 2 else ()
 
 
 def values_of(options: tuple[str, ...]) -> dict[str, str]:

@@ -24,7 +24,7 @@ _ARGUMENTS = ("--all", "--parsable", "--level", "9")
 _TIMEOUT_S = 60
 _MOST_BYTES = 4 * MIB
 """Of a parameter file."""
-_OPENED_LATER = "ucx"
+_LATE_COMPONENT = "ucx"
 _TYPES = {
     "bool": "bool",
     "string": "string",
@@ -51,8 +51,8 @@ class _Draft:
     enum: dict[int, str] = field(default_factory=dict)
     source: str = "default"
     synonym_of: str | None = None
-    deprecated: bool = False
-    disabled: bool = False
+    is_deprecated: bool = False
+    is_disabled: bool = False
 
 
 def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
@@ -65,7 +65,7 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
     # ompi_info itself accepts root; a wrapper around mpirun's code may not.
     env = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command, env=env, capture_output=True, timeout=_TIMEOUT_S, check=False,
             encoding="utf-8", errors="replace", stdin=subprocess.DEVNULL,
         )  # fmt: skip
@@ -75,12 +75,12 @@ def read_parameters(ompi_info: str | Path) -> dict[str, ParamInfo]:
             "ompi_info of an Open MPI 4.1 or 5.0 installation",
             code="mpi.parameter_list",
         ) from error
-    params = parse_ompi_info(done.stdout)
-    if done.returncode != 0 or not params:
-        message = done.stderr.strip() or done.stdout.strip() or "it printed nothing"
+    params = parse_ompi_info(process.stdout)
+    if process.returncode != 0 or not params:
+        message = process.stderr.strip() or process.stdout.strip() or "it printed nothing"
         raise RunnerError(
             f"cannot list the parameters of Open MPI: {' '.join(command)} ended with code "
-            f"{done.returncode} and {len(params)} parameters: {message[-400:]}",
+            f"{process.returncode} and {len(params)} parameters: {message[-400:]}",
             code="mpi.parameter_list",
         )
     return params
@@ -105,14 +105,14 @@ def parse_ompi_info(text: str) -> dict[str, ParamInfo]:
     return {
         name: _finish(name, draft)
         for name, draft in drafts.items()
-        if not draft.disabled or draft.component == _OPENED_LATER
+        if not draft.is_disabled or draft.component == _LATE_COMPONENT
     }
 
 
 def _read_value(draft: _Draft, content: str) -> None:
     """The value of a row; ompi_info puts values with a colon, and only these, in double quotes."""
-    quoted = ":" in content and len(content) > 1 and content[0] == content[-1] == '"'
-    draft.default = content[1:-1] if quoted else content
+    is_quoted = ":" in content and len(content) > 1 and content[0] == content[-1] == '"'
+    draft.default = content[1:-1] if is_quoted else content
 
 
 def _read_source(draft: _Draft, content: str) -> None:
@@ -147,12 +147,12 @@ def _read_synonym_of(draft: _Draft, content: str) -> None:
         draft.synonym_of = name
 
 
-def _read_deprecated(draft: _Draft, content: str) -> None:
-    draft.deprecated = content == "yes"
+def _read_deprecation(draft: _Draft, content: str) -> None:
+    draft.is_deprecated = content == "yes"
 
 
-def _read_disabled(draft: _Draft, content: str) -> None:
-    draft.disabled = content == "true"
+def _read_disabling(draft: _Draft, content: str) -> None:
+    draft.is_disabled = content == "true"
 
 
 _READERS: dict[str, Callable[[_Draft, str], None]] = {
@@ -163,8 +163,8 @@ _READERS: dict[str, Callable[[_Draft, str], None]] = {
     "type": _read_type,
     "enumerator": _read_enumerator,
     "synonym_of": _read_synonym_of,
-    "deprecated": _read_deprecated,
-    "disabled": _read_disabled,
+    "deprecated": _read_deprecation,
+    "disabled": _read_disabling,
 }
 
 
@@ -187,7 +187,7 @@ def _finish(name: str, draft: _Draft) -> ParamInfo:
         enum=draft.enum,
         source=draft.source,
         synonym_of=draft.synonym_of,
-        deprecated=draft.deprecated,
+        is_deprecated=draft.is_deprecated,
     )
 
 
@@ -206,11 +206,11 @@ def parameter_files(library: Library, environment: dict[str, str]) -> list[Path]
     user = home / ".openmpi" / "mca-params.conf"
     files = [user, etc / "openmpi-mca-params.conf"]
     info = library.params.get("mca_base_param_files")
-    if (named := environment.get(PARAM_FILES)) is not None:
+    if (file_list := environment.get(PARAM_FILES)) is not None:
         # The list replaces the library's own list; 5.0's launcher reads the user's file all the
         # same.
         files = [user] if prrte else []
-        files += [Path(word) for word in named.split(",") if named != "none"]
+        files += [Path(word) for word in file_list.split(",") if file_list != "none"]
     elif info and "OPAL_SYSCONFDIR" not in environment:
         # The first file of the list is the user's own as ompi_info saw it, perhaps under another
         # HOME.
@@ -238,11 +238,11 @@ def read_parameter_file(path: Path) -> dict[str, str]:
     return values
 
 
-def parameter_of(inherited: str) -> str:
+def parameter_of(setting: str) -> str:
     """The parameter of an inherited setting, which has a prefix or a file before it.
 
     The parameter with the hosts has one name, whatever the version.
     """
-    name = inherited.rpartition(":")[2].removeprefix(ENV_PREFIXES[0])
+    name = setting.rpartition(":")[2].removeprefix(ENV_PREFIXES[0])
     plain = name.removeprefix(ENV_PREFIXES[1])
     return DEFAULT_HOSTFILE if plain in DEFAULT_HOSTFILES else name

@@ -61,11 +61,11 @@ def parse_tables(texts: Iterable[str]) -> dict[str, tuple[Table, ...]]:
     Equal tables are named once. There are several if ranks differ, or if a rank has several kinds
     of connections.
     """
-    found: dict[str, dict[Table, None]] = {}
+    tables: dict[str, dict[Table, None]] = {}
     for text in texts:
         for name, rows in _tables_of(text):
-            found.setdefault(name, {})[rows] = None
-    return {name: tuple(found[name]) for name in sorted(found)}
+            tables.setdefault(name, {})[rows] = None
+    return {name: tuple(tables[name]) for name in sorted(tables)}
 
 
 def _tables_of(text: str) -> Iterable[tuple[str, Table]]:

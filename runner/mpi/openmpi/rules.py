@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from runner import files
-from runner.mpi.openmpi.shown import Shown
+from runner.mpi.openmpi.shown import RunValues
 from runner.types import ReadBack
 
 COLLECTIVES = (
@@ -27,12 +27,12 @@ COLLECTIVES = (
 coll_base_functions.h)."""
 ENABLE = "coll_tuned_use_dynamic_rules"
 FILE = "coll_tuned_dynamic_rules_filename"
-FORCED = re.compile(
+ALGORITHM_PARAMETER = re.compile(
     r"coll_tuned_(?P<collective>[a-z_]+?)_algorithm"
     r"(?:_(?P<what>segmentsize|tree_fanout|chain_fanout))?"
 )
 """Names of the parameters that force the algorithm of a collective, and what else a rule says."""
-_OF_FORCED = re.compile(f"{FORCED.pattern}(?:_max_requests)?")
+_ALGORITHM_OPTION = re.compile(f"{ALGORITHM_PARAMETER.pattern}(?:_max_requests)?")
 _TRUE = frozenset({"1", "true", "t", "yes", "y", "enabled"})
 _MOST, _MOST_BYTES = 2**31 - 1, 1 << 20
 _NUMBER = re.compile(r"-?(?:0[xX][0-9a-fA-F]{1,16}|0[0-7]{0,18}|[1-9][0-9]{0,18})")
@@ -48,12 +48,12 @@ def read_rules(text: str) -> Rules | None:
     a number of ranks is not for message size 0.
     """
     numbers = _numbers(text)
-    found: Rules = {}
+    rules_by_collective: Rules = {}
     try:
         for _ in range(_next(numbers, len(COLLECTIVES))):
             collective = COLLECTIVES[_next(numbers, len(COLLECTIVES) - 1)]
             sizes: dict[int, dict[int, int]] = {}
-            found[collective] = sizes
+            rules_by_collective[collective] = sizes
             for _ in range(_next(numbers)):
                 rules = sizes.setdefault(_next(numbers), {})
                 for _ in range(_next(numbers)):
@@ -63,7 +63,7 @@ def read_rules(text: str) -> Rules | None:
                     rules[message] = algorithm
     except ValueError:
         return None
-    return found
+    return rules_by_collective
 
 
 def _next(numbers: Iterator[int], most: int = _MOST) -> int:
@@ -107,17 +107,17 @@ class RulesFile:
         rules = (self.rules or {}).get(collective, {})
         sizes = sorted(rules)
         beyond = [*sizes, max(ranks, 2) + 1][1:]
-        said = [
+        choices = [
             algorithm > 0
             for size, following in zip(sizes, beyond, strict=True)
             if (size <= ranks or size == sizes[0]) and following > 2
             for algorithm in rules[size].values()
         ]
-        return sum(said) / len(said) if said else 0.0
+        return sum(choices) / len(choices) if choices else 0.0
 
-    def beside(self, name: str, back: ReadBack, ranks: int) -> ReadBack | None:
+    def override(self, name: str, back: ReadBack, ranks: int) -> ReadBack | None:
         """What the file, which is asked first, makes of a parameter; None if nothing."""
-        parameter = _OF_FORCED.fullmatch(name)
+        parameter = _ALGORITHM_OPTION.fullmatch(name)
         share = self.share(parameter["collective"], ranks) if parameter else 0.0
         if not parameter or not share:
             return None
@@ -129,39 +129,39 @@ class RulesFile:
 
 def forced_algorithms(
     read_back: Mapping[str, ReadBack],
-    shown: Shown,
+    run_values: RunValues,
     ranks: int,
     *,
     file_first: bool,
     folder: Path,
-    here: bool,
+    on_this_machine: bool,
 ) -> dict[str, ReadBack]:
     """What the missing switch or a rules file makes of the parameters that force algorithms.
 
     They are parameters whose value is in force. ``file_first``: the library asks the file before
-    the parameters. ``folder`` is the working directory of the ranks, ``here`` whether all of them
-    are certainly on this machine.
+    the parameters. ``folder`` is the working directory of the ranks, ``on_this_machine`` whether
+    all of them are certainly on this machine.
     """
     mine = {
         name: back
         for name, back in read_back.items()
-        if back.state == "in force" and (name == FILE or _OF_FORCED.fullmatch(name))
+        if back.state == "in force" and (name == FILE or _ALGORITHM_OPTION.fullmatch(name))
     }
-    if not mine or ENABLE not in shown:
+    if not mine or ENABLE not in run_values:
         return {}
-    if shown[ENABLE][0].strip().lower() not in _TRUE:
-        why = f"{ENABLE} is off ({shown[ENABLE][1]})"
+    if run_values[ENABLE][0].strip().lower() not in _TRUE:
+        why = f"{ENABLE} is off ({run_values[ENABLE][1]})"
         return {name: replace(back, state="inactive", source=why) for name, back in mine.items()}
-    path = shown.get(FILE, ("", ""))[0].strip()
+    path = run_values.get(FILE, ("", ""))[0].strip()
     if not (path and file_first):
         return {}
     file = RulesFile.read(folder / path)
     if file.rules is not None:
-        found = ((name, file.beside(name, back, ranks)) for name, back in mine.items())
-        return {name: back for name, back in found if back is not None}
-    if here:
+        states = ((name, file.override(name, back, ranks)) for name, back in mine.items())
+        return {name: back for name, back in states if back is not None}
+    if on_this_machine:
         why = f"the library cannot read the rules file {file.path}"
         return {n: replace(b, state="inactive", source=why) for n, b in mine.items() if n == FILE}
     why = f"this version asks {file.path} first, which cannot be read on this machine"
-    forced = {name: back for name, back in mine.items() if name != FILE}
-    return {n: replace(b, state="not observable", source=why) for n, b in forced.items()}
+    algorithms = {name: back for name, back in mine.items() if name != FILE}
+    return {n: replace(b, state="not observable", source=why) for n, b in algorithms.items()}

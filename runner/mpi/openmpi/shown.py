@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from runner.files.paths import resolved
+from runner.files.paths import real_path
 from runner.mpi.library import POLICIES, Library, ParamInfo, placement_of, same_value
-from runner.mpi.openmpi.traffic import deselected, not_registered, same_transfers
+from runner.mpi.openmpi.traffic import deselection_reason, lacks_component, same_transfers
 from runner.types import LaunchSpec, ReadBack
 
-Shown = dict[str, tuple[str, str]]
+RunValues = dict[str, tuple[str, str]]
 """Value and source of each parameter by its name."""
 
 SHOW_FILE = "mca-params.txt"
@@ -29,18 +29,18 @@ _LAUNCHER_OWN = re.compile(
 )
 
 
-def parse_shown(text: str) -> tuple[int | None, Shown]:
+def parse_run_values(text: str) -> tuple[int | None, RunValues]:
     """World size and ``{name: (value, source)}`` from a file written by ``mpi_show_mca_params``."""
     size = None
-    values: Shown = {}
+    values: RunValues = {}
     for line in text.splitlines():
         if line.startswith("#"):
-            found = _SIZE.search(line)
-            if found:
-                size = int(found[1])
+            match = _SIZE.search(line)
+            if match:
+                size = int(match[1])
             continue
-        if (shown := _shown_line(line)) is not None:
-            values[shown[0]] = shown[1]
+        if (entry := _shown_line(line)) is not None:
+            values[entry[0]] = entry[1]
     return size, values
 
 
@@ -57,30 +57,33 @@ def _shown_line(line: str) -> tuple[str, tuple[str, str]] | None:
     return None
 
 
-def world_size(counted: int | None, shown: Shown) -> int | None:
+def world_size(own_count: int | None, run_values: RunValues) -> int | None:
     """The number of ranks of the job.
 
     4.1 counts only the processes known by then, those of its own node, but its launcher reports the
     number. 5.0 counts all.
     """
-    told = shown.get("orte_ess_num_procs", ("", ""))[0]
-    return int(told) if re.fullmatch("[0-9]{1,9}", told) else counted
+    reported_size = run_values.get("orte_ess_num_procs", ("", ""))[0]
+    return int(reported_size) if re.fullmatch("[0-9]{1,9}", reported_size) else own_count
 
 
 def inherited_values(
-    shown: Shown, ours: Mapping[str, str], spec: LaunchSpec, params: Mapping[str, ParamInfo]
+    run_values: RunValues,
+    ours: Mapping[str, str],
+    spec: LaunchSpec,
+    params: Mapping[str, ParamInfo],
 ) -> dict[str, str]:
     """Values that the launch did not ask for (``ours``), each with where it came from."""
-    inherited = {
+    settings = {
         name: f"{value} ({_place(source)})"
-        for name, (value, source) in shown.items()
+        for name, (value, source) in run_values.items()
         if source != "default" and name not in ours and not _LAUNCHER_OWN.match(name)
     }
     if not spec.clean_env:
-        inherited = {k: v for k, v in inherited.items() if not _is_synonym(k, ours, params)}
+        settings = {k: v for k, v in settings.items() if not _is_synonym(k, ours, params)}
     # The launcher hands a requested placement down under the parameter's own name.
-    placed = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
-    return {k: v for k, v in inherited.items() if placement_of(k) not in placed}
+    policies = {p for p in POLICIES if p in spec.placement or _option(p) in spec.launch_options}
+    return {k: v for k, v in settings.items() if placement_of(k) not in policies}
 
 
 def _is_synonym(name: str, ours: Mapping[str, str], params: Mapping[str, ParamInfo]) -> bool:
@@ -96,42 +99,46 @@ def _is_synonym(name: str, ours: Mapping[str, str], params: Mapping[str, ParamIn
     return any((other := params.get(key)) is not None and other.synonym_of == name for key in ours)
 
 
-def state_of(name: str, value: str, shown: Shown, params: Mapping[str, ParamInfo]) -> ReadBack:
+def state_of(
+    name: str, value: str, run_values: RunValues, params: Mapping[str, ParamInfo]
+) -> ReadBack:
     """What became of a value that was asked for."""
     info = params.get(name)
-    key = info.synonym_of if info and name not in shown and info.synonym_of else name
-    if key in shown:
-        effective, source = shown[key]
+    key = info.synonym_of if info and name not in run_values and info.synonym_of else name
+    if key in run_values:
+        effective, source = run_values[key]
         same = same_value(value, effective, info) or same_transfers(name, value, effective)
         state = "in force" if same else "altered"
         return ReadBack(state, value, effective, source)  # type: ignore[arg-type]
     # Known to the library, but its component was not opened in this run.
-    if info or not_registered(name, shown):
+    if info or lacks_component(name, run_values):
         return ReadBack("inactive", value)
     selections = {n: p.default for n, p in params.items() if "_" not in n}
-    why = deselected(name, shown, selections)
+    why = deselection_reason(name, run_values, selections)
     return ReadBack("inactive", value, source=why) if why else ReadBack("unknown", value)
 
 
-def mismatch_of(library: Library, prefix: Path, shown: Shown, spec: LaunchSpec) -> str | None:
+def mismatch_of(
+    library: Library, prefix: Path, run_values: RunValues, spec: LaunchSpec
+) -> str | None:
     """How the ranks' library differs from the launcher's; None if it does not.
 
     ``prefix`` is the folder of the launcher's installation.
     """
-    registered = {n for n in shown if n.startswith("mpi_")}
-    unknown = sorted(registered - library.params.keys())
+    mpi_parameters = {n for n in run_values if n.startswith("mpi_")}
+    unknown = sorted(mpi_parameters - library.params.keys())
     if unknown and SHOW_PARAMETER in library.params:
         # The list is whole. The file below says nothing if the launcher was moved (a wheel):
         # it then moves the places of any Open MPI that it starts.
         return f"it has the parameter {unknown[0]}, which {library.version} does not have"
     info = library.params.get("mca_base_param_files")
-    if info is None or spec.clean_env or "mca_base_param_files" not in shown:
+    if info is None or spec.clean_env or "mca_base_param_files" not in run_values:
         return None
-    theirs, source = shown["mca_base_param_files"]
+    theirs, source = run_values["mca_base_param_files"]
     system = Path(theirs.split(",")[-1])
     # A relocated library (the wheel) reports its present place; its ompi_info reports where it
     # was built.
-    same = system == Path(info.default.split(",")[-1]) or resolved(system).is_relative_to(prefix)
+    same = system == Path(info.default.split(",")[-1]) or real_path(system).is_relative_to(prefix)
     if source != "default" or same:
         return None
     return f"its system parameter file is {theirs}, the launcher's is {info.default}"

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from runner.mpi.openmpi.ucx import UCX, UcxLog
 from runner.types import ReadBack
 
-Shown = Mapping[str, tuple[str, str]]
+RunValues = Mapping[str, tuple[str, str]]
 """Name -> (value, source), as read after a run."""
 
 _EXCLUSIVITY = "btl_{}_exclusivity"
@@ -39,25 +39,27 @@ _LIBFABRIC = re.compile(r"(opal_common_ofi|FI)_\w+")
 """Those of libfabric, which ``mtl/ofi`` and ``btl/ofi`` use."""
 
 
-def carrier(shown: Shown) -> str:
+def carrier(run_values: RunValues) -> str:
     """The component of ``pml`` that carries the messages: ob1, ucx or cm; "" if none is seen."""
-    return next((p for p in PMLS if any(n.startswith(f"pml_{p}_") for n in shown)), "")
+    return next((p for p in PMLS if any(n.startswith(f"pml_{p}_") for n in run_values)), "")
 
 
-def transport_of(shown: Shown, log: UcxLog | None = None, one_node: bool = False) -> ReadBack:
+def transport_of(
+    run_values: RunValues, log: UcxLog | None = None, one_node: bool = False
+) -> ReadBack:
     """The transport in force, such as ``ob1: sm`` or ``ucx: sysv/memory, cma/memory``.
 
     ``one_node``: whether all ranks are on one node, where ``pml/ob1`` uses shared memory only.
     """
-    pml = carrier(shown)
+    pml = carrier(run_values)
     if not pml:
         return ReadBack("not observable", "")
     if pml == OB1:
-        parts = [n for n in (*_SHARED_MEMORY, "ofi", "tcp") if _exclusivity(n, shown)]
+        parts = [n for n in (*_SHARED_MEMORY, "ofi", "tcp") if _exclusivity(n, run_values)]
         parts = [n for n in parts if n != "vader" or "sm" not in parts]
         parts = parts[:1] if one_node else parts
     elif pml == CM:
-        parts = ["ofi"] if any(n.startswith("mtl_ofi_") for n in shown) else []
+        parts = ["ofi"] if any(n.startswith("mtl_ofi_") for n in run_values) else []
     else:
         lanes = log.lanes if log is not None else {}
         parts = list(dict.fromkeys(lane for names in lanes.values() for lane in names))
@@ -80,37 +82,39 @@ def idle_under(names: Iterable[str], transport: str) -> dict[str, str]:
     return {n: why for n in names if any(pattern.fullmatch(n) for pattern in others)}
 
 
-def not_registered(name: str, shown: Shown) -> bool:
+def lacks_component(name: str, run_values: RunValues) -> bool:
     """Whether ``name`` belongs to a part shared by components, none of which was opened.
 
     The library lists such parameters (``opal_common_ucx_tls``) only while a component uses the
     part.
     """
     part = _COMMON.match(name)
-    return part is not None and not any(other.startswith(part[0]) for other in shown)
+    return part is not None and not any(other.startswith(part[0]) for other in run_values)
 
 
-def same_transfers(name: str, asked: str, effective: str) -> bool:
+def same_transfers(name: str, request: str, effective: str) -> bool:
     """Whether two values of ``btl_*_flags`` differ only in put and get.
 
     A component adds these if it has single copy, and takes them away if it has not.
     """
     if not _FLAGS.fullmatch(name):
         return False
-    first, second = ({*text.split(",")} - {"put", "get"} for text in (asked, effective))
+    first, second = ({*text.split(",")} - {"put", "get"} for text in (request, effective))
     return first == second
 
 
-def deselected(name: str, shown: Shown, listed: Mapping[str, str]) -> str:
+def deselection_reason(
+    name: str, run_values: RunValues, selections_at_listing: Mapping[str, str]
+) -> str:
     """Why the selection in force does not open the component of ``name``; "" if it may.
 
-    A selection that leaves components out names them (``pml=^ucx``). ``listed`` are the selections
-    that were in force when the library listed its parameters; the list lacks the parameters of
-    components that these leave out.
+    A selection that leaves components out names them (``pml=^ucx``). ``selections_at_listing`` are
+    the selections that were in force when the library listed its parameters; the list lacks the
+    parameters of components that these leave out.
     """
     framework = name.partition("_")[0]
-    value = shown.get(framework, ("", ""))[0]
-    for selection in filter(None, (value, listed.get(framework, ""))):
+    value = run_values.get(framework, ("", ""))[0]
+    for selection in filter(None, (value, selections_at_listing.get(framework, ""))):
         if not selection.startswith("^"):
             continue
         for component in selection[1:].split(","):
@@ -122,33 +126,37 @@ def deselected(name: str, shown: Shown, listed: Mapping[str, str]) -> str:
 
 def _selects(selection: str, component: str) -> bool:
     """Whether a framework's selection (``a,b``, ``^a,b``; "" for all) has the component."""
-    named = component in selection.removeprefix("^").split(",")
-    return not named if selection.startswith("^") else named or not selection
+    is_listed = component in selection.removeprefix("^").split(",")
+    return not is_listed if selection.startswith("^") else is_listed or not selection
 
 
 def without_traffic(
-    read_back: Mapping[str, ReadBack], shown: Shown, one_node: bool
+    read_back: Mapping[str, ReadBack], run_values: RunValues, one_node: bool
 ) -> dict[str, ReadBack]:
     """Parameters of transports that carry no messages in this run, as ``inactive``.
 
     ``one_node``: whether all ranks are on one node.
     """
-    pml = carrier(shown)
-    set_here = {name: back for name, back in read_back.items() if back.state == "in force"}
-    found = {
-        name: ReadBack("inactive", set_here[name].requested, set_here[name].effective, why)
-        for name, why in idle_under(set_here, transport_of(shown).effective or "").items()
+    pml = carrier(run_values)
+    active = {name: back for name, back in read_back.items() if back.state == "in force"}
+    states = {
+        name: ReadBack("inactive", active[name].requested, active[name].effective, why)
+        for name, why in idle_under(active, transport_of(run_values).effective or "").items()
     }
-    return found | (_not_within_node(read_back, shown) if one_node and pml in (OB1, "") else {})
+    return states | (
+        _not_within_node(read_back, run_values) if one_node and pml in (OB1, "") else {}
+    )
 
 
-def _not_within_node(read_back: Mapping[str, ReadBack], shown: Shown) -> dict[str, ReadBack]:
+def _not_within_node(
+    read_back: Mapping[str, ReadBack], run_values: RunValues
+) -> dict[str, ReadBack]:
     """Parameters of transports that carry nothing between ranks of one node."""
-    shared = [n for n in _SHARED_MEMORY if _exclusivity(n, shown) is not None]
-    if not shared:
+    present = [n for n in _SHARED_MEMORY if _exclusivity(n, run_values) is not None]
+    if not present:
         return {}
-    first = max(shared, key=lambda n: _exclusivity(n, shown) or 0)
-    found = {}
+    first = max(present, key=lambda n: _exclusivity(n, run_values) or 0)
+    states = {}
     for name, back in read_back.items():
         match = _COMPONENT.fullmatch(name)
         if (
@@ -157,14 +165,14 @@ def _not_within_node(read_back: Mapping[str, ReadBack], shown: Shown) -> dict[st
             or match[1] in (*_SHARED_MEMORY, "self", "base")
         ):
             continue
-        own = _exclusivity(match[1], shown)
-        if own is not None and own < (_exclusivity(first, shown) or 0):
+        own = _exclusivity(match[1], run_values)
+        if own is not None and own < (_exclusivity(first, run_values) or 0):
             why = f"btl/{match[1]} carries no messages within one node; btl/{first} does"
-            found[name] = ReadBack("inactive", back.requested, back.effective, why)
-    return found
+            states[name] = ReadBack("inactive", back.requested, back.effective, why)
+    return states
 
 
-def _exclusivity(component: str, shown: Shown) -> int | None:
+def _exclusivity(component: str, run_values: RunValues) -> int | None:
     """The exclusivity of a transport that was opened; None if it was not opened."""
-    value = shown.get(_EXCLUSIVITY.format(component), ("", ""))[0]
+    value = run_values.get(_EXCLUSIVITY.format(component), ("", ""))[0]
     return int(value) if re.fullmatch("[0-9]{1,12}", value) else None

@@ -24,19 +24,19 @@ UCX = "UCX_"
 _LOG = "ucx-%h-%p.log"
 """Name of a rank's log: host and process id, so that ranks of several nodes do not collide."""
 _LEVEL, _FILE, _TABLES = "UCX_LOG_LEVEL", "UCX_LOG_FILE", "UCX_PROTO_INFO"
-_ASKED = {_LEVEL: "info", _TABLES: "y"}
+_LOG_SETTINGS = {_LEVEL: "info", _TABLES: "y"}
 _STDERR = "stderr"
 """The value of the variable for the file that stands for standard error."""
 UCX_LINE = r"^\[[0-9]+\.[0-9]{6}\] \[[^][ ]{1,255}:[0-9]+ *:[0-9]+\] "
 """A line of such a log on standard error: time, host, process and thread."""
 _PROCESS = re.compile(r"\[([^][ ]+:[0-9]+) *:[0-9]+\]")
-_REFUSED = re.compile(r"failed to open '[^'\n]*/ucx-[^'\n]*\.log' for writing")
+_LOG_REFUSAL = re.compile(r"failed to open '[^'\n]*/ucx-[^'\n]*\.log' for writing")
 _NAMES = re.compile(r"(pml|osc)$|(pml_ucx|osc_ucx|opal_common_ucx)_\w+$")
 """Library parameters that can bring UCX into a run."""
 _READ = re.compile(r"UCX_\* env variables?: (.*)")
-_UNUSED = re.compile(r"unused environment variables?: (.*)")
+_UNUSED_LINE = re.compile(r"unused environment variables?: (.*)")
 _LANES = re.compile(r"(self|intra-node|inter-node) cfg#\d+ ((?:\w+\([^)]*\) *)+)")
-_ONE_SIDED = re.compile(r"rma\(([^)]*)\)")
+_WINDOW_LANES = re.compile(r"rma\(([^)]*)\)")
 _ERROR = re.compile(r"UCX +ERROR +(.*)")
 _NO_WAY = re.compile(r"UCX +ERROR +no [a-z ]*transport to [^:]*: (.*)")
 _TRANSPORTS = {
@@ -60,28 +60,28 @@ _MOST_BYTES = 256 * 1024
 class UcxLog:
     """The logs of all ranks of one run.
 
-    ``read`` maps the variables that UCX read to their values, ``unused`` those that it did not use
-    to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node`` to the
-    transports and devices, such as ("sysv/memory", "cma/memory"). ``one_sided`` are those of
+    ``read`` maps the variables that UCX read to their values, ``unused_hints`` those that it did
+    not use to its hint ("" if there is none). ``lanes`` maps ``intra-node`` and ``inter-node`` to
+    the transports and devices, such as ("sysv/memory", "cma/memory"). ``window_lanes`` are those of
     windows of ``osc/ucx``. ``tables`` are the protocols by message size.
     """
 
     ranks: int
     read: dict[str, str] = field(default_factory=dict)
-    unused: dict[str, str] = field(default_factory=dict)
+    unused_hints: dict[str, str] = field(default_factory=dict)
     lanes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    one_sided: tuple[str, ...] = ()
+    window_lanes: tuple[str, ...] = ()
     tables: Tables = field(default_factory=dict)
 
 
-def uses_ucx(spec: LaunchSpec, inherited: Iterable[str] = ()) -> bool:
+def uses_ucx(spec: LaunchSpec, inherited_names: Iterable[str] = ()) -> bool:
     """Whether UCX can have a part in a launch, by the names that it sets.
 
-    ``inherited`` are the names of library parameters in force that the launch does not set.
+    ``inherited_names`` are the names of library parameters in force that the launch does not set.
     """
     if any(name.startswith(UCX) for name in spec.variables):
         return True
-    words = (*spec.of(LIBRARY), *spec.expected, *spec.launch_options, *inherited)
+    words = (*spec.of(LIBRARY), *spec.expected, *spec.launch_options, *inherited_names)
     return any(_NAMES.match(word) for word in words)
 
 
@@ -92,16 +92,16 @@ def logging_ucx(scratch: Path | None, ranks: int) -> dict[str, str]:
     for each connection. Nothing follows later.
     """
     if scratch is not None:
-        return _ASKED | {_FILE: str(scratch / _LOG)}
-    asked = _ASKED if ranks <= _MOST_TABLES else {_LEVEL: _ASKED[_LEVEL]}
-    return asked | {_FILE: _STDERR}
+        return _LOG_SETTINGS | {_FILE: str(scratch / _LOG)}
+    settings = _LOG_SETTINGS if ranks <= _MOST_TABLES else {_LEVEL: _LOG_SETTINGS[_LEVEL]}
+    return settings | {_FILE: _STDERR}
 
 
-def ucx_logs(scratch: Path, reported: Iterable[str] = ()) -> list[str]:
-    """The log of each rank: files in ``scratch``, and ``reported`` lines of standard error."""
+def ucx_logs(scratch: Path, report_lines: Iterable[str] = ()) -> list[str]:
+    """The log of each rank: files in ``scratch``, and ``report_lines`` lines of standard error."""
     texts = _texts(scratch)
     own: dict[str, list[str]] = {}
-    for line in reported:
+    for line in report_lines:
         if re.match(UCX_LINE, line) and (process := _PROCESS.search(line)):
             own.setdefault(process[1], []).append(line)
     return texts + ["\n".join(lines) for lines in own.values()]
@@ -109,19 +109,19 @@ def ucx_logs(scratch: Path, reported: Iterable[str] = ()) -> list[str]:
 
 def refused_log(stderr: str) -> bool:
     """Whether UCX ended a rank because it could not open its log."""
-    return _REFUSED.search(stderr) is not None
+    return _LOG_REFUSAL.search(stderr) is not None
 
 
 def ucx_complaint(texts: Iterable[str]) -> str:
     """The first error in the logs, as a sentence; "" if there is none."""
     for text in texts:
-        if found := _NO_WAY.search(text):
+        if match := _NO_WAY.search(text):
             return (
-                f"UCX found no transport between two ranks ({found[1].strip()}); UCX_NET_DEVICES "
+                f"UCX found no transport between two ranks ({match[1].strip()}); UCX_NET_DEVICES "
                 "and UCX_TLS say which devices and transports it may use"
             )
-        if found := _ERROR.search(text):
-            return f"UCX: {found[1].strip()}"
+        if match := _ERROR.search(text):
+            return f"UCX: {match[1].strip()}"
     return ""
 
 
@@ -136,32 +136,32 @@ def _texts(scratch: Path) -> list[str]:
 def parse_ucx_log(texts: list[str]) -> UcxLog:
     """The logs of several ranks as one; lines that are not understood are skipped."""
     read: dict[str, str] = {}
-    unused: dict[str, str] = {}
+    hints: dict[str, str] = {}
     lanes: dict[str, dict[str, None]] = {}
     windows: dict[str, None] = {}
     for line in "\n".join(texts).splitlines():
-        if found := _READ.search(line):
-            pairs = (word.partition("=") for word in found[1].split())
+        if match := _READ.search(line):
+            pairs = (word.partition("=") for word in match[1].split())
             read |= {name: value for name, sign, value in pairs if sign}
-        elif found := _UNUSED.search(line):
-            unused |= _unused(found[1])
-        elif (found := _LANES.search(line)) and found[1] != "self":
-            one_sided = "".join(_ONE_SIDED.findall(found[2]))
-            windows |= dict.fromkeys(_LANE.findall(one_sided))
-            if "tag(" in found[2]:
-                lanes.setdefault(found[1], {}).update(dict.fromkeys(_LANE.findall(found[2])))
+        elif match := _UNUSED_LINE.search(line):
+            hints |= _unused_hints(match[1])
+        elif (match := _LANES.search(line)) and match[1] != "self":
+            operations = "".join(_WINDOW_LANES.findall(match[2]))
+            windows |= dict.fromkeys(_LANE.findall(operations))
+            if "tag(" in match[2]:
+                lanes.setdefault(match[1], {}).update(dict.fromkeys(_LANE.findall(match[2])))
     kinds = {kind: tuple(names) for kind, names in lanes.items()}
-    return UcxLog(len(texts), read, unused, kinds, tuple(windows), parse_tables(texts))
+    return UcxLog(len(texts), read, hints, kinds, tuple(windows), parse_tables(texts))
 
 
-def _unused(text: str) -> dict[str, str]:
+def _unused_hints(text: str) -> dict[str, str]:
     """``UCX_FOO (maybe: UCX_TLS?)``, or several names, with the hint of each."""
-    found = re.findall(r"(UCX_\w+)(?: \((maybe: [^)]*)\))?", re.sub(r"\(set UCX_.*", "", text))
-    return dict(found)
+    pairs = re.findall(r"(UCX_\w+)(?: \((maybe: [^)]*)\))?", re.sub(r"\(set UCX_.*", "", text))
+    return dict(pairs)
 
 
 def ucx_variables(
-    asked: Mapping[str, str], log: UcxLog | None, carries: bool
+    requests: Mapping[str, str], log: UcxLog | None, carries: bool
 ) -> dict[str, ReadBack]:
     """State of the requested UCX variables, by UCX's own account.
 
@@ -170,27 +170,27 @@ def ucx_variables(
     others.
     """
     states = {}
-    carries = carries or (log is not None and bool(log.one_sided))
-    for name, value in asked.items():
+    carries = carries or (log is not None and bool(log.window_lanes))
+    for name, value in requests.items():
         if not name.startswith(UCX):
             continue
         if not carries:
             states[name] = ReadBack("inactive", value, source="UCX carries no messages here")
-        elif log is not None and name not in (*_ASKED, _FILE):
+        elif log is not None and name not in (*_LOG_SETTINGS, _FILE):
             states[name] = _state(name, value, log)
     return states
 
 
 def _state(name: str, value: str, log: UcxLog) -> ReadBack:
-    if name in log.unused:
-        hint = f" ({log.unused[name]})" if log.unused[name] else ""
+    if name in log.unused_hints:
+        hint = f" ({log.unused_hints[name]})" if log.unused_hints[name] else ""
         return ReadBack("inactive", value, source=f"UCX says that nothing uses it{hint}")
     if name not in log.read:
         return ReadBack("altered", value, "(not read)", f"UCX's log of {log.ranks} ranks")
     part = name.split("_")[1]
-    lanes = {*log.one_sided}.union(*log.lanes.values())
-    used = {lane.partition("/")[0] for lane in lanes}
-    if lanes and part in _TRANSPORTS and not _TRANSPORTS[part] & used:
+    lanes = {*log.window_lanes}.union(*log.lanes.values())
+    transports = {lane.partition("/")[0] for lane in lanes}
+    if lanes and part in _TRANSPORTS and not _TRANSPORTS[part] & transports:
         why = f"no connection uses {' or '.join(sorted(_TRANSPORTS[part]))}"
         return ReadBack("inactive", value, log.read[name], why)
     effective = log.read[name]

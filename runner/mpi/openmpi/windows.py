@@ -22,21 +22,21 @@ WINDOW_LINE = (
     r"|/\S+osc_ucx_component\.c:)"
 )
 """A line that the verbose framework writes."""
-_CHOSEN = re.compile(
+_SELECTION = re.compile(
     r"\] (?:select: component ([a-z0-9]{1,40}) selected|([a-z0-9]{1,40}) component destroying)"
 )
 _MOST = 16
 """Components of one framework; a program may print lines that look like the library's."""
 _OF_COMPONENT = re.compile(r"osc_([a-z0-9]+)_\w+")
-_SHARED = ("base",)
+_COMMON_PARTS = ("base",)
 _SOURCE = "verbose output of the framework osc"
 
 
 def watching_windows(spec: LaunchSpec) -> dict[str, str]:
     """The parameter that makes the library name the components; empty if it is not asked."""
-    named = (*spec.of("mca"), *spec.launch_options)
-    asked = spec.read_back and spec.watch_windows and VERBOSE not in named
-    return {VERBOSE: _LEVEL} if asked else {}
+    names = (*spec.of("mca"), *spec.launch_options)
+    is_wanted = spec.read_back and spec.watch_windows and VERBOSE not in names
+    return {VERBOSE: _LEVEL} if is_wanted else {}
 
 
 def components_of(lines: Iterable[str], log: UcxLog | None = None) -> tuple[str, ...]:
@@ -44,20 +44,20 @@ def components_of(lines: Iterable[str], log: UcxLog | None = None) -> tuple[str,
 
     ``log`` shows connections for one-sided calls if ``osc/ucx`` is one of them.
     """
-    found = (_CHOSEN.search(line) for line in lines)
-    names = [match[1] or match[2] for match in found if match]
-    names += ["ucx"] if log is not None and log.one_sided else []
+    matches = (_SELECTION.search(line) for line in lines)
+    names = [match[1] or match[2] for match in matches if match]
+    names += ["ucx"] if log is not None and log.window_lanes else []
     return tuple(dict.fromkeys(names))[:_MOST]
 
 
-def windows_of(components: tuple[str, ...], all_said: bool) -> ReadBack | None:
+def windows_of(components: tuple[str, ...], names_every_window: bool) -> ReadBack | None:
     """The read-back of the components in a run that was watched; None if no window was seen.
 
-    ``all_said``: whether the library names the component of every window.
+    ``names_every_window``: whether the library names the component of every window.
     """
     if not components:
         return None
-    source = _SOURCE if all_said else f"{_SOURCE}, which does not name osc/sm"
+    source = _SOURCE if names_every_window else f"{_SOURCE}, which does not name osc/sm"
     return ReadBack("in force", "", ", ".join(components), source)
 
 
@@ -69,10 +69,14 @@ def without_windows(
     Call it only for a run that was watched to its end, of a library that names the component of
     every window.
     """
-    found = {}
+    states = {}
     for name, back in read_back.items():
         part = _OF_COMPONENT.fullmatch(name)
-        if back.state != "in force" or not (name == "osc" or part) or (part and part[1] in _SHARED):
+        if (
+            back.state != "in force"
+            or not (name == "osc" or part)
+            or (part and part[1] in _COMMON_PARTS)
+        ):
             continue
         if not components:
             why = "the program makes no window"
@@ -80,5 +84,5 @@ def without_windows(
             why = f"osc/{part[1]} serves no window; osc/{' and osc/'.join(components)} does"
         else:
             continue
-        found[name] = ReadBack("inactive", back.requested, back.effective, why)
-    return found
+        states[name] = ReadBack("inactive", back.requested, back.effective, why)
+    return states

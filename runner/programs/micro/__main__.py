@@ -63,12 +63,12 @@ def build_parser() -> OptionParser:
 
 def thread_level(words: list[str]) -> str:
     """The thread level that MPI must be started with; :func:`_parse` refuses an unknown one."""
-    found = LEVELS[0]
+    level = LEVELS[0]
     for word, following in itertools.pairwise([*words, ""]):
         name, sign, value = word.partition("=")
         if name == THREAD_LEVEL:
-            found = value if sign else following
-    return found if found in LEVELS else LEVELS[0]
+            level = value if sign else following
+    return level if level in LEVELS else LEVELS[0]
 
 
 def main(comm: Any, words: list[str]) -> int:
@@ -76,25 +76,25 @@ def main(comm: Any, words: list[str]) -> int:
 
     Raises :class:`AppUsageError` on all ranks alike.
     """
-    given = agree(comm, lambda: _parse(words, comm.size))
-    if given.help:
+    options = agree(comm, lambda: _parse(words, comm.size))
+    if options.help:
         if comm.rank == 0:
             print(help_text())
         return 0
-    rival = agree(comm, lambda: _rival(comm, given)) if given.mcoll else None
-    points = [_measure(comm, given, size, rival) for size in given.size]
+    rival = agree(comm, lambda: _rival(comm, options)) if options.mcoll else None
+    points = [_measure(comm, options, size, rival) for size in options.size]
     if comm.rank == 0:
-        _print(given, comm.size, points, _provided())
+        _print(options, comm.size, points, _library_level())
     return 0
 
 
-def _rival(comm: Any, given: Any) -> Any:
+def _rival(comm: Any, options: Any) -> Any:
     from runner.programs.micro.multi_object import Rival
 
-    return Rival(comm, given.operation, given.mcoll, given.mcoll_objects or 0)
+    return Rival(comm, options.operation, options.mcoll, options.mcoll_objects or 0)
 
 
-def _provided() -> str:
+def _library_level() -> str:
     """The thread level that the library provides; it may be another one than was asked for."""
     from mpi4py import MPI
 
@@ -117,36 +117,38 @@ def help_text() -> str:
 def _parse(words: list[str], ranks: int) -> Any:
     from runner.programs.micro.operations import OPERATIONS
 
-    given = build_parser().parse_args(words)
-    if given.help:
-        return given
-    if given.operation not in OPERATIONS:
+    options = build_parser().parse_args(words)
+    if options.help:
+        return options
+    if options.operation not in OPERATIONS:
         what = (
-            f"operation {given.operation} is not known" if given.operation else "no operation given"
+            f"operation {options.operation} is not known"
+            if options.operation
+            else "no operation given"
         )
         raise AppUsageError(
             f"{what}; expected one of {', '.join(OPERATIONS)}", code="micro.operation_unknown"
         )
-    kind = OPERATIONS[given.operation]
+    kind = OPERATIONS[options.operation]
     if ranks < kind.ranks:
         raise AppUsageError(
-            f"{given.operation} needs at least {kind.ranks} ranks; start it with mpirun -n 2",
+            f"{options.operation} needs at least {kind.ranks} ranks; start it with mpirun -n 2",
             code="micro.ranks",
         )
-    if given.mcoll_objects and not given.mcoll:
+    if options.mcoll_objects and not options.mcoll:
         raise AppUsageError("--mcoll-objects needs --mcoll", code="micro.not_applicable")
-    if given.buffers > 1 and given.operation != "pingpong":
+    if options.buffers > 1 and options.operation != "pingpong":
         raise AppUsageError(
-            f"--buffers is for pingpong only, not for {given.operation}",
+            f"--buffers is for pingpong only, not for {options.operation}",
             code="micro.not_applicable",
         )
-    if not kind.sized:
-        given.size = [0]
-    given.size = given.size or sizes(DEFAULT_RANGE)
-    return given
+    if not kind.has_size:
+        options.size = [0]
+    options.size = options.size or sizes(DEFAULT_RANGE)
+    return options
 
 
-def _measure(comm: Any, given: Any, size: int, rival: Any = None) -> dict[str, Any]:
+def _measure(comm: Any, options: Any, size: int, rival: Any = None) -> dict[str, Any]:
     """Times of one size: ``us`` per operation, ``best_us`` and ``seconds``.
 
     ``us`` is the median of the batches, each timed by its slowest rank; ``best_us`` is that of the
@@ -155,11 +157,11 @@ def _measure(comm: Any, given: Any, size: int, rival: Any = None) -> dict[str, A
     from runner.programs.micro.operations import OPERATIONS
     from runner.programs.micro.point_to_point import pingpong
 
-    kind = OPERATIONS[given.operation]
-    buffered = given.buffers > 1
-    work = pingpong(comm, size, given.buffers) if buffered else (rival or kind).build(comm, size)
-    each = max((given.count or calls(size)) // BATCHES, 1)
-    times = _timed(comm, work, each)
+    kind = OPERATIONS[options.operation]
+    is_window = options.buffers > 1
+    work = pingpong(comm, size, options.buffers) if is_window else (rival or kind).build(comm, size)
+    each = max((options.count or calls(size)) // BATCHES, 1)
+    times = _batch_times(comm, work, each)
     us = median(times) / each * 1e6
     point = {
         "size": size,
@@ -169,10 +171,10 @@ def _measure(comm: Any, given: Any, size: int, rival: Any = None) -> dict[str, A
         "seconds": sum(times),
         "batches_us": [t / each * 1e6 for t in times],
     }
-    return point | ({"mb_s": kind.sent * size / us} if kind.sent else {})
+    return point | ({"mb_s": kind.transfers * size / us} if kind.transfers else {})
 
 
-def _timed(comm: Any, work: Any, each: int) -> list[float]:
+def _batch_times(comm: Any, work: Any, each: int) -> list[float]:
     """Seconds of each batch, those of the slowest rank; the same list on every rank."""
     from mpi4py import MPI
 
@@ -186,15 +188,15 @@ def _timed(comm: Any, work: Any, each: int) -> list[float]:
     return [max(batch) for batch in zip(*comm.allgather(times), strict=True)]
 
 
-def _print(given: Any, ranks: int, points: list[dict[str, Any]], provided: str) -> None:
+def _print(options: Any, ranks: int, points: list[dict[str, Any]], level: str) -> None:
     rates = "mb_s" in points[0]
-    print(f"{given.operation}, {ranks} ranks")
+    print(f"{options.operation}, {ranks} ranks")
     print(f"{'bytes':>10} {'calls':>8} {'us':>12}" + (f" {'MB/s':>10}" if rates else ""))
     for p in points:
         rate = f" {p['mb_s']:>10.1f}" if rates else ""
         print(f"{p['size']:>10} {p['count']:>8} {p['us']:>12.3f}{rate}")
-    head = {"benchmark": given.operation, "ranks": ranks, "buffers": given.buffers}
-    head["thread_level"] = provided
+    head = {"benchmark": options.operation, "ranks": ranks, "buffers": options.buffers}
+    head["thread_level"] = level
     # A single size is also printed at the top level, so that a metric such as json:us finds it.
     single = points[0] if len(points) == 1 else {}
     total = sum(p["seconds"] for p in points)

@@ -82,17 +82,17 @@ def figure(options: Any, lines: Iterable[str]) -> dict[str, Any]:
     :class:`AppUsageError` if the group of the pattern held no number.
     """
     lines = list(lines)
-    found = next((m for m in map(re.compile(options.figure).search, lines) if m), None)
-    if found is None:
+    match = next((m for m in map(re.compile(options.figure).search, lines) if m), None)
+    if match is None:
         return {}
     try:
-        number = number_at(found.string, *found.span(1))
+        number = number_at(match.string, *match.span(1))
     except CutNumber:
         number = None
     if number is None:
         raise AppUsageError(
-            f"--figure {options.figure!r} found {found[1]!r}, which is not a number, or a part of "
-            f"one that is not certain, in the line\n  {found.string.strip()[:200]}",
+            f"--figure {options.figure!r} found {match[1]!r}, which is not a number, or a part of "
+            f"one that is not certain, in the line\n  {match.string.strip()[:200]}",
             code="micro.figure",
         )
     value = number.value

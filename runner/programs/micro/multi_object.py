@@ -35,7 +35,7 @@ class Rival:
                 code="micro.operation_unknown",
             )
         config = replace(Config(objects=objects), **{operation: form})  # type: ignore[arg-type]
-        self._made = MultiObject(comm, config)
+        self._multi_object = MultiObject(comm, config)
         self._operation = operation
 
     def build(self, comm: Any, size: int) -> Operation:
@@ -46,15 +46,15 @@ class Rival:
         """
         if self._operation == "allgather":
             send, recv = np.full(size, 1, np.uint8), np.full(size * comm.size, 2, np.uint8)
-            collective: Collective = self._made.allgather_init(send, recv)
-            expected = 1.0
+            collective: Collective = self._multi_object.allgather_init(send, recv)
+            right = 1.0
         else:
             numbers, sums = np.full(max(size // 8, 1), 1.0), np.zeros(max(size // 8, 1))
-            collective = self._made.allreduce_init(numbers, sums)
-            recv, expected = sums, float(comm.size)
+            collective = self._multi_object.allreduce_init(numbers, sums)
+            recv, right = sums, float(comm.size)
         run = collective.run
         run()
-        if not all(comm.allgather(bool((recv == expected).all()))):
+        if not all(comm.allgather(bool((recv == right).all()))):
             raise AppUsageError(
                 f"--mcoll: {self._operation} of {size} bytes gives a wrong result",
                 code="micro.wrong_result",

@@ -22,24 +22,24 @@ Build = Callable[..., Operation]
 class Kind:
     """One kind of operation; ``build(comm, size)`` makes the operation.
 
-    ``sent`` is how many times ``size`` bytes one operation moves, for operations with a bandwidth
-    (else 0). ``ranks`` is the smallest number of ranks.  ``rooted``: it has a root, rank 0; with
-    one and the same root calls overlap, because some ranks begin the next one before others have
-    ended this one. ``build(comm, size, turns=True)`` lets each rank be the root in turn: then none
-    begins before the root has ended the call before.  ``pair``: two ranks alone take part, 0 and
-    1; ``build(comm, size, peer=...)`` names another one.
+    ``transfers`` is how many times ``size`` bytes one operation moves, for operations with a
+    bandwidth (else 0). ``ranks`` is the smallest number of ranks.  ``has_root``: it has a root,
+    rank 0; with one and the same root calls overlap, because some ranks begin the next one before
+    others have ended this one. ``build(comm, size, turns=True)`` lets each rank be the root in
+    turn: then none begins before the root has ended the call before.  ``pair``: two ranks alone
+    take part, 0 and 1; ``build(comm, size, peer=...)`` names another one.
     """
 
     build: Build
     meaning: str
-    sent: int = 0
+    transfers: int = 0
     ranks: int = 1
-    sized: bool = True
-    rooted: bool = False
+    has_size: bool = True
+    has_root: bool = False
     pair: bool = False
 
 
-def _repeated(call: Callable[[], Any]) -> Operation:
+def _repeat(call: Callable[[], Any]) -> Operation:
     def work(count: int) -> None:
         for _ in range(count):
             call()
@@ -52,7 +52,7 @@ def _doubles(size: int) -> array[float]:
 
 
 def barrier(comm: Any, size: int) -> Operation:
-    return _repeated(comm.Barrier)
+    return _repeat(comm.Barrier)
 
 
 def _roots(comm: Any, turns: bool) -> Iterator[int]:
@@ -62,52 +62,52 @@ def _roots(comm: Any, turns: bool) -> Iterator[int]:
 
 def bcast(comm: Any, size: int, turns: bool = False) -> Operation:
     buffer, roots = message(size), _roots(comm, turns)
-    return _repeated(lambda: comm.Bcast(buffer, next(roots)))
+    return _repeat(lambda: comm.Bcast(buffer, next(roots)))
 
 
 def reduce(comm: Any, size: int, turns: bool = False) -> Operation:
     mine, whole, roots = _doubles(size), _doubles(size), _roots(comm, turns)
-    return _repeated(lambda: comm.Reduce(mine, whole, root=next(roots)))
+    return _repeat(lambda: comm.Reduce(mine, whole, root=next(roots)))
 
 
 def allreduce(comm: Any, size: int) -> Operation:
     mine, whole = _doubles(size), _doubles(size)
-    return _repeated(lambda: comm.Allreduce(mine, whole))
+    return _repeat(lambda: comm.Allreduce(mine, whole))
 
 
 def scan(comm: Any, size: int) -> Operation:
     mine, whole = _doubles(size), _doubles(size)
-    return _repeated(lambda: comm.Scan(mine, whole))
+    return _repeat(lambda: comm.Scan(mine, whole))
 
 
 def reduce_scatter(comm: Any, size: int) -> Operation:
     """Every rank contributes ``size`` bytes for each rank's share, as in OSU's block variant."""
     own = _doubles(size)
     mine = own * comm.size
-    return _repeated(lambda: comm.Reduce_scatter_block(mine, own))
+    return _repeat(lambda: comm.Reduce_scatter_block(mine, own))
 
 
 def allgather(comm: Any, size: int) -> Operation:
     mine, whole = message(size), message(size * comm.size)
-    return _repeated(lambda: comm.Allgather(mine, whole))
+    return _repeat(lambda: comm.Allgather(mine, whole))
 
 
 def allgatherv(comm: Any, size: int) -> Operation:
     mine, whole = message(size), message(size * comm.size)
     shares = [whole, [size] * comm.size]
-    return _repeated(lambda: comm.Allgatherv(mine, shares))
+    return _repeat(lambda: comm.Allgatherv(mine, shares))
 
 
 def gather(comm: Any, size: int, turns: bool = False) -> Operation:
     mine, whole = message(size), _whole(comm, size, turns)
     roots = _roots(comm, turns)
-    return _repeated(lambda: comm.Gather(mine, whole, root=next(roots)))
+    return _repeat(lambda: comm.Gather(mine, whole, root=next(roots)))
 
 
 def scatter(comm: Any, size: int, turns: bool = False) -> Operation:
     mine, whole = message(size), _whole(comm, size, turns)
     roots = _roots(comm, turns)
-    return _repeated(lambda: comm.Scatter(whole, mine, root=next(roots)))
+    return _repeat(lambda: comm.Scatter(whole, mine, root=next(roots)))
 
 
 def _whole(comm: Any, size: int, turns: bool) -> bytearray | None:
@@ -117,13 +117,13 @@ def _whole(comm: Any, size: int, turns: bool) -> bytearray | None:
 
 def alltoall(comm: Any, size: int) -> Operation:
     mine, whole = message(size * comm.size), message(size * comm.size)
-    return _repeated(lambda: comm.Alltoall(mine, whole))
+    return _repeat(lambda: comm.Alltoall(mine, whole))
 
 
 def alltoallv(comm: Any, size: int) -> Operation:
     mine, whole = message(size * comm.size), message(size * comm.size)
     counts = [size] * comm.size
-    return _repeated(lambda: comm.Alltoallv([mine, counts], [whole, counts]))
+    return _repeat(lambda: comm.Alltoallv([mine, counts], [whole, counts]))
 
 
 WINDOW = 64
@@ -145,14 +145,14 @@ OPERATIONS: dict[str, Kind] = {
         2,
     ),
     "exchange": Kind(exchange, "every rank sends to its two neighbours on a ring and waits", 0, 2),
-    "barrier": Kind(barrier, "barrier of all ranks; has no size", sized=False),
-    "bcast": Kind(bcast, "broadcast from rank 0", rooted=True),
-    "reduce": Kind(reduce, "sum of doubles on rank 0", rooted=True),
+    "barrier": Kind(barrier, "barrier of all ranks; has no size", has_size=False),
+    "bcast": Kind(bcast, "broadcast from rank 0", has_root=True),
+    "reduce": Kind(reduce, "sum of doubles on rank 0", has_root=True),
     "allreduce": Kind(allreduce, "sum of doubles on all ranks"),
     "scan": Kind(scan, "prefix sums of doubles"),
     "reduce_scatter": Kind(reduce_scatter, "sum of doubles; each rank gets SIZE bytes of it"),
-    "gather": Kind(gather, "every rank sends SIZE bytes to rank 0", rooted=True),
-    "scatter": Kind(scatter, "rank 0 sends SIZE bytes to every rank", rooted=True),
+    "gather": Kind(gather, "every rank sends SIZE bytes to rank 0", has_root=True),
+    "scatter": Kind(scatter, "rank 0 sends SIZE bytes to every rank", has_root=True),
     "allgather": Kind(allgather, "every rank sends the same SIZE bytes to all"),
     "allgatherv": Kind(allgatherv, "as allgather, with counts"),
     "alltoall": Kind(alltoall, "every rank sends different SIZE bytes to each rank"),

@@ -32,19 +32,19 @@ def read_points(text: str) -> Points:
     """The points of ``pingpong:8/4096+barrier:0``; raises ValueError for anything else."""
     from runner.programs.micro.operations import OPERATIONS
 
-    found: Points = {}
+    points: Points = {}
     for part in text.split("+"):
-        operation, colon, listed = part.partition(":")
-        words = listed.split("/")
+        operation, colon, size_words = part.partition(":")
+        words = size_words.split("/")
         right = colon and all(word.isascii() and word.isdigit() for word in words)
-        if not right or operation in found:
+        if not right or operation in points:
             raise ValueError(f"expected points such as {POINTS_FORM}, not {text!r}")
         if operation not in OPERATIONS:
             raise ValueError(
                 f"operation {operation} is not known; expected one of {', '.join(OPERATIONS)}"
             )
-        found[operation] = [int(word) for word in words]
-    return found
+        points[operation] = [int(word) for word in words]
+    return points
 
 
 def build_parser() -> OptionParser:
@@ -60,14 +60,14 @@ def build_parser() -> OptionParser:
 
 def main(comm: Any, words: list[str]) -> int:
     """Time the points; returns the exit code.  Raises :class:`AppUsageError` on all ranks alike."""
-    given = agree(comm, lambda: _parse(words, comm.size))
-    if given.help:
+    options = agree(comm, lambda: _parse(words, comm.size))
+    if options.help:
         if comm.rank == 0:
             print(build_parser().format_help())
         return 0
     rows = [
-        _measure(comm, operation, size, given.each / 1e3)
-        for operation, sizes in given.points.items()
+        _measure(comm, operation, size, options.each / 1e3)
+        for operation, sizes in options.points.items()
         for size in sizes
     ]
     if comm.rank == 0:
@@ -79,21 +79,21 @@ def main(comm: Any, words: list[str]) -> int:
 def _parse(words: list[str], ranks: int) -> Any:
     from runner.programs.micro.operations import OPERATIONS
 
-    given = build_parser().parse_args(words)
-    if given.help:
-        return given
+    options = build_parser().parse_args(words)
+    if options.help:
+        return options
     try:
-        given.points = read_points(given.points)
+        options.points = read_points(options.points)
     except ValueError as problem:
         raise AppUsageError(f"--points: {problem}", code="micro.operation_unknown") from None
-    for operation in given.points:
+    for operation in options.points:
         if ranks < OPERATIONS[operation].ranks:
             raise AppUsageError(
                 f"{operation} needs at least {OPERATIONS[operation].ranks} ranks; start it with "
                 "mpirun -n 2",
                 code="micro.ranks",
             )
-    return given
+    return options
 
 
 def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, A
     from runner.programs.micro.operations import OPERATIONS
 
     kind = OPERATIONS[operation]
-    how: dict[str, Any] = {"turns": True} if kind.rooted else {}
+    how: dict[str, Any] = {"turns": True} if kind.has_root else {}
     if kind.pair:
         how["peer"] = comm.size - 1  # On another node, where there are several.
     work = kind.build(comm, size, **how)
@@ -116,10 +116,10 @@ def _measure(comm: Any, operation: str, size: int, each_s: float) -> dict[str, A
     comm.Barrier()
     began = MPI.Wtime()
     work(1)
-    once = max(comm.allreduce(MPI.Wtime() - began, op=MPI.MAX), 1e-7)
-    batches = BATCHES if BATCHES * once <= _LONG * each_s else FEW
-    calls = int(min(max(each_s / batches / once, 1), MOST_CALLS))
-    if kind.rooted:
+    call_s = max(comm.allreduce(MPI.Wtime() - began, op=MPI.MAX), 1e-7)
+    batches = BATCHES if BATCHES * call_s <= _LONG * each_s else FEW
+    calls = int(min(max(each_s / batches / call_s, 1), MOST_CALLS))
+    if kind.has_root:
         calls = -(-calls // comm.size) * comm.size  # Each rank is the root equally often.
     times = []
     for _ in range(batches):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from runner.programs.nas.common.jit import inlined
+from runner.programs.nas.common.jit import inline
 
 KERNELS = {
     "eliminate": ("float64", "float64", "float64", "float64", "uint64"),
@@ -56,11 +56,11 @@ def eliminate(field: Any, rest: Any, blocks: Any, numbers: Any, state: Any) -> N
                 _row(u, r, m, base + p * stride, stride, s[10], s[11], s[12], c)
 
 
-@inlined
+@inline
 def _row(u: Any, r: Any, m: Any, at: Any, stride: Any, n: Any, a: Any, b: Any, c: Any) -> None:
     before, after = at - stride, at + stride
     # m holds 25 doubles per point, u and r hold 5.
-    here, last = at * FIVE, before * FIVE
+    place, last = at * FIVE, before * FIVE
     low = _block(u, before, n, a, b, -c[0], -c[1], -c[1] * c[2])
     high = _block(u, after, n, a, b, c[0], -c[1], -c[1] * c[2])
     k1, kn, ka, kb, k5 = _diagonal(u, at, n, a, b, c)
@@ -93,11 +93,11 @@ def _row(u: Any, r: Any, m: Any, at: Any, stride: Any, n: Any, a: Any, b: Any, c
     # The columns of C, of which 7 elements are 0.
     (c11, c12, cn1, cnn, cna, cnb, cn5, ca1, can, caa, cb1, cbn, cbb,
      c51, c5n, c5a, c5b, c55) = high  # fmt: skip
-    _put(m, here, _solve(factors, c11, cn1, ca1, cb1, c51))
-    _put(m, here + FIVE, _solve(factors, c12, cnn, can, cbn, c5n))
-    _put(m, here + TEN, _solve(factors, 0.0, cna, caa, 0.0, c5a))
-    _put(m, here + FIFTEEN, _solve(factors, 0.0, cnb, 0.0, cbb, c5b))
-    _put(m, here + TWENTY, _solve(factors, 0.0, cn5, 0.0, 0.0, c55))
+    _put(m, place, _solve(factors, c11, cn1, ca1, cb1, c51))
+    _put(m, place + FIVE, _solve(factors, c12, cnn, can, cbn, c5n))
+    _put(m, place + TEN, _solve(factors, 0.0, cna, caa, 0.0, c5a))
+    _put(m, place + FIFTEEN, _solve(factors, 0.0, cnb, 0.0, cbb, c5b))
+    _put(m, place + TWENTY, _solve(factors, 0.0, cn5, 0.0, 0.0, c55))
     x1, x2, x3, x4, x5 = _product(
         low, r[before], r[before + n], r[before + a], r[before + b], r[before + FOUR]
     )
@@ -106,12 +106,12 @@ def _row(u: Any, r: Any, m: Any, at: Any, stride: Any, n: Any, a: Any, b: Any, c
     )
 
 
-@inlined
+@inline
 def _put(m: Any, at: Any, x: Any) -> None:
     m[at], m[at + ONE], m[at + TWO], m[at + THREE], m[at + FOUR] = x
 
 
-@inlined
+@inline
 def _block(u: Any, at: Any, n: Any, a: Any, b: Any, f: Any, k: Any, d: Any) -> Any:
     """f A + k N + d of a neighbour: flux and viscous Jacobians, by rows, without zero elements."""
     inverse = np.reciprocal(u[at])
@@ -144,14 +144,14 @@ def _block(u: Any, at: Any, n: Any, a: Any, b: Any, f: Any, k: Any, d: Any) -> A
     )
 
 
-@inlined
+@inline
 def _diagonal(u: Any, at: Any, n: Any, a: Any, b: Any, c: Any) -> Any:
     """The block of the point itself: its first column, then diagonal and last row of the others."""
     inverse = np.reciprocal(u[at])
     wn, wa, wb = u[at + n] * inverse, u[at + a] * inverse, u[at + b] * inverse
-    twice = c[1] + c[1]
-    d = 1.0 + twice * c[2]
-    v = twice * inverse
+    double = c[1] + c[1]
+    d = 1.0 + double * c[2]
+    v = double * inverse
     vn, vs, ve = v * (R43 * C34), v * C34, v * C1345
     bottom = -(vn - ve) * wn * wn - (vs - ve) * (wa * wa + wb * wb) - ve * u[at + FOUR] * inverse
     return (
@@ -163,7 +163,7 @@ def _diagonal(u: Any, at: Any, n: Any, a: Any, b: Any, c: Any) -> Any:
     )
 
 
-@inlined
+@inline
 def _product(block: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
     return (
         block[0] * x1 + block[1] * x2,
@@ -174,7 +174,7 @@ def _product(block: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
     )
 
 
-@inlined
+@inline
 def _factor(
     a11: Any, a21: Any, a31: Any, a41: Any, a51: Any,
     a12: Any, a22: Any, a32: Any, a42: Any, a52: Any,
@@ -207,7 +207,7 @@ def _factor(
     )  # fmt: skip
 
 
-@inlined
+@inline
 def _solve(factors: Any, x1: Any, x2: Any, x3: Any, x4: Any, x5: Any) -> Any:
     (p1, p2, p3, p4, p5, l21, l31, l41, l51, l32, l42, l52, l43, l53, l54,
      a12, a13, a14, a15, a23, a24, a25, a34, a35, a45) = factors  # fmt: skip

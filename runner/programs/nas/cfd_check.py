@@ -32,9 +32,9 @@ def norm_checks(fields: CellFields, problem: Problem) -> list[Check]:
     residual = fields.residual_norms()
     return [
         Check(f"RMS norm {n} of the {what}", float(value), right, TOLERANCE)
-        for what, values, expected in (
+        for what, values, reference in (
             ("residual", residual, problem.residual),
             ("error", error, problem.error),
         )
-        for n, (value, right) in enumerate(zip(values, expected, strict=True), start=1)
+        for n, (value, right) in enumerate(zip(values, reference, strict=True), start=1)
     ]

@@ -32,7 +32,7 @@ def exact(x: Any, y: Any, z: Any) -> Grid:
     return total
 
 
-def interpolated(x: Any, y: Any, z: Any) -> Grid:
+def interpolate(x: Any, y: Any, z: Any) -> Grid:
     """Start values: the exact solution of the six faces interpolated between them."""
     along = []
     for axis, value in enumerate((x, y, z)):
@@ -54,7 +54,7 @@ def start_values(x: NDArray[Any], y: NDArray[Any], z: NDArray[Any]) -> Grid:
     values too. The result is [z, y, x, 5].
     """
     points = (x[None, None, :], y[None, :, None], z[:, None, None])
-    field = interpolated(*points)
+    field = interpolate(*points)
     inside = np.ones(field.shape[:3], dtype=bool)
     for t in points:
         inside = inside & (t > 0.0) & (t < 1.0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from runner.programs.nas.common.jit import inlined
+from runner.programs.nas.common.jit import inline
 
 KERNELS = {"add_fluxes": ("float64", "float64", "float64", "float64", "uint64")}
 
@@ -47,7 +47,7 @@ def add_fluxes(field: Any, rest: Any, lines: Any, numbers: Any, state: Any) -> N
             _dissipate(u, r, base, first, end, s, c[4])
 
 
-@inlined
+@inline
 def _fill_line(u: Any, x: Any, base: Any, first: Any, end: Any, s: Any) -> None:
     """Per point: 5 fluxes, then 3 velocities (of this axis first), their squares, energy."""
     stride, n, a, b = s[9], s[10], s[11], s[12]
@@ -71,24 +71,24 @@ def _fill_line(u: Any, x: Any, base: Any, first: Any, end: Any, s: Any) -> None:
         x[to + FIVE + FOUR] = u5 * inverse
 
 
-@inlined
+@inline
 def _viscous(x: Any, first: Any, end: Any, c: Any) -> None:
     """Per point: the 4 viscous fluxes between it and the one before."""
     for p in range(first, end):
         to = p * (TEN + TEN)
-        here, before = to + FIVE, to + FIVE - TEN - TEN
-        wn, vn = x[here], x[before]
+        point, before = to + FIVE, to + FIVE - TEN - TEN
+        wn, vn = x[point], x[before]
         x[to + TEN + ONE] = c[1] * (4.0 / 3.0) * (wn - vn)
-        x[to + TEN + TWO] = c[1] * (x[here + ONE] - x[before + ONE])
-        x[to + TEN + THREE] = c[1] * (x[here + TWO] - x[before + TWO])
+        x[to + TEN + TWO] = c[1] * (x[point + ONE] - x[before + ONE])
+        x[to + TEN + THREE] = c[1] * (x[point + TWO] - x[before + TWO])
         x[to + TEN + FOUR] = c[1] * (
-            0.5 * (1.0 - 1.4 * 1.4) * (x[here + THREE] - x[before + THREE])
+            0.5 * (1.0 - 1.4 * 1.4) * (x[point + THREE] - x[before + THREE])
             + (1.0 / 6.0) * (wn * wn - vn * vn)
-            + 1.4 * 1.4 * (x[here + FOUR] - x[before + FOUR])
+            + 1.4 * 1.4 * (x[point + FOUR] - x[before + FOUR])
         )
 
 
-@inlined
+@inline
 def _difference(u: Any, r: Any, x: Any, base: Any, first: Any, end: Any, s: Any, c: Any) -> None:
     stride, n, a, b = s[9], s[10], s[11], s[12]
     spread = c[3] * c[2]
@@ -121,7 +121,7 @@ def _difference(u: Any, r: Any, x: Any, base: Any, first: Any, end: Any, s: Any,
         )
 
 
-@inlined
+@inline
 def _dissipate(u: Any, r: Any, base: Any, first: Any, end: Any, s: Any, d: Any) -> None:
     """Fourth differences, one-sided at the two points next to a wall."""
     stride = s[9]

@@ -172,20 +172,20 @@ class CG(Kernel):
 
     def _sum_and_transpose(self, target: Vector) -> None:
         """Sum the product over the row of ranks and copy the columns of this rank into target."""
-        here, w, incoming = self._block, self._w, self._incoming
-        if not here.steps:
+        block, w, incoming = self._block, self._w, self._incoming
+        if not block.steps:
             target[:] = w
             return
         comm = self._comm
         with self.mpi:
-            for tag, step in zip(range(len(here.steps), 0, -1), here.steps, strict=True):
+            for tag, step in zip(range(len(block.steps), 0, -1), block.steps, strict=True):
                 part = slice(*step.receive)
                 request = comm.Irecv(incoming[part], step.partner, tag)
                 comm.Send(w[slice(*step.send)], step.partner, tag)
                 request.Wait()
                 w[part] += incoming[part]
-            request = comm.Irecv(target, here.transpose, 1)
-            comm.Send(w[slice(*here.piece)], here.transpose, 1)
+            request = comm.Irecv(target, block.transpose, 1)
+            comm.Send(w[slice(*block.piece)], block.transpose, 1)
             request.Wait()
 
     def _sum_along_row(self, values: Vector) -> None:

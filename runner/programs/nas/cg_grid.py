@@ -77,7 +77,7 @@ def _partners(columns: int, row: int, column: int) -> tuple[int, ...]:
     partners = []
     group = columns
     while group > 1:
-        there = (column + group // 2) % group + column // group * group
-        partners.append(row * columns + there)
+        partner = (column + group // 2) % group + column // group * group
+        partners.append(row * columns + partner)
         group //= 2
     return tuple(partners)

@@ -53,9 +53,9 @@ def make_matrix(order: int, nonzeros: int, shift: float, block: Block) -> Matrix
     )  # fmt: skip
     place()
 
-    here = block.columns[1] - block.columns[0]
-    sizes = scalars([rows, here, count])
-    sums, order_seen = np.zeros(here), np.zeros(here, np.uint32)
-    kernels.bind("merge_rows", starts, columns, elements, sums, order_seen, sizes)()
+    column_count = block.columns[1] - block.columns[0]
+    sizes = scalars([rows, column_count, count])
+    sums, column_order = np.zeros(column_count), np.zeros(column_count, np.uint32)
+    kernels.bind("merge_rows", starts, columns, elements, sums, column_order, sizes)()
     left = int(sizes[2])
     return Matrix(starts, columns[:left].copy(), elements[:left].copy())

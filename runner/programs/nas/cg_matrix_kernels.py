@@ -44,27 +44,27 @@ def draw_vectors(places: Any, values: Any, lengths: Any, state: Any) -> None:
     length = carray(lengths, n)
     for i in range(ZERO, n):
         row = i * width
-        drawn = ZERO
-        while drawn < nonzeros:
+        entries = ZERO
+        while entries < nonzeros:
             seed = (seed * a) & MASK
             deviate = np.int64(seed) * SCALE
             seed = (seed * a) & MASK
             at = seed >> (BITS - log2)
             new = at < n
-            for k in range(row, row + drawn):
+            for k in range(row, row + entries):
                 if np.uint64(place[k]) == at:
                     new = False
             if new:
-                place[row + drawn] = np.uint32(at)
-                value[row + drawn] = deviate
-                drawn += ONE
-        own = row + drawn
-        for k in range(row, row + drawn):
+                place[row + entries] = np.uint32(at)
+                value[row + entries] = deviate
+                entries += ONE
+        own = row + entries
+        for k in range(row, row + entries):
             if np.uint64(place[k]) == i:
                 own = k
         place[own] = np.uint32(i)
         value[own] = DIAGONAL
-        length[i] = np.uint32(max(drawn, own - row + ONE))
+        length[i] = np.uint32(max(entries, own - row + ONE))
 
 
 def count_elements(places: Any, lengths: Any, starts: Any, state: Any) -> None:
@@ -131,13 +131,13 @@ def place_elements(
         for k in range(first, end):
             c = np.uint64(place[k])
             if column0 <= c < column1:
-                scaled = size * value[k]
+                factor = size * value[k]
                 for m in range(first, end):
                     r = np.uint64(place[m])
                     if row0 <= r < row1:
                         slot = np.uint64(to[r - row0])
                         column[slot] = np.uint32(c - column0)
-                        element[slot] = value[m] * scaled
+                        element[slot] = value[m] * factor
                         to[r - row0] += ONE32
         size *= ratio
     for j in range(row0, row1):
@@ -159,7 +159,7 @@ def merge_rows(starts: Any, columns: Any, elements: Any, sums: Any, order: Any, 
     start = carray(starts, rows + ONE)
     column, element = carray(columns, s[2]), carray(elements, s[2])
     total = carray(sums, width)
-    seen = carray(order, width)
+    column_order = carray(order, width)
     out = begin = ZERO
     for j in range(ZERO, rows):
         end = np.uint64(start[j + ONE])
@@ -169,12 +169,12 @@ def merge_rows(starts: Any, columns: Any, elements: Any, sums: Any, order: Any, 
             # Elements are products of positive numbers, except one on the diagonal that no sum of
             # the others cancels. So a zero sum means that the column was not seen.
             if total[c] == 0.0:
-                seen[distinct] = column[k]
+                column_order[distinct] = column[k]
                 distinct += ONE
             total[c] += element[k]
         for k in range(ZERO, distinct):
-            c = np.uint64(seen[k])
-            column[out] = seen[k]
+            c = np.uint64(column_order[k])
+            column[out] = column_order[k]
             element[out] = total[c]
             total[c] = 0.0
             out += ONE

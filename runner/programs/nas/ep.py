@@ -30,7 +30,7 @@ class Problem:
     log2_pairs: int
     sum_x: float
     sum_y: float
-    accepted: int
+    pairs: int
 
 
 PROBLEMS = {
@@ -89,5 +89,5 @@ class EP(Kernel):
         return [
             Check("Sum of |X|", float(total[0]), problem.sum_x, TOLERANCE),
             Check("Sum of |Y|", float(total[1]), problem.sum_y, TOLERANCE),
-            Check("Number of pairs", float(total[2:].sum()), problem.accepted, TOLERANCE),
+            Check("Number of pairs", float(total[2:].sum()), problem.pairs, TOLERANCE),
         ]

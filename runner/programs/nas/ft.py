@@ -158,12 +158,12 @@ class FT:
                 self._comm.Reduce(self._part, total, root=0)
 
     def checks(self) -> list[Check]:
-        found = self._sums[:, 0]
+        sums = self._sums[:, 0]
         checks = []
-        for n, (sum_, expected) in enumerate(zip(found, self._problem.sums, strict=True), start=1):
+        for n, (sum_, reference) in enumerate(zip(sums, self._problem.sums, strict=True), start=1):
             for part, value, right in (
-                ("real", sum_.real, expected.real),
-                ("imaginary", sum_.imag, expected.imag),
+                ("real", sum_.real, reference.real),
+                ("imaginary", sum_.imag, reference.imag),
             ):
                 name = f"Checksum {n} ({part})"
                 checks.append(Check(name, float(value), right, TOLERANCE))
@@ -174,16 +174,16 @@ def _samples(layout: Layout) -> Any:
     """Positions in layout 1 of the checksum's points that are on this rank."""
     j = np.arange(1, SAMPLES + 1)
     place = np.zeros(SAMPLES, dtype=np.int64)
-    here = np.ones(SAMPLES, dtype=bool)
+    is_local = np.ones(SAMPLES, dtype=bool)
     stride = 1
     for factor, points, start, count in zip(
         (1, 3, 5), layout.points, layout.first_start, layout.shapes[0], strict=True
     ):
         local = factor * j % points - start
-        here &= (local >= 0) & (local < count)
+        is_local &= (local >= 0) & (local < count)
         place += local * stride
         stride *= count
-    return place[here]
+    return place[is_local]
 
 
 def _facts(problem: Problem, total: int) -> Facts:

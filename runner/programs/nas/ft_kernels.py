@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from runner.programs.nas.common.jit import inlined
+from runner.programs.nas.common.jit import inline
 
 KERNELS = {
     "transform_rows": ("float64", "float64", "float64", "float64", "uint64", "uint64"),
@@ -92,7 +92,7 @@ def transform_columns(
                     out[at + TWO * lane + ONE] = y[CELL * e + LANES + lane]
 
 
-@inlined
+@inline
 def _in_place(y: Any, w: Any, n: Any) -> None:
     """Steps of radix 4, decimation in frequency; at the end one of radix 2 if n is no 4^k.
 
@@ -120,7 +120,7 @@ def _in_place(y: Any, w: Any, n: Any) -> None:
                 y[k + CELL] = a - b
 
 
-@inlined
+@inline
 def _butterfly(
     y: Any, at: Any, step: Any, sign: Any, r1: Any, i1: Any, r2: Any, i2: Any, r3: Any, i3: Any
 ) -> None:

@@ -22,7 +22,7 @@ ITERATIONS = 10
 class Problem:
     """One class: 2^log2_keys keys below 2^log2_range.
 
-    ``tested`` are the positions of five keys. ``ranks`` gives the rank that each must have in
+    ``test_places`` are the positions of five keys. ``ranks`` gives the rank that each must have in
     iteration i: rank + sign * (i + lag) for (rank, sign, lag).
     """
 
@@ -30,7 +30,7 @@ class Problem:
     log2_range: int
     log2_buckets: int
     largest_ranks: int
-    tested: tuple[int, ...]
+    test_places: tuple[int, ...]
     ranks: tuple[tuple[int, int, int], ...]
 
 
@@ -68,7 +68,7 @@ class IS(Kernel):
         self._shift = problem.log2_range - problem.log2_buckets
         keys = 1 << problem.log2_keys
         self.facts = Facts(str(keys), ITERATIONS, float(ITERATIONS * keys), "keys ranked")
-        self._passed = 0
+        self._passes = 0
         self._allocate()
         self._bind()
 
@@ -76,10 +76,10 @@ class IS(Kernel):
         # A rank may get half as many keys again as the mean. The span of its keys may be the whole
         # range (one rank, or the thin ends of the distribution on many ranks).
         room = max(self._space_for_keys(), 1 << self._problem.log2_range)
-        self._keys, self._sent, self._received = (np.zeros(room, np.uint32) for _ in range(3))
-        tested = len(self._problem.tested)
-        self._sizes = np.zeros(self._buckets + tested, np.uint32)
-        self._totals = np.zeros(self._buckets + tested, np.uint32)
+        self._keys, self._outgoing, self._incoming = (np.zeros(room, np.uint32) for _ in range(3))
+        tests = len(self._problem.test_places)
+        self._sizes = np.zeros(self._buckets + tests, np.uint32)
+        self._totals = np.zeros(self._buckets + tests, np.uint32)
         self._send_counts = np.zeros(self._comm.size, np.uint32)
         self._receive_counts = np.zeros(self._comm.size, np.uint32)
         self._spans = np.zeros((self._comm.size, 4), np.uint32)
@@ -98,7 +98,7 @@ class IS(Kernel):
         places = np.zeros(self._buckets, np.uint32)
         geometry = scalars([self._count, self._buckets, self._shift])
         self._fill_buckets = kernels.bind(
-            "fill_buckets", self._keys, self._sent, self._sizes, places, geometry
+            "fill_buckets", self._keys, self._outgoing, self._sizes, places, geometry
         )
         division = scalars([self._buckets, self._comm.size, self._count])
         self._divide_buckets = kernels.bind(
@@ -106,9 +106,9 @@ class IS(Kernel):
         )
         # The ranks overwrite the keys that were sent, as in the original.
         self._range = scalars([0, 0, 0, 0])
-        self._rank_keys = kernels.bind("rank_keys", self._received, self._sent, self._range)
+        self._rank_keys = kernels.bind("rank_keys", self._incoming, self._outgoing, self._range)
         self._sort_keys = kernels.bind(
-            "sort_keys", self._received, self._sent, self._keys, self._range
+            "sort_keys", self._incoming, self._outgoing, self._keys, self._range
         )
 
     def prepare(self) -> None:
@@ -117,7 +117,7 @@ class IS(Kernel):
         self._rank(1)
 
     def solve(self) -> None:
-        self._passed = 0
+        self._passes = 0
         for iteration in range(1, ITERATIONS + 1):
             self._rank(iteration)
 
@@ -140,7 +140,7 @@ class IS(Kernel):
 
     def _hide_tested_keys(self) -> None:
         """Append the tested keys to the bucket sizes, so that they travel to all ranks."""
-        for n, place in enumerate(self._problem.tested):
+        for n, place in enumerate(self._problem.test_places):
             owner, index = divmod(place, self._count)
             mine = owner == self._comm.rank
             self._sizes[self._buckets + n] = self._keys[index] if mine else 0
@@ -148,11 +148,11 @@ class IS(Kernel):
     def _exchange_keys(self) -> None:
         with self.mpi:
             self._comm.Alltoall(self._send_counts, self._receive_counts)
-        sent, received = self._send_counts, self._receive_counts
-        outgoing = (sent, np.cumsum(sent) - sent)
-        incoming = (received, np.cumsum(received) - received)
+        send_counts, receive_counts = self._send_counts, self._receive_counts
+        outgoing = (send_counts, np.cumsum(send_counts) - send_counts)
+        incoming = (receive_counts, np.cumsum(receive_counts) - receive_counts)
         with self.mpi:
-            self._comm.Alltoallv([self._sent, outgoing], [self._received, incoming])
+            self._comm.Alltoallv([self._outgoing, outgoing], [self._incoming, incoming])
 
     def _test_ranks(self, iteration: int, below: int) -> None:
         """The original's partial verification: five keys must have their known ranks."""
@@ -160,8 +160,8 @@ class IS(Kernel):
         for n, (rank, sign, lag) in enumerate(self._problem.ranks):
             place = int(self._totals[self._buckets + n]) - low
             if 0 <= place < width:
-                smaller = int(self._sent[place - 1]) if place else 0
-                self._passed += below + smaller == rank + sign * (iteration + lag)
+                smaller = int(self._outgoing[place - 1]) if place else 0
+                self._passes += below + smaller == rank + sign * (iteration + lag)
 
     def checks(self) -> list[Check]:
         """Sort the keys by their ranks and count the passed tests, one more per rank in order."""
@@ -171,11 +171,11 @@ class IS(Kernel):
         largest_below = self._largest_below(count)
         if self._comm.rank and count and largest_below > self._keys[0]:
             in_order = False
-        passed = np.array([self._passed + int(in_order)])
-        total = np.zeros(1, passed.dtype)
-        self._comm.Reduce(passed, total)
-        expected = len(self._problem.ranks) * ITERATIONS + self._comm.size
-        return [Check("Number of tests passed", float(total[0]), expected, 0.0)]
+        passes = np.array([self._passes + int(in_order)])
+        total = np.zeros(1, passes.dtype)
+        self._comm.Reduce(passes, total)
+        reference = len(self._problem.ranks) * ITERATIONS + self._comm.size
+        return [Check("Number of tests passed", float(total[0]), reference, 0.0)]
 
     def _largest_below(self, count: int) -> int:
         """The last key of the preceding rank (0 on rank 0)."""

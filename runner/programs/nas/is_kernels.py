@@ -130,13 +130,13 @@ def sort_keys(keys: Any, ranks: Any, target: Any, state: Any) -> None:
     count, low, width = s[0], s[1], s[2]
     key = carray(keys, count)
     rank = carray(ranks, width)
-    ordered = carray(target, count)
+    result = carray(target, count)
     for i in range(ZERO, count):
         k = np.uint64(key[i]) - low
         rank[k] -= ONE32
-        ordered[np.uint64(rank[k])] = key[i]
+        result[np.uint64(rank[k])] = key[i]
     wrong = ZERO
     for i in range(ONE, count):
-        if ordered[i - ONE] > ordered[i]:
+        if result[i - ONE] > result[i]:
             wrong += ONE
     s[3] = wrong

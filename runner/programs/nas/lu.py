@@ -185,10 +185,10 @@ class LU:
         ]
 
 
-def _norm_checks(what: str, found: Field, expected: Norms) -> list[Check]:
+def _norm_checks(what: str, norms: Field, reference: Norms) -> list[Check]:
     return [
         Check(f"RMS norm {n} of the {what}", float(value), right, TOLERANCE)
-        for n, (value, right) in enumerate(zip(found, expected, strict=True), start=1)
+        for n, (value, right) in enumerate(zip(norms, reference, strict=True), start=1)
     ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from runner.programs.nas.common.jit import inlined
+from runner.programs.nas.common.jit import inline
 
 KERNELS = {
     "lower_plane": ("float64", "float64", "float64", "uint64"),
@@ -82,7 +82,7 @@ def upper_plane(field: Any, rest: Any, numbers: Any, state: Any) -> None:
             v[at + FOUR] += x5
 
 
-@inlined
+@inline
 def _three(u: Any, v: Any, x: Any, y: Any, z: Any, sign: Any, c: Any) -> Any:
     """The sum over the neighbours at x, y and z of (sign t2 A + t1 (N + d)) v."""
     i1 = np.reciprocal(u[z])
@@ -104,7 +104,7 @@ def _three(u: Any, v: Any, x: Any, y: Any, z: Any, sign: Any, c: Any) -> Any:
     return a1 + b1 + d1, a2 + b2 + d2, a3 + b3 + d3, a4 + b4 + d4, a5 + b5 + d5
 
 
-@inlined
+@inline
 def _flow(
     t2: Any, t1: Any, d: Any, inverse: Any, wn: Any, wa: Any, wb: Any, energy: Any,
     x1: Any, xn: Any, xa: Any, xb: Any, x5: Any,
@@ -131,15 +131,15 @@ def _flow(
     )
 
 
-@inlined
+@inline
 def _solve(u: Any, at: Any, c: Any, r1: Any, r2: Any, r3: Any, r4: Any, r5: Any) -> Any:
     """D^-1 r at a point."""
-    twice = c[0] + c[0]
+    double = c[0] + c[0]
     inverse = np.reciprocal(u[at])
     w2, w3, w4 = u[at + ONE] * inverse, u[at + TWO] * inverse, u[at + THREE] * inverse
     energy = u[at + FOUR] * inverse
-    base = 1.0 + twice * (c[3] * c[4] + c[6] * c[7] + c[9] * c[10])
-    k = twice * inverse
+    base = 1.0 + double * (c[3] * c[4] + c[6] * c[7] + c[9] * c[10])
+    k = double * inverse
     all_ = c[3] + c[6] + c[9]
     k2 = k * C34 * (all_ + (R43 - 1.0) * c[3])
     k3 = k * C34 * (all_ + (R43 - 1.0) * c[6])

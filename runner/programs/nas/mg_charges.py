@@ -49,5 +49,5 @@ class Charges:
         self._grid.fill(0.0)
         for n, (value, place) in enumerate(zip(self._values, self._places, strict=True)):
             if value >= least if n < COUNT else value <= most:
-                there = np.unravel_index(int(place), self._inside.shape)
-                self._inside[there] = 1.0 if n < COUNT else -1.0
+                point = np.unravel_index(int(place), self._inside.shape)
+                self._inside[point] = 1.0 if n < COUNT else -1.0

@@ -73,7 +73,7 @@ def _level(axes: tuple[_Axis, _Axis, _Axis], place: Triple, grid: Triple) -> Lev
     return Level(
         size=(axes[0].size, axes[1].size, axes[2].size),
         neighbours=tuple(
-            (_moved(place, grid, n, axis.low), _moved(place, grid, n, axis.high))
+            (_rank_along(place, grid, n, axis.low), _rank_along(place, grid, n, axis.high))
             for n, axis in enumerate(axes)
         ),
         dead=any(axis.size == 2 for axis in axes),
@@ -89,25 +89,25 @@ def _axis(log2_points: int, parts: int, place: int) -> list[_Axis]:
     ranks. Each level decides which ranks take and give on the next finer one.
     """
     step = 1
-    found: list[_Axis] = []
+    levels: list[_Axis] = []
     for log2 in range(log2_points, 0, -1):
         mine = _points(place, parts, 1 << log2)
         next_one = _points(place + step, parts, 1 << log2)
         if 0 in (mine, next_one):
             step *= 2
-        if found:
-            found[-1] = found[-1]._replace(
+        if levels:
+            levels[-1] = levels[-1]._replace(
                 takes=mine == 0 and next_one == 1, gives=mine == 1 and next_one == 0
             )
-        found.append(_Axis(mine + 2, (place - step) % parts, (place + step) % parts))
-    return found[::-1]
+        levels.append(_Axis(mine + 2, (place - step) % parts, (place + step) % parts))
+    return levels[::-1]
 
 
 def _points(place: int, parts: int, points: int) -> int:
     return (place + 1) * points // parts - place * points // parts
 
 
-def _moved(place: Triple, grid: Triple, axis: int, coordinate: int) -> int:
+def _rank_along(place: Triple, grid: Triple, axis: int, coordinate: int) -> int:
     """The rank with another coordinate on one axis."""
     x, y, z = (coordinate if n == axis else c for n, c in enumerate(place))
     return x + grid[0] * (y + grid[1] * z)

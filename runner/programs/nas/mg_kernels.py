@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from runner.programs.nas.common.jit import inlined
+from runner.programs.nas.common.jit import inline
 
 KERNELS = {
     "smooth": ("float64", "float64", "float64", "float64", "uint64"),
@@ -49,7 +49,7 @@ def smooth(residual: Any, solution: Any, weights: Any, rows: Any, state: Any) ->
                 )
 
 
-@inlined
+@inline
 def _cross_sums(grid: Any, near: Any, far: Any, at: Any, row: Any, plane: Any) -> None:
     """For each point of the row: the sums of its 4 neighbours in y and z, and of the 4 diagonal."""
     for i in range(ZERO, row):
@@ -79,7 +79,7 @@ def residual_in_place(solution: Any, result: Any, weights: Any, rows: Any, state
     _residual(u, r, r, carray(weights, (3,)), carray(rows, s[0] + s[0]), s)
 
 
-@inlined
+@inline
 def _residual(u: Any, v: Any, r: Any, a: Any, rows: Any, s: Any) -> None:
     row, plane = s[0], s[0] * s[1]
     a0, a2, a3 = a[0], a[1], a[2]
@@ -154,7 +154,7 @@ def interpolate(coarse: Any, fine: Any, rows: Any, state: Any) -> None:
                             _add_row(u, sums, to, row, s[6], weight)
 
 
-@inlined
+@inline
 def _sum_rows(z: Any, sums: Any, at: Any, row: Any, step_j: Any, step_k: Any) -> None:
     """The sum of the one, two or four coarse rows around a fine row."""
     if step_j == ZERO and step_k == ZERO:
@@ -170,7 +170,7 @@ def _sum_rows(z: Any, sums: Any, at: Any, row: Any, step_j: Any, step_k: Any) ->
             sums[i] = (z[n + step_j + step_k] + z[n + step_k]) + (z[n + step_j] + z[n])
 
 
-@inlined
+@inline
 def _add_row(u: Any, sums: Any, to: Any, row: Any, single: Any, weight: Any) -> None:
     half = 0.5 * weight
     if single == ZERO:
@@ -196,6 +196,6 @@ def norms(grid: Any, result: Any, state: Any) -> None:
             for n in range(at + ONE, at + row - ONE):
                 total += r[n] * r[n]
                 largest = max(largest, abs(r[n]))
-    found = carray(result, (2,))
-    found[0] = largest
-    found[1] = total
+    values = carray(result, (2,))
+    values[0] = largest
+    values[1] = total

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numba import carray
 
-from runner.programs.nas.common.jit import inlined
+from runner.programs.nas.common.jit import inline
 
 KERNELS = {
     "eliminate": ("float64", "float64", "float64", "float64", "uint64"),
@@ -67,7 +67,7 @@ def eliminate(field: Any, rest: Any, upper: Any, numbers: Any, state: Any) -> No
                 w1, d1, c1 = w2, d2, c2
 
 
-@inlined
+@inline
 def _wave(u: Any, at: Any, n: Any, c: Any) -> Any:
     """Velocity along the axis, diffusion and speed of sound, times the time step.
 
@@ -80,7 +80,7 @@ def _wave(u: Any, at: Any, n: Any, c: Any) -> Any:
     return c[0] * u[at + n] * inverse, c[1] * (c[2] + C15 * C34 * inverse), c[0] * sound
 
 
-@inlined
+@inline
 def _row(
     r: Any, x: Any, point: Any, stride: Any, far: Any, below: Any, diagonal: Any, above: Any,
     sound_before: Any, sound_after: Any,
@@ -100,7 +100,7 @@ def _row(
     r[r0 + FOUR] = pivot * (r[r0 + FOUR] - far * r[r2 + FOUR] - low * r[r1 + FOUR])
 
 
-@inlined
+@inline
 def _pivot(x: Any, x1: Any, x2: Any, far: Any, below: Any, diagonal: Any) -> Any:
     """The coefficient before the diagonal, and the reciprocal of the diagonal.
 
@@ -111,7 +111,7 @@ def _pivot(x: Any, x1: Any, x2: Any, far: Any, below: Any, diagonal: Any) -> Any
     return low, np.reciprocal(diagonal - far * x[x2 + ONE] - low * x[x1])
 
 
-@inlined
+@inline
 def _store(x: Any, x0: Any, x1: Any, far: Any, low: Any, pivot: Any, above: Any) -> None:
     x[x0] = pivot * (above - low * x[x1 + ONE])
     x[x0 + ONE] = pivot * far
@@ -164,7 +164,7 @@ def to_x(field: Any, rest: Any, state: Any) -> None:
                 r[at + FOUR] = t2 + t3
 
 
-@inlined
+@inline
 def _state_of(u: Any, at: Any) -> Any:
     """1 / density, three velocities, half their square, speed of sound."""
     inverse = np.reciprocal(u[at])

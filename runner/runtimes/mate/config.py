@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from runner.files import read_named
+from runner.files import read_user_file
 from runner.files.json_text import parse_json
 from runner.runtimes.mate.errors import ConfigError
 
@@ -349,7 +349,7 @@ def _idle(text: str) -> tuple[int, int]:
 def read_rank_map(path: Path) -> tuple[tuple[int, ...], ...]:
     """A list of lists of numbers from a JSON file; raises :class:`ConfigError`."""
     try:
-        data: Any = parse_json(read_named(path, _MOST_BYTES))
+        data: Any = parse_json(read_user_file(path, _MOST_BYTES))
     except OSError as error:
         raise ConfigError(f"--rank-map {path}: {error.strerror}", code="mate.option") from None
     except ValueError as error:

@@ -16,5 +16,5 @@ from pathlib import Path
 def variables() -> dict[str, str]:
     """Environment variables for the ranks that make Python count."""
     hook = str(Path(str(resources.files("runner.trace"))) / "substitute" / "hook")
-    inherited = os.environ.get("PYTHONPATH")
-    return {"PYTHONPATH": f"{hook}{os.pathsep}{inherited}" if inherited else hook}
+    folders = os.environ.get("PYTHONPATH")
+    return {"PYTHONPATH": f"{hook}{os.pathsep}{folders}" if folders else hook}

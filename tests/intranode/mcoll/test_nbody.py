@@ -29,7 +29,7 @@ class Alone:
 
 def system(*words: str) -> application.System:
     made = application.System(Alone(), parse(list(words)))
-    made.gathered[:] = made.own
+    made.gather_buffer[:] = made.own
     return made
 
 
@@ -57,7 +57,7 @@ def test_direct_forces_are_the_gradient_of_the_potential() -> None:
 
 def test_bodies_at_one_place_share_a_leaf() -> None:
     made = system("--bodies", "20")
-    made.gathered[3:6] = made.gathered[2]
+    made.gather_buffer[3:6] = made.gather_buffer[2]
     made.accelerate()
     assert np.isfinite(made.forces).all()
     assert made.error() < 0.05
@@ -66,7 +66,7 @@ def test_bodies_at_one_place_share_a_leaf() -> None:
 
 def test_a_tree_without_room_is_refused() -> None:
     made = system("--bodies", "40")
-    made.gathered[:20, :3] = 1e-9 * np.arange(60).reshape(20, 3)
+    made.gather_buffer[:20, :3] = 1e-9 * np.arange(60).reshape(20, 3)
     made._numbers[1] = 10
     with refused(application.AppError, "app_option.size"):
         made.accelerate()

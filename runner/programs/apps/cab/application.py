@@ -19,12 +19,12 @@ from runner.runtimes.workers.affinity import cpu_mask, pin
 
 
 @dataclass
-class Measured:
+class CellBatches:
     """The batches of a cell: microseconds of an operation, and the share of chunks stolen."""
 
     cell: Cell
     micros: list[float] = field(default_factory=list)
-    given: list[float] = field(default_factory=list)
+    stolen_shares: list[float] = field(default_factory=list)
 
 
 def main(comm: Any, arguments: list[str]) -> int:
@@ -44,11 +44,11 @@ def _run(comm: Any, options: Options) -> int:
             code="app_option.ranks",
         )
     program = agree(comm, lambda: make(cab, options))
-    measured = [Measured(cell) for cell in options.cells]
-    right = _sweep(cab, options, program, measured)
+    batches = [CellBatches(cell) for cell in options.cells]
+    right = _sweep(cab, options, program, batches)
     cab.close()
     if comm.rank == 0:
-        _print(options, comm.size, measured, right, program)
+        _print(options, comm.size, batches, right, program)
     return 0 if right else 1
 
 
@@ -67,10 +67,10 @@ def _pin(comm: Any, options: Options) -> None:
     pin(order[comm.rank], AppError)
 
 
-def _sweep(cab: Cab, options: Options, program: Program, measured: list[Measured]) -> bool:
+def _sweep(cab: Cab, options: Options, program: Program, batches: list[CellBatches]) -> bool:
     """Run all batches; whether all data were right.  The first round warms up."""
     right = True
-    for number, cell in sweep(measured, options.rounds, options.seed):
+    for number, cell in sweep(batches, options.rounds, options.seed):
         times = options.times if number else max(1, options.times // 10)
         cab.configure(cell.cell.config(options.config))
         cab.steals = 0 < cell.cell.workers >= cab.rank
@@ -84,18 +84,18 @@ def _sweep(cab: Cab, options: Options, program: Program, measured: list[Measured
         everyone = cab.comm.allgather(
             (begin, end, after.own - before.own, after.given - before.given, good)
         )
-        right = right and all(told[-1] for told in everyone)
+        right = right and all(answer[-1] for answer in everyone)
         if number == 0:
             continue
-        seconds = max(told[1] for told in everyone) - min(told[0] for told in everyone)
-        own, given = (sum(told[n] for told in everyone) for n in (2, 3))
+        seconds = max(answer[1] for answer in everyone) - min(answer[0] for answer in everyone)
+        own, thefts = (sum(answer[n] for answer in everyone) for n in (2, 3))
         cell.micros.append(1e6 * seconds / (times * program.operations))
-        cell.given.append(given / (own + given) if own + given else 0.0)
+        cell.stolen_shares.append(thefts / (own + thefts) if own + thefts else 0.0)
     return right
 
 
 def _print(
-    options: Options, ranks: int, measured: list[Measured], right: bool, program: Program
+    options: Options, ranks: int, batches: list[CellBatches], right: bool, program: Program
 ) -> None:
     probe = options.program == "saturation"
     product = program if isinstance(program, Product) else None
@@ -104,23 +104,21 @@ def _print(
     word = "copying" if probe else "helpers"
     print(f"{word:>7}  {'chunk':>8}  {'us':>10}  {'MB/s':>10}  stolen")
     rows: list[dict[str, Any]] = []
-    for one in measured:
+    for one in batches:
         cell, micros = one.cell, statistics.median(one.micros)
-        copied = options.size * (cell.workers if probe and not options.share else 1)
+        byte_count = options.size * (cell.workers if probe and not options.share else 1)
         if product:
-            copied = product.moved
+            byte_count = product.byte_count
         chunk = cell.chunk or cell.config(options.config).chunk(options.size)
-        rate, stolen = copied / micros, statistics.median(one.given)
-        print(
-            f"{cell.workers:>7}  {chunk:>8}  {micros:>10.2f}  {rate:>10.0f}  {100 * stolen:.0f} %"
-        )
+        rate, share = byte_count / micros, statistics.median(one.stolen_shares)
+        print(f"{cell.workers:>7}  {chunk:>8}  {micros:>10.2f}  {rate:>10.0f}  {100 * share:.0f} %")
         rows.append(
             {
                 "workers": cell.workers,
                 "chunk": chunk,
                 "us": micros,
                 "mb_per_s": rate,
-                "stolen": stolen,
+                "stolen": share,
                 "runs_us": one.micros,
             }
         )
@@ -135,7 +133,7 @@ def _print(
         "seconds": rows[-1]["us"] / 1e6,
         "mb_per_s": rows[-1]["mb_per_s"],
         "cells": rows,
-        "configured": options.configured,
+        "configured": options.config_source,
         "verified": right,
     }
     if product:

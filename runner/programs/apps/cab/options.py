@@ -22,7 +22,7 @@ LEAST_RANKS = {"saturation": 1, "accumulate": 1, "product": 1}
 _PRODUCT = {"width": 128, "blocks": 6, "absent": 50}
 """Options of ``product`` alone, and their defaults."""
 _SIZE = 1 << 20
-_MOVED, _FEW, _MANY = 1 << 26, 4, 2000
+_BATCH_BYTES, _FEW, _MANY = 1 << 26, 4, 2000
 """Bytes of a batch by default, and the fewest and most operations in it."""
 
 
@@ -53,7 +53,7 @@ class Options:
     block of matrices, blocks along a side, percent of them that are zero; ``rows``, ``spread``: a
     face is ``rows`` rows of an array in which a row of the face comes after ``spread`` - 1 others;
     ``times``: operations in a batch; ``rounds``: batches of each cell; ``share``: the copying ranks
-    share one buffer; ``configured``: where the configuration came from
+    share one buffer; ``config_source``: where the configuration came from
     (:meth:`runner.runtimes.intranode.published.Library.configured`).
     """
 
@@ -72,7 +72,7 @@ class Options:
     probe_chunk: int
     cells: tuple[Cell, ...]
     config: intranode.Config
-    configured: str
+    config_source: str
     seed: int
     help: str | None = None
     """The text to print instead of running."""
@@ -112,28 +112,28 @@ def parse(arguments: list[str], ranks: int) -> Options:
     add("--pin", action="store_true", help="each rank stays on a core of its own")
     add("--seed", type=positive, default=1, help="seed of the order of cells; default 1")
     intranode.add_arguments(parser)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        config, configured = intranode.CAB.configured(given)
-        cells = _cells(given, ranks)
+        config, config_source = intranode.CAB.configured(options)
+        cells = _cells(options, ranks)
         for cell in cells:
             cell.config(config)
     except IntranodeError as error:
         raise AppUsageError(str(error), code=error.code) from None
-    _check(given, ranks)
-    product = given.program == "product"
-    values = {name: getattr(given, name) for name in _PRODUCT}
+    _check(options, ranks)
+    product = options.program == "product"
+    values = {name: getattr(options, name) for name in _PRODUCT}
     own = {name: _PRODUCT[name] if value is None else value for name, value in values.items()}
-    size = 8 * own["width"] ** 2 if product else given.size or _SIZE
+    size = 8 * own["width"] ** 2 if product else options.size or _SIZE
     return parser.record(
         Options,
-        given,
+        options,
         **own,
         size=size,
-        times=given.times or (_FEW if product else min(max(_MOVED // size, _FEW), _MANY)),
+        times=options.times or (_FEW if product else min(max(_BATCH_BYTES // size, _FEW), _MANY)),
         cells=cells,
         config=config,
-        configured=configured,
+        config_source=config_source,
     )
 
 
@@ -144,32 +144,32 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def _cells(given: argparse.Namespace, ranks: int) -> tuple[Cell, ...]:
-    probe = given.program == "saturation"
-    workers = given.helpers
+def _cells(options: argparse.Namespace, ranks: int) -> tuple[Cell, ...]:
+    probe = options.program == "saturation"
+    workers = options.helpers
     if workers is None:
         workers = tuple(range(1, ranks + 1)) if probe else (ranks - 1,)
     least, most = (1, ranks) if probe else (0, ranks - 1)
     for number in workers:
-        if not least <= number <= most and not given.help:
+        if not least <= number <= most and not options.help:
             raise AppUsageError(
                 f"--helpers {number}: expected {least} to {most} with {ranks} ranks; start more "
                 "with mpirun -n",
                 code="app_option.ranks",
             )
     # Nothing is cut without helpers.
-    cells = (Cell(n, chunk if n else 0) for n in workers for chunk in given.chunks)
+    cells = (Cell(n, chunk if n else 0) for n in workers for chunk in options.chunks)
     return tuple(dict.fromkeys(cells))
 
 
-def _check(given: argparse.Namespace, ranks: int) -> None:
+def _check(options: argparse.Namespace, ranks: int) -> None:
     """Refuse what the program cannot do."""
-    program = given.program
+    program = options.program
     if program not in PROGRAMS:
         raise AppUsageError(
             f"--program {program}: expected one of {', '.join(PROGRAMS)}", code="app_option.unknown"
         )
-    if given.help:
+    if options.help:
         return
     least = LEAST_RANKS.get(program, 2)
     if ranks < least:
@@ -177,27 +177,27 @@ def _check(given: argparse.Namespace, ranks: int) -> None:
             f"--program {program} needs at least {least} ranks; start it with mpirun -n {least}",
             code="app_option.ranks",
         )
-    unit = 8 * given.rows if program in ("pack", "strided") else 8
-    if program != "saturation" and (given.size or unit) % unit:
+    unit = 8 * options.rows if program in ("pack", "strided") else 8
+    if program != "saturation" and (options.size or unit) % unit:
         raise AppUsageError(
-            f"--size {given.size}: expected a multiple of {unit} bytes for --program {program}",
+            f"--size {options.size}: expected a multiple of {unit} bytes for --program {program}",
             code="app_option.invalid",
         )
     for switch, able in (
         *(("share", "saturation"), ("read", "pingpong")),
         *((name, "product") for name in _PRODUCT),
     ):
-        if getattr(given, switch) not in (None, False) and program != able:
+        if getattr(options, switch) not in (None, False) and program != able:
             raise AppUsageError(
                 f"--{switch} needs --program {able}", code="app_option.not_applicable"
             )
-    if program == "product" and given.size is not None:
+    if program == "product" and options.size is not None:
         raise AppUsageError(
-            f"--size {given.size} means nothing to --program product: leave it out, and say with "
+            f"--size {options.size} means nothing to --program product: leave it out, and say with "
             "--width how many rows a block has",
             code="app_option.not_applicable",
         )
-    if given.absent is not None and not 0 <= given.absent <= 99:
+    if options.absent is not None and not 0 <= options.absent <= 99:
         raise AppUsageError(
-            f"--absent {given.absent}: expected 0 to 99 percent", code="app_option.range"
+            f"--absent {options.absent}: expected 0 to 99 percent", code="app_option.range"
         )

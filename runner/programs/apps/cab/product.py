@@ -55,8 +55,8 @@ class Product:
 
     def __init__(self, cab: Cab, options: Options) -> None:
         self._cab, self._blocks, self._width = cab, options.blocks, options.width
-        self._there = present(options.blocks, options.absent, options.seed)
-        self._tasks = tasks_of(*self._there)
+        self._positions = present(options.blocks, options.absent, options.seed)
+        self._tasks = tasks_of(*self._positions)
         if not self._tasks:
             raise AppUsageError(
                 f"--absent {options.absent}: no two blocks of a grid of {options.blocks} x "
@@ -69,35 +69,37 @@ class Product:
         width = self._width
         self.flops = 2 * width**3 * self.tasks
         """Floating-point operations of one product of the matrices."""
-        self.moved = 3 * 8 * width**2 * self.tasks
+        self.byte_count = 3 * 8 * width**2 * self.tasks
         """Bytes of blocks that are copied or added in it."""
-        owned = -(-(options.blocks**2) // cab.size)
-        own = [cab.zeros((owned, width, width)) for _ in range(3)]
+        share = -(-(options.blocks**2) // cab.size)
+        own = [cab.zeros((share, width, width)) for _ in range(3)]
         self._a, self._b, self._c = (cab.arrays_of_all(blocks) for blocks in own)
         self._fill(options.seed)
         self._tiles = [cab.zeros((width, width)) for _ in range(3)]
         self._prepare()
         counter = cab.zeros(1, np.int64)
         self._counter: int = cab.comm.bcast(counter.ctypes.data)
-        self._kept = cab.arrays_of_all(counter)
+        self._counters = cab.arrays_of_all(counter)
         self._draw = load("runner.programs.apps.cab.counter").function("draw")
         self._dgemm = blas.dgemm()
-        self._done = 0
+        self._products = 0
 
     def _fill(self, seed: int) -> None:
         """Set this rank's blocks of A and B; absent ones stay zero."""
-        for number, (there, all_blocks) in enumerate(
-            zip(self._there, (self._a, self._b), strict=True)
+        for number, (positions, all_blocks) in enumerate(
+            zip(self._positions, (self._a, self._b), strict=True)
         ):
-            for row, column in self._own(there):
+            for row, column in self._own(positions):
                 values = np.random.default_rng([seed, number, row, column])
                 block = self._at(all_blocks, (row, column))
                 block[...] = values.integers(0, _LARGEST, block.shape)
 
     def _prepare(self) -> None:
         cab, (first, second, result) = self._cab, self._tiles
-        self._get_a = {at: cab.copy_init(first, self._at(self._a, at)) for at in self._there[0]}
-        self._get_b = {at: cab.copy_init(second, self._at(self._b, at)) for at in self._there[1]}
+        self._get_a = {at: cab.copy_init(first, self._at(self._a, at)) for at in self._positions[0]}
+        self._get_b = {
+            at: cab.copy_init(second, self._at(self._b, at)) for at in self._positions[1]
+        }
         targets = {(i, j) for i, j, _ in self._tasks}
         self._add = {
             at: cab.accumulate_init(self._at(self._c, at), result, self._owner(at))
@@ -113,8 +115,8 @@ class Product:
         block: Matrix = blocks[owner][place]
         return block
 
-    def _own(self, there: set[Block]) -> Iterator[Block]:
-        return (at for at in sorted(there) if self._owner(at) == self._cab.rank)
+    def _own(self, positions: set[Block]) -> Iterator[Block]:
+        return (at for at in sorted(positions) if self._owner(at) == self._cab.rank)
 
     def batch(self, times: int, workers: int) -> Span:
         """``times`` products of the matrices, each added to C."""
@@ -122,10 +124,10 @@ class Product:
         begin = perf_counter()
         for _ in range(times):
             # A rank that finds no task has drawn one number in vain, so this many are used up.
-            first = self._done * (self.tasks + cab.size)
+            first = self._products * (self.tasks + cab.size)
             while (number := self._draw(self._counter) - first) < self.tasks:
                 self._task(*self._tasks[number])
-            self._done += 1
+            self._products += 1
             cab.barrier()
         return begin, perf_counter()
 
@@ -142,7 +144,7 @@ class Product:
         self._cab.wait(add)
 
     @cached_property
-    def _expected(self) -> dict[Block, Matrix]:
+    def _reference(self) -> dict[Block, Matrix]:
         """This rank's blocks of one product, by numpy from the blocks of A and B in memory."""
         every = {(i, j) for i in range(self._blocks) for j in range(self._blocks)}
         zero = np.zeros((self._width, self._width))
@@ -160,6 +162,6 @@ class Product:
     def right(self) -> bool:
         """Whether this rank's blocks of C are so many times the product."""
         return all(
-            np.array_equal(self._at(self._c, at), self._done * block)
-            for at, block in self._expected.items()
+            np.array_equal(self._at(self._c, at), self._products * block)
+            for at, block in self._reference.items()
         )

@@ -44,9 +44,9 @@ class PingPong:
         self._active = cab.rank < 2
         if not self._active:
             return
-        strided = options.program == "strided"
+        is_strided = options.program == "strided"
         # Of three like arrays one is the message that came and goes on.
-        self._mine, self._theirs = (_array(cab, options, strided) for _ in range(2))
+        self._mine, self._theirs = (_array(cab, options, is_strided) for _ in range(2))
         self._pattern = np.arange(self._mine.size, dtype=np.float64).reshape(self._mine.shape)
         other = 1 - cab.rank
         self._out = cab.send_init(self._mine if cab.rank == 0 else self._theirs, other, 3)
@@ -109,14 +109,14 @@ class Packs:
         token, answer = cab.zeros(1), cab.zeros(1)
         other = 1 - cab.rank
         self._pack = cab.copy_init(self._buffer, self._face)
-        self._tell, self._told = cab.send_init(token, other, 4), cab.recv_init(answer, other, 4)
+        self._tell, self._hear = cab.send_init(token, other, 4), cab.recv_init(answer, other, 4)
 
     def batch(self, times: int, workers: int) -> Span:
         if not self._active:
             return _NOBODY
         cab = self._cab
-        mine = (self._pack, self._tell, self._told)
-        order = mine if cab.rank == 0 else (self._told, self._pack, self._tell)
+        mine = (self._pack, self._tell, self._hear)
+        order = mine if cab.rank == 0 else (self._hear, self._pack, self._tell)
         begin = perf_counter()
         for _ in range(times):
             for request in order:
@@ -163,8 +163,8 @@ class Accumulate:
     def right(self) -> bool:
         if self._cab.rank != self._owner:
             return bool((self._own == self._cab.rank).all())
-        expected = self._owner + self._times * self._source
-        return bool(np.array_equal(self._own, expected))
+        reference = self._owner + self._times * self._source
+        return bool(np.array_equal(self._own, reference))
 
 
 class Saturation:

@@ -9,9 +9,9 @@ from runner.programs.apps.cannon.matrices import Matrix, checksum, make_layout, 
 from runner.programs.apps.cannon.options import Options, parse
 from runner.programs.apps.cannon.variant_mate import OnMate
 from runner.programs.apps.cannon.variant_mpi import Flat
-from runner.programs.apps.common.mated import largest, told, typical
-from runner.programs.apps.common.meter import Timed, breakdown
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mated import as_usage_error, largest, typical
+from runner.programs.apps.common.meter import RunTimes, breakdown
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.runtimes import mate
 
@@ -25,7 +25,7 @@ class Solver(Protocol):
 
     def reset(self) -> None: ...
 
-    def solve(self, iterations: int) -> Timed: ...
+    def solve(self, iterations: int) -> RunTimes: ...
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
@@ -35,7 +35,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     on_mate = options.variant == "mate"
     local = options.config.ranks_per_process if on_mate else None
@@ -47,13 +47,13 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     else:
         solver = Flat(comm, layout, options.variant == "overlap")
     startup_s = largest(comm, perf_counter() - begin)
-    runs = [_timed(solver, options) for _ in range(options.repetitions)]
+    runs = [_time_run(solver, options) for _ in range(options.repetitions)]
     solver_s, middle, seconds = typical(comm, runs)
     parts = breakdown(comm, middle, solver_s, layout.local_count / options.config.workers)
     total = checksum(comm, layout, solver.c)
     wrong = verify(comm, layout, solver.c, options.iterations) if options.verify else None
     if comm.rank == 0:
-        verified = None if wrong is None else not wrong
+        is_right = None if wrong is None else not wrong
         ranks = comm.size * layout.local_count
         flops = 2.0 * options.size**3 * options.iterations
         message = {None: "unchecked: --verify none", True: "every bit is right"}
@@ -63,7 +63,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             f"{layout.blocks}x{layout.blocks} blocks"
         )
         print(f"solver {solver_s:.4f} s, {flops / solver_s / 1e6:.0f} MFlop/s")
-        print(message.get(verified, f"verification failed: {wrong}"))
+        print(message.get(is_right, f"verification failed: {wrong}"))
         result = {
             "app": "cannon",
             "variant": options.variant,
@@ -76,7 +76,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
             "ranks": ranks if on_mate else comm.size,
             "workers": options.config.workers,
             "solver_s": solver_s,
-            "verified": verified,
+            "verified": is_right,
             "checksum": total,
             "mflops": flops / solver_s / 1e6,
             "phases": parts.phases,
@@ -89,7 +89,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if wrong else 0
 
 
-def _timed(solver: Solver, options: Options) -> Timed:
+def _time_run(solver: Solver, options: Options) -> RunTimes:
     solver.reset()
-    with told():
+    with as_usage_error():
         return solver.solve(options.iterations)

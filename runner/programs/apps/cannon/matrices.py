@@ -135,21 +135,21 @@ def verify(comm: Any, layout: Layout, c: dict[tuple[int, int], Matrix], times: i
 
     Collective; the answer is the same on every rank.
     """
-    found = (
+    message = (
         _all_entries(layout, c, times) if layout.size <= FULL else _vector(comm, layout, c, times)
     )
-    return next((text for text in comm.allgather(found) if text), "")
+    return next((text for text in comm.allgather(message) if text), "")
 
 
 def _all_entries(layout: Layout, c: dict[tuple[int, int], Matrix], times: int) -> str:
     every = np.arange(layout.size)
     for (x, y), block in sorted(c.items()):
         rows, columns = layout.span(x), layout.span(y)
-        wanted = times * (a_entries(rows, every) @ b_entries(every, columns))
-        if not np.array_equal(block, wanted):
-            i, j = np.argwhere(block != wanted)[0]
+        reference = times * (a_entries(rows, every) @ b_entries(every, columns))
+        if not np.array_equal(block, reference):
+            i, j = np.argwhere(block != reference)[0]
             return (
-                f"C[{rows[i]}, {columns[j]}] is {block[i, j]!r}, expected {wanted[i, j]!r} "
+                f"C[{rows[i]}, {columns[j]}] is {block[i, j]!r}, expected {reference[i, j]!r} "
                 f"(block {x}, {y})"
             )
     return ""
@@ -161,15 +161,15 @@ def _vector(comm: Any, layout: Layout, c: dict[tuple[int, int], Matrix], times: 
     v = (7 * every % 15 - 7).astype(np.float64)
     share = np.array_split(every, comm.size)[comm.rank]
     bv = np.concatenate(comm.allgather(b_entries(share, every) @ v))
-    wanted = times * np.concatenate(comm.allgather(a_entries(share, every) @ bv))
-    seen = np.zeros(layout.size)
+    reference = times * np.concatenate(comm.allgather(a_entries(share, every) @ bv))
+    own_product = np.zeros(layout.size)
     for (x, y), block in c.items():
-        seen[layout.span(x)] += block @ v[layout.span(y)]
-    total = np.empty_like(seen)
-    comm.Allreduce(seen, total)
-    wrong = np.flatnonzero(total != wanted)
+        own_product[layout.span(x)] += block @ v[layout.span(y)]
+    total = np.empty_like(own_product)
+    comm.Allreduce(own_product, total)
+    wrong = np.flatnonzero(total != reference)
     return (
-        f"row {wrong[0]} of C v is {total[wrong[0]]!r}, expected {wanted[wrong[0]]!r}"
+        f"row {wrong[0]} of C v is {total[wrong[0]]!r}, expected {reference[wrong[0]]!r}"
         if len(wrong)
         else ""
     )

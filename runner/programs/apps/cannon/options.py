@@ -46,21 +46,21 @@ def thread_level(arguments: list[str]) -> str:
 def parse(arguments: list[str]) -> Options:
     """The options; raises :class:`AppUsageError`."""
     parser = OptionParser("python -m runner.programs.apps.cannon", "C = A B by Cannon's algorithm.")
-    known = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
+    inputs = ", ".join(f"{name} ({words})" for name, (_, _, words) in INPUTS.items())
     add = parser.add_argument
-    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--input", metavar="NAME", help=f"one of: {inputs}")
     add("--size", type=positive, metavar="N", help="rows and columns, instead of --input")
     add("--iterations", type=positive, metavar="I", help="multiplications (default: the input's)")
     add("--grid", metavar="PxQ", help="processes in rows and columns (default: the squarest)")
     add("--verify", choices=("exact", "none"), default="exact", help="every bit of the product")
     add_common(parser, VARIANTS)
-    given = parser.parse_args(arguments)
-    name = chosen_input(INPUTS, given.input, ("--size", given.size))
-    size, iterations = (given.size, 1) if name is None else INPUTS[name][:2]
-    config = config_of(given)
-    if given.variant != "mate" and config.ranks_per_process > 1:
+    options = parser.parse_args(arguments)
+    name = chosen_input(INPUTS, options.input, ("--size", options.size))
+    size, iterations = (options.size, 1) if name is None else INPUTS[name][:2]
+    config = config_of(options)
+    if options.variant != "mate" and config.ranks_per_process > 1:
         raise AppUsageError(
-            f"--workers and --ranks-per-process mean nothing to --variant {given.variant}",
+            f"--workers and --ranks-per-process mean nothing to --variant {options.variant}",
             code="app_option.ranks",
         )
     if config.rank_map is not None or config.local_grid is not None:
@@ -71,11 +71,11 @@ def parse(arguments: list[str]) -> Options:
     return Options(
         input=name,
         size=size,
-        iterations=given.iterations or iterations,
-        grid=parse_shape(given.grid, "--grid", 2) if given.grid else None,
-        verify=given.verify == "exact",
-        repetitions=given.repetitions,
-        variant=given.variant,
+        iterations=options.iterations or iterations,
+        grid=parse_shape(options.grid, "--grid", 2) if options.grid else None,
+        verify=options.verify == "exact",
+        repetitions=options.repetitions,
+        variant=options.variant,
         config=config,
-        help=parser.format_help() if given.help else None,
+        help=parser.format_help() if options.help else None,
     )

@@ -70,17 +70,17 @@ class Part:
 
     ctx: mate.Context
 
-    def __init__(self, layout: Layout, process: int, local: int, shared: Blocks, split: int):
+    def __init__(self, layout: Layout, process: int, local: int, blocks: Blocks, split: int):
         """``split``: number of messages in which a block is sent."""
         rows, columns = layout.local
         i, j = divmod(local, columns)
-        ring_a, ring_b = shared.ring_a, shared.ring_b
+        ring_a, ring_b = blocks.ring_a, blocks.ring_b
         first_x, first_y = layout.first(process)
         self.x, self.y = first_x + i, first_y + j
         self.dgemm = blas.dgemm()
-        self.group = shared.group
-        self.a, self.b = shared.a, shared.b
-        self.flat_a, self.flat_b = (m.reshape(len(m), -1) for m in (shared.a, shared.b))
+        self.group = blocks.group
+        self.a, self.b = blocks.a, blocks.b
+        self.flat_a, self.flat_b = (m.reshape(len(m), -1) for m in (blocks.a, blocks.b))
         self.c: Matrix = np.zeros((layout.width, layout.width))
         self.place_a, self.place_b = j, i
         self.length_a, self.length_b = ring_a.length, ring_b.length

@@ -51,15 +51,15 @@ def _receive(part: Part, block: Any, source: int, tag: int) -> None:
 def multiply(part: Part, i: int, first: int, last: int) -> None:
     """Add the products of the steps ``first`` to ``last - 1`` of this iteration to C."""
     if first < last:
-        sampled = i % SAMPLE == 0
-        cpu = part.ctx.cpu_seconds() if sampled else 0.0
+        is_sample = i % SAMPLE == 0
+        cpu = part.ctx.cpu_seconds() if is_sample else 0.0
         begin = part.ctx.seconds()
         for step in range(i * part.group + first, i * part.group + last):
             a = part.a[part.first_a + (part.place_a + step) % part.ring_a]
             b = part.b[part.first_b + (part.place_b + step) % part.ring_b]
             library.add_product(part.dgemm, a, b, part.c)
-        spent = part.ctx.seconds() - begin
-        part.kernels_s[0] += spent
-        if sampled:
-            part.kernels_s[1] += spent
+        duration_s = part.ctx.seconds() - begin
+        part.kernels_s[0] += duration_s
+        if is_sample:
+            part.kernels_s[1] += duration_s
             part.kernels_s[2] += part.ctx.cpu_seconds() - cpu

@@ -15,7 +15,7 @@ from typing import Any
 from runner.programs.apps.cannon import regions
 from runner.programs.apps.cannon.matrices import Layout, Matrix
 from runner.programs.apps.cannon.part import Blocks, Part
-from runner.programs.apps.common.meter import Timed, timed_job
+from runner.programs.apps.common.meter import RunTimes, timed_job
 from runner.runtimes import mate
 
 GRAPH = mate.Graph("cannon")
@@ -49,10 +49,10 @@ class OnMate:
 
     def __init__(self, comm: Any, layout: Layout, config: mate.Config) -> None:
         self._comm, self._layout, self._config = comm, layout, config
-        shared = Blocks(layout)
-        self._group = shared.group
+        blocks = Blocks(layout)
+        self._group = blocks.group
         self._parts = [
-            Part(layout, comm.rank, local, shared, config.split)
+            Part(layout, comm.rank, local, blocks, config.split)
             for local in range(layout.local_count)
         ]
         self._begin = self._end = 0.0
@@ -65,7 +65,7 @@ class OnMate:
     def reset(self) -> None:
         """Do nothing: every solve begins anew."""
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Compute the product and add it up this number of times, after a barrier."""
         count = iterations * self._layout.blocks // self._group
         report = mate.run(self._main, self._config, count, comm=self._comm)

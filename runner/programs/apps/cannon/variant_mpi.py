@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from runner.programs.apps.cannon.matrices import Layout, Matrix
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.runtimes.core import blas, library
 
@@ -20,11 +20,11 @@ from runner.runtimes.core import blas, library
 class Flat:
     """The solver of one process.
 
-    ``overlapped``: the blocks of the next step travel while those of this step are multiplied.
+    ``overlap``: the blocks of the next step travel while those of this step are multiplied.
     """
 
-    def __init__(self, comm: Any, layout: Layout, overlapped: bool) -> None:
-        self._comm, self._layout, self._overlapped = comm, layout, overlapped
+    def __init__(self, comm: Any, layout: Layout, overlap: bool) -> None:
+        self._comm, self._layout, self._overlap = comm, layout, overlap
         rows, columns = layout.local
         self._x, self._y = layout.first(comm.rank)
         row, column = layout.place(comm.rank)
@@ -59,12 +59,12 @@ class Flat:
         for c in self.c.values():
             c.fill(0.0)
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Add this number of products to C, after a barrier."""
         meter = Meter()
-        with TimedPart(self._comm) as timed:
+        with TimedPart(self._comm) as part:
             for _ in range(iterations * self._layout.blocks):
-                if self._overlapped:
+                if self._overlap:
                     requests = self._start(meter)
                     meter.run(self._multiply)
                     self._finish(requests, meter)
@@ -72,17 +72,17 @@ class Flat:
                     meter.run(self._multiply)
                     self._finish(self._start(meter), meter)
         steps = iterations * self._layout.blocks
-        sent = [
+        messages = [
             x
-            for x, there in ((self._a[0], self._left), (self._b[0], self._up))
-            if there != self._comm.rank
+            for x, neighbour in ((self._a[0], self._left), (self._b[0], self._up))
+            if neighbour != self._comm.rank
         ]
-        return Timed(
-            timed.seconds,
+        return RunTimes(
+            part.seconds,
             [meter],
             [meter.compute],
-            steps * len(sent),
-            steps * sum(x.nbytes for x in sent),
+            steps * len(messages),
+            steps * sum(x.nbytes for x in messages),
         )
 
     def _multiply(self) -> None:

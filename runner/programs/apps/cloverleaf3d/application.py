@@ -15,9 +15,9 @@ from runner.programs.apps.cloverleaf3d.variant_mate import OnMate
 from runner.programs.apps.cloverleaf3d.variant_mpi import Flat
 from runner.programs.apps.common.grid import show_shape
 from runner.programs.apps.common.layout import make_layout
-from runner.programs.apps.common.mated import largest, told, typical
-from runner.programs.apps.common.meter import Timed, breakdown
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mated import as_usage_error, largest, typical
+from runner.programs.apps.common.meter import RunTimes, breakdown
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.runtimes import mate
 
@@ -32,7 +32,7 @@ class Solver(Protocol):
 
     blocks: list[Block]
 
-    def solve(self, steps: int) -> Timed: ...
+    def solve(self, steps: int) -> RunTimes: ...
 
 
 def main(comm: Any, arguments: list[str], begin: float) -> int:
@@ -42,7 +42,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     config = options.config
     layout = agree(
@@ -107,10 +107,10 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if wrong else 0
 
 
-def _timed(solver: Solver, options: Options) -> Timed:
+def _timed(solver: Solver, options: Options) -> RunTimes:
     for block in solver.blocks:
         block.reset()
-    with told():
+    with as_usage_error():
         return solver.solve(options.steps)
 
 

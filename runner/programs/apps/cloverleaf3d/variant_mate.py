@@ -19,7 +19,7 @@ from runner.programs.apps.cloverleaf3d import regions
 from runner.programs.apps.cloverleaf3d.part import BODIES, Part
 from runner.programs.apps.cloverleaf3d.problem import PHASES
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed, timed_job
+from runner.programs.apps.common.meter import RunTimes, timed_job
 from runner.runtimes import mate
 
 
@@ -77,7 +77,7 @@ class OnMate:
         self.blocks = [part.block for part in self._parts]
         self._begin = self._end = 0.0
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """Make this number of time steps, after one that is not timed and a barrier."""
         report = mate.run(self._main, self._config, steps, comm=self._comm)
         return timed_job(self._end - self._begin, report, self._parts)

@@ -12,7 +12,7 @@ from typing import Any
 from runner.programs.apps.cloverleaf3d.block import Block, Fields
 from runner.programs.apps.cloverleaf3d.problem import EXCHANGES
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.timed_part import TimedPart
 
 Call = Callable[[], None]
@@ -54,7 +54,7 @@ class Flat:
         ]
         self._messages = self._bytes = 0
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """Make this number of time steps, after one that is not timed and a barrier.
 
         The first step opens the connections and touches all memory.
@@ -66,7 +66,7 @@ class Flat:
         with TimedPart(self._comm) as timed:
             for _ in range(steps):
                 self._step(meter)
-        return Timed(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
+        return RunTimes(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
 
     def _step(self, meter: Meter) -> None:
         for phase, stages in enumerate(self._stages):

@@ -50,7 +50,7 @@ def face_of(box: Box, axis: int, side: int, ghost: bool, depth: int) -> Box:
     return box_within(bounds)
 
 
-def moved(box: Box, planes: int) -> Box:
+def shift(box: Box, planes: int) -> Box:
     """The same box so many planes further along z."""
     z0, z1, y0, y1, x0, x1 = box
     return z0 + planes, z1 + planes, y0, y1, x0, x1

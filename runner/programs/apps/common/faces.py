@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from runner.programs.apps.common.box import Box, box_cells, face_of, moved
+from runner.programs.apps.common.box import Box, box_cells, face_of, shift
 from runner.runtimes.core.kernels import load, scalars
 
 Field = NDArray[np.float64]
@@ -62,11 +62,11 @@ class Faces:
         ]
         self._outgoing, self._incoming = np.zeros(sum(lengths)), np.zeros(sum(lengths))
         self.bytes = self._outgoing.nbytes
-        self.own = [moved(face, plane) for face in own for plane in planes]
-        self.ghosts = [moved(face, plane) for face in ghosts for plane in planes]
+        self.own = [shift(face, plane) for face in own for plane in planes]
+        self.ghosts = [shift(face, plane) for face in ghosts for plane in planes]
         """The boxes of each grid that are sent and received, message after message."""
-        self.packed = self._parts(self._outgoing)
-        self.received = self._parts(self._incoming)
+        self.out_parts = self._parts(self._outgoing)
+        self.in_parts = self._parts(self._incoming)
         """The part of a message for each of them."""
         # A message is named by the face of its sender: a message that arrives at my low face left
         # the neighbour through its high face.
@@ -78,16 +78,18 @@ class Faces:
 
     @cached_property
     def pack(self) -> Copies:
-        return copier("pack", self._fields, self._outgoing, self._placed(self.own))
+        return copier("pack", self._fields, self._outgoing, self._place_pairs(self.own))
 
     @cached_property
     def unpack(self) -> Copies:
-        return copier("unpack", self._fields, self._incoming, self._placed(self.ghosts))
+        return copier("unpack", self._fields, self._incoming, self._place_pairs(self.ghosts))
 
     def _parts(self, buffer: Field) -> list[Field]:
-        return [buffer[place : place + box_cells(box)] for place, box in self._placed(self.own)]
+        return [
+            buffer[place : place + box_cells(box)] for place, box in self._place_pairs(self.own)
+        ]
 
-    def _placed(self, boxes: Sequence[Box]) -> Iterable[tuple[int, Box]]:
+    def _place_pairs(self, boxes: Sequence[Box]) -> Iterable[tuple[int, Box]]:
         return zip(self._places, boxes, strict=True)
 
 
@@ -97,24 +99,27 @@ class FaceTables:
     ``own`` and ``ghosts`` are arrays [box][6]; the rest are lists. So compiled code takes them.
     """
 
-    def __init__(self, found: Sequence[Faces]) -> None:
+    def __init__(self, exchanges: Sequence[Faces]) -> None:
         self.own, self.ghosts = (
             np.array(boxes, np.int64).reshape(-1, 6)
-            for boxes in ([b for f in found for b in f.own], [b for f in found for b in f.ghosts])
+            for boxes in (
+                [b for f in exchanges for b in f.own],
+                [b for f in exchanges for b in f.ghosts],
+            )
         )
-        self.packed = [part for faces in found for part in faces.packed]
-        self.received = [part for faces in found for part in faces.received]
-        self.sends = [message for faces in found for message in faces.sends]
-        self.receives = [message for faces in found for message in faces.receives]
+        self.out_parts = [part for faces in exchanges for part in faces.out_parts]
+        self.in_parts = [part for faces in exchanges for part in faces.in_parts]
+        self.sends = [message for faces in exchanges for message in faces.sends]
+        self.receives = [message for faces in exchanges for message in faces.receives]
 
 
 def copier(
     kernel: str, fields: tuple[Field, Field], buffer: Field, boxes: Iterable[tuple[int, Box]]
 ) -> Copies:
     """``pack`` or ``unpack`` for boxes with their positions in the buffer, for both fields."""
-    placed = [(place, *box) for place, box in boxes]
-    head = [*fields[0].shape, len(buffer), len(placed)]
-    table = scalars(head + [number for line in placed for number in line])
+    entries = [(place, *box) for place, box in boxes]
+    head = [*fields[0].shape, len(buffer), len(entries)]
+    table = scalars(head + [number for line in entries for number in line])
     kernels = load("runner.programs.apps.common.kernels")
     a, b = fields
     return kernels.bind(kernel, a, buffer, table), kernels.bind(kernel, b, buffer, table)

@@ -82,49 +82,49 @@ def choose_grid(size: Shape, ranks: int, least: int) -> Shape:
     return min(possible, key=lambda grid: (cut_surface(size, grid), grid))
 
 
-def checked_grid(size: Shape, ranks: int, least: int, wanted: Shape | None) -> Shape:
-    """``wanted`` if it fits the ranks and the size; the chosen grid if ``wanted`` is None.
+def checked_grid(size: Shape, ranks: int, least: int, request: Shape | None) -> Shape:
+    """``request`` if it fits the ranks and the size; the chosen grid if ``request`` is None.
 
     Raises :class:`AppUsageError`.
     """
-    if wanted is None:
+    if request is None:
         return choose_grid(size, ranks, least)
-    parts = math.prod(wanted)
+    parts = math.prod(request)
     if parts != ranks:
         raise AppUsageError(
-            f"--grid {show_shape(wanted)} has {parts} parts, but the program runs on {ranks} "
+            f"--grid {show_shape(request)} has {parts} parts, but the program runs on {ranks} "
             f"rank{'s' * (ranks != 1)}: start it with -n {parts}, or leave --grid out",
             code="app_option.ranks",
         )
-    if not fits(size, wanted, least):
+    if not fits(size, request, least):
         raise AppUsageError(
-            f"--grid {show_shape(wanted)} cuts {show_shape(size)} cells too finely: every part of "
+            f"--grid {show_shape(request)} cuts {show_shape(size)} cells too finely: every part of "
             f"a cut axis needs at least {least} cells",
             code="app_option.not_applicable",
         )
-    return wanted
+    return request
 
 
 def coordinates(rank: int, grid: Shape) -> Shape:
     """Place of a rank in the grid."""
     place = []
     for parts in grid:
-        rank, here = divmod(rank, parts)
-        place.append(here)
+        rank, position = divmod(rank, parts)
+        place.append(position)
     return tuple(place)
 
 
 def rank_at(place: Shape, grid: Shape) -> int:
     """Inverse of :func:`coordinates`; ``place`` must be inside the grid."""
     rank = 0
-    for here, parts in zip(reversed(place), reversed(grid), strict=True):
-        rank = rank * parts + here
+    for position, parts in zip(reversed(place), reversed(grid), strict=True):
+        rank = rank * parts + position
     return rank
 
 
 def neighbour(place: Shape, grid: Shape, axis: int, step: int) -> int | None:
     """Rank of the next block along an axis (``step`` -1 or +1); None at the edge of the grid."""
-    there = place[axis] + step
-    if not 0 <= there < grid[axis]:
+    position = place[axis] + step
+    if not 0 <= position < grid[axis]:
         return None
-    return rank_at((*place[:axis], there, *place[axis + 1 :]), grid)
+    return rank_at((*place[:axis], position, *place[axis + 1 :]), grid)

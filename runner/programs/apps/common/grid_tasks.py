@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from runner.programs.apps.common.box import Box, box_cells, face_of, moved
+from runner.programs.apps.common.box import Box, box_cells, face_of, shift
 from runner.programs.apps.common.faces import Field
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed, timed_of
+from runner.programs.apps.common.meter import RunTimes, timed_of
 from runner.runtimes import tarragon
 from runner.runtimes.core import library
 
@@ -64,7 +64,7 @@ class Cells(tarragon.GridTask):
 
     def _boxes(self, tasks: Sequence[int], ghost: bool) -> Any:
         """The box of each grid, face after face: array [box][6]."""
-        boxes = [moved(self._face(task, ghost), n) for task in tasks for n in self._planes]
+        boxes = [shift(self._face(task, ghost), n) for task in tasks for n in self._planes]
         return np.array(boxes, np.int64).reshape(-1, 6)
 
 
@@ -103,14 +103,14 @@ class AsGraph(ABC):
     def task(self, local: int, remote: Remote, steps: int) -> Cells:
         """Make the task of a part of this process's cells."""
 
-    def run(self, steps: int) -> Timed:
+    def run(self, steps: int) -> RunTimes:
         """Time the steps of the tasks on this process, after a barrier."""
         runtime = self._runtime
         graph = self._graph(steps)
         runtime.graph_init(graph)
         runtime.graph_execute(graph)
-        sent = runtime.messages, runtime.bytes
-        return timed_of(runtime.exec_time, runtime.times, graph, sent)
+        traffic = runtime.messages, runtime.bytes
+        return timed_of(runtime.exec_time, runtime.times, graph, traffic)
 
     def _graph(self, steps: int) -> tarragon.VectorGraph[Cells]:
         layout, processes, parts = self._layout, self._comm.size, self._layout.local_count

@@ -10,52 +10,59 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from runner.programs.apps.common.errors import AppUsageError
-from runner.programs.apps.common.mpi import Helpful, agree, helped
-from runner.programs.apps.common.options import changed, meaningless
+from runner.programs.apps.common.mpi import Helpful, agree, print_help
+from runner.programs.apps.common.options import changed_switches, meaningless
 from runner.runtimes import intranode
 
-Given = TypeVar("Given", bound=Helpful)
+HelpfulOptions = TypeVar("HelpfulOptions", bound=Helpful)
 Cell = TypeVar("Cell")
 
 
-def config_of(given: Namespace, chunked: Sequence[str]) -> tuple[Namespace, intranode.Config, str]:
+def config_of(
+    options: Namespace, chunk_variants: Sequence[str]
+) -> tuple[Namespace, intranode.Config, str]:
     """The configuration, and where it came from; the default for a variant without chunks.
 
-    ``chunked``: the variants that have them.  The parser has the switches of MATE too; the first
-    value is the command line as MATE reads it, whose ``--steal`` has other words.  Raises
+    ``chunk_variants``: the variants that have them.  The parser has the switches of MATE too; the
+    first value is the command line as MATE reads it, whose ``--steal`` has other words.  Raises
     :class:`AppUsageError` for a switch that means nothing to the variant, and for a configuration
     that cannot be.
     """
-    if given.variant in chunked:
+    if options.variant in chunk_variants:
         from runner.runtimes import mate  # Only some programs have it.
 
         plain = mate.Config().steal
-        own = None if given.steal == plain else given.steal
+        own = None if options.steal == plain else options.steal
         try:
-            config, source = intranode.CAB.configured(_with(given, own))
+            config, source = intranode.CAB.configured(_with(options, own))
         except intranode.ConfigError as problem:
             raise AppUsageError(str(problem), code=problem.code) from None
-        return _with(given, plain), config, source
-    for switch in changed(given, lambda parser: intranode.add_arguments(parser, mate=True)):
-        raise meaningless(switch, given.variant, chunked)
-    return given, intranode.Config(), ""
+        return _with(options, plain), config, source
+    for switch in changed_switches(
+        options, lambda parser: intranode.add_arguments(parser, mate=True)
+    ):
+        raise meaningless(switch, options.variant, chunk_variants)
+    return options, intranode.Config(), ""
 
 
-def _with(given: Namespace, steal: str | None) -> Namespace:
-    return Namespace(**{**vars(given), "steal": steal})
+def _with(options: Namespace, steal: str | None) -> Namespace:
+    return Namespace(**{**vars(options), "steal": steal})
 
 
 def run_program(
-    comm: Any, name: str, parse: Callable[[], Given], run: Callable[[Any, Given], int]
+    comm: Any,
+    name: str,
+    parse: Callable[[], HelpfulOptions],
+    run: Callable[[Any, HelpfulOptions], int],
 ) -> int:
     """A program on one rank: the help, or what ``run`` does; returns the exit code.
 
     Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, parse)
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
-    with ending_if_lost(comm, name):
+    with abort_on_loss(comm, name):
         return run(comm, options)
 
 
@@ -68,7 +75,7 @@ def sweep(cells: Sequence[Cell], rounds: int, seed: int) -> Iterator[tuple[int, 
 
 
 @contextmanager
-def ending_if_lost(comm: Any, program: str) -> Iterator[None]:
+def abort_on_loss(comm: Any, program: str) -> Iterator[None]:
     """End all ranks with one message if a rank has died.
 
     Nothing can be agreed on then, because others may have died, too.

@@ -89,13 +89,13 @@ def raise_flag(flag: Any, level: Any) -> None:
     _store(flag, carray(level, (1,))[0])
 
 
-def await_flag(flag: Any, geometry: Any, seen: Any) -> None:
+def await_flag(flag: Any, geometry: Any, last_value: Any) -> None:
     """Wait until a flag has reached a level; ``geometry`` = level, largest number of looks.
 
-    ``seen`` receives the flag's last value.
+    ``last_value`` receives the flag's last value.
     """
     g = carray(geometry, (2,))
-    s = carray(seen, (1,))
+    s = carray(last_value, (1,))
     left = g[1]
     value = _load(flag)
     while value < g[0] and left > ZERO:

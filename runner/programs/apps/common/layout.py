@@ -63,8 +63,8 @@ class Layout:
 
     def faces(self, process: int, local: int) -> list[Face]:
         """The faces of a rank that are not on the boundary of the grid."""
-        found = [self._face(process, local, axis, side) for axis in range(3) for side in (0, 1)]
-        return [face for face in found if face is not None]
+        edges = [self._face(process, local, axis, side) for axis in range(3) for side in (0, 1)]
+        return [face for face in edges if face is not None]
 
     def _face(self, process: int, local: int, axis: int, side: int) -> Face | None:
         step = 2 * side - 1
@@ -72,14 +72,14 @@ class Layout:
         inside = neighbour(place, self.local, axis, step)
         if inside is not None:
             return Face(axis, side, process, inside)
-        there = neighbour(coordinates(process, self.processes), self.processes, axis, step)
-        if there is None:
+        process_behind = neighbour(coordinates(process, self.processes), self.processes, axis, step)
+        if process_behind is None:
             return None
         # In the process behind, the near side: its last part for a step down, its first for a step
         # up.
         entry = self.local[axis] - 1 if side == 0 else 0
         across = rank_at((*place[:axis], entry, *place[axis + 1 :]), self.local)
-        return Face(axis, side, there, across)
+        return Face(axis, side, process_behind, across)
 
 
 def cut_range(cells: Range, grid: Shape, index: int) -> Range:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from runner.programs.apps.common.errors import AppError, AppUsageError
-from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.meter import RunTimes
 from runner.programs.apps.common.options import OptionParser, positive
 from runner.runtimes import mate
 from runner.runtimes.mate.config import add_arguments, from_arguments
@@ -32,14 +32,14 @@ class MatedOptions:
         return self.config.thread_level if self.variant == "mate" else "single"
 
 
-class Threaded(Protocol):
+class StartOptions(Protocol):
     """Options that determine how MPI must be started."""
 
     @property
     def thread_level(self) -> str: ...
 
 
-def level_of(parse: Callable[[list[str]], Threaded], arguments: list[str]) -> str:
+def level_of(parse: Callable[[list[str]], StartOptions], arguments: list[str]) -> str:
     """The thread level for a command line; a wrong command line is reported once MPI runs."""
     try:
         return parse(arguments).thread_level
@@ -63,7 +63,7 @@ def add_common(
     add_arguments(parser)
 
 
-def chosen_input(known: Iterable[str], name: str | None, size: tuple[str, Any]) -> str | None:
+def chosen_input(inputs: Iterable[str], name: str | None, size: tuple[str, Any]) -> str | None:
     """The name of the input; "default" if none is given, None if a size is given.
 
     ``size`` is the switch of the size and its value. Raises :class:`AppUsageError` if both are
@@ -78,21 +78,21 @@ def chosen_input(known: Iterable[str], name: str | None, size: tuple[str, Any]) 
             )
         return None
     name = name or "default"
-    if name not in known:
+    if name not in inputs:
         raise AppUsageError(
-            f"--input {name} is unknown; there are {', '.join(known)}", code="app_option.unknown"
+            f"--input {name} is unknown; there are {', '.join(inputs)}", code="app_option.unknown"
         )
     return name
 
 
-def config_of(given: Namespace) -> mate.Config:
+def config_of(options: Namespace) -> mate.Config:
     """The runtime's configuration; raises :class:`AppUsageError`."""
-    with told(mate.MateError):
-        return from_arguments(given)
+    with as_usage_error(mate.MateError):
+        return from_arguments(options)
 
 
 @contextmanager
-def told(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
+def as_usage_error(kind: type[mate.MateError] = mate.ConfigError) -> Iterator[None]:
     """Report what the runtime refuses as the user's error, raised on all processes alike.
 
     An example is more workers than CPUs.
@@ -110,11 +110,11 @@ def largest(comm: Any, value: float) -> float:
     return float(comm.allreduce(value, op=MPI.MAX))
 
 
-def typical(comm: Any, runs: Sequence[Timed]) -> tuple[float, Timed, list[float]]:
+def typical(comm: Any, runs: Sequence[RunTimes]) -> tuple[float, RunTimes, list[float]]:
     """Median of the repetitions (the lower of two), this process's part of it, and all of them.
 
     A repetition takes the seconds of its slowest process. Collective.
     """
-    seconds = [largest(comm, timed.elapsed) for timed in runs]
+    seconds = [largest(comm, times.wall_s) for times in runs]
     middle = statistics.median_low(seconds)
     return middle, runs[seconds.index(middle)], seconds

@@ -32,7 +32,7 @@ class Meter:
     buffering: float = 0.0
     waiting: float = 0.0
     _unread: int = 0
-    _sampled: float = 0.0
+    _sampled_wall: float = 0.0
     _sampled_cpu: float = 0.0
 
     def run(self, kernel: Callable[[], None]) -> float:
@@ -42,9 +42,9 @@ class Meter:
         self._unread -= 1
         begin = perf_counter()
         kernel()
-        spent = perf_counter() - begin
-        self.compute += spent
-        return spent
+        duration_s = perf_counter() - begin
+        self.compute += duration_s
+        return duration_s
 
     def _read(self, kernel: Callable[[], None]) -> float:
         """Run a kernel and also read the CPU time."""
@@ -52,11 +52,11 @@ class Meter:
         cpu = thread_time()
         begin = perf_counter()
         kernel()
-        spent = perf_counter() - begin
+        duration_s = perf_counter() - begin
         self._sampled_cpu += thread_time() - cpu
-        self._sampled += spent
-        self.compute += spent
-        return spent
+        self._sampled_wall += duration_s
+        self.compute += duration_s
+        return duration_s
 
     def copy(self, kernel: Callable[[], None]) -> None:
         """Pack or unpack; the time counts as ``buffering``."""
@@ -70,9 +70,9 @@ class Meter:
 
         It is at most the wall time; any excess would be the time of reading the CPU time itself.
         """
-        if not self._sampled:
+        if not self._sampled_wall:
             return 0.0
-        return self.compute * min(1.0, self._sampled_cpu / self._sampled)
+        return self.compute * min(1.0, self._sampled_cpu / self._sampled_wall)
 
     @property
     def phases(self) -> dict[str, float]:
@@ -86,14 +86,14 @@ def meter_of(times: WorkerTimes, sampled_s: float, sampled_cpu_s: float) -> Mete
     ``sampled_s``, ``sampled_cpu_s``: wall and CPU seconds of the kernels that were sampled.
     """
     phases = times.compute_s, times.mpi_s, times.buffering_s, times.waiting_s
-    return Meter(*phases, _sampled=sampled_s, _sampled_cpu=sampled_cpu_s)
+    return Meter(*phases, _sampled_wall=sampled_s, _sampled_cpu=sampled_cpu_s)
 
 
 @dataclass
-class Timed:
+class RunTimes:
     """The times of the timed iterations on one process."""
 
-    elapsed: float
+    wall_s: float
     """Seconds from the common start to the end of the process's last rank."""
     meters: list[Meter]
     """One meter for each worker."""
@@ -108,7 +108,7 @@ class Timed:
     """Chunks of the process's messages: copied by itself, and by others for it."""
 
 
-class Metered(Protocol):
+class KernelCounter(Protocol):
     """A rank or a task with the seconds of its kernels.
 
     ``kernels_s``: wall seconds, those that were sampled, and CPU seconds of the sampled ones.
@@ -118,24 +118,24 @@ class Metered(Protocol):
 
 
 def timed_of(
-    elapsed: float,
+    wall_s: float,
     workers: Iterable[WorkerTimes],
-    pieces: Iterable[Metered],
-    sent: tuple[int, int],
+    pieces: Iterable[KernelCounter],
+    traffic: tuple[int, int],
     task_waiting: float | None = None,
-) -> Timed:
-    """The times of a process whose ``pieces`` its workers ran; ``sent``: messages and bytes."""
+) -> RunTimes:
+    """The times of a process whose ``pieces`` its workers ran; ``traffic``: messages and bytes."""
     kernels_s = np.array([piece.kernels_s for piece in pieces])
     _, sampled_s, sampled_cpu_s = kernels_s.sum(axis=0).tolist()
     meters = [meter_of(times, sampled_s, sampled_cpu_s) for times in workers]
-    return Timed(elapsed, meters, kernels_s[:, 0].tolist(), *sent, task_waiting)
+    return RunTimes(wall_s, meters, kernels_s[:, 0].tolist(), *traffic, task_waiting)
 
 
-def timed_job(elapsed: float, report: Report, pieces: Iterable[Metered]) -> Timed:
+def timed_job(wall_s: float, report: Report, pieces: Iterable[KernelCounter]) -> RunTimes:
     """The times of a process of a MATE job."""
     totals = report.totals()
-    sent = int(totals["messages"]), int(totals["bytes"])
-    return timed_of(elapsed, report.workers, pieces, sent)
+    traffic = int(totals["messages"]), int(totals["bytes"])
+    return timed_of(wall_s, report.workers, pieces, traffic)
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Breakdown:
 
 
 @dataclass(frozen=True)
-class Solved(Generic[V]):
+class RunSummary(Generic[V]):
     """The repetitions of one run, with the verdict on its result.
 
     It holds the seconds of each repetition (the slowest process), their median as ``solver_s``, and
@@ -163,7 +163,7 @@ class Solved(Generic[V]):
     startup_s: float
 
 
-def breakdown(comm: Any, timed: Timed, solver_s: float, odf: float) -> Breakdown:
+def breakdown(comm: Any, times: RunTimes, solver_s: float, odf: float) -> Breakdown:
     """The breakdown over all processes, on every process. Collective.
 
     ``other_s`` is the rest of a process's time: the Python loop, the runtime's scheduling.
@@ -172,29 +172,32 @@ def breakdown(comm: Any, timed: Timed, solver_s: float, odf: float) -> Breakdown
     ``task_waiting_s`` is the sum over the tasks of a process, the mean over processes.
     ``chunks_own`` and ``chunks_given`` are sums over the processes.
     """
-    everyone: list[Timed] = comm.allgather(timed)
+    everyone: list[RunTimes] = comm.allgather(times)
     workers = [meter for process in everyone for meter in process.meters]
     ranks = [seconds for process in everyone for seconds in process.rank_compute]
-    spent = [meter.phases for meter in workers]
+    phases_by_worker = [meter.phases for meter in workers]
     phases = {
-        name: {"max": max(s[name] for s in spent), "mean": sum(s[name] for s in spent) / len(spent)}
+        name: {
+            "max": max(s[name] for s in phases_by_worker),
+            "mean": sum(s[name] for s in phases_by_worker) / len(phases_by_worker),
+        }
         for name in PHASES
     }
     means = {name: phases[name]["mean"] for name in PHASES}
-    elapsed = sum(p.elapsed for p in everyone) / len(everyone)
+    mean_wall_s = sum(p.wall_s for p in everyone) / len(everyone)
     figures = {
         **{f"{name}_s": means[name] for name in PHASES},
-        "other_s": elapsed - sum(means.values()),
-        "end_s": solver_s - elapsed,
+        "other_s": mean_wall_s - sum(means.values()),
+        "end_s": solver_s - mean_wall_s,
         "compute_cpu_s": sum(meter.compute_cpu for meter in workers) / len(workers),
         "messages": sum(p.messages for p in everyone),
         "bytes": sum(p.bytes for p in everyone),
         "rank_imbalance": (max(ranks) - sum(ranks) / len(ranks)) / solver_s,
         "odf": odf,
     }
-    waited = [p.task_waiting for p in everyone if p.task_waiting is not None]
-    if waited:
-        figures["task_waiting_s"] = sum(waited) / len(waited)
+    waiting_s = [p.task_waiting for p in everyone if p.task_waiting is not None]
+    if waiting_s:
+        figures["task_waiting_s"] = sum(waiting_s) / len(waiting_s)
     chunks = [p.chunks for p in everyone if p.chunks is not None]
     if chunks:
         figures["chunks_own"], figures["chunks_given"] = map(sum, zip(*chunks, strict=True))

@@ -14,7 +14,7 @@ from runner.programs.apps.common.mated import MatedOptions, config_of
 from runner.programs.apps.common.options import meaningless
 from runner.runtimes import mate, tarragon, tpod
 
-MATED = ("over", "barrier", "mate")
+MATE_VARIANTS = ("over", "barrier", "mate")
 """The variants that run on the MATE runtime."""
 
 GRAPHS = ("tarragon",)
@@ -23,7 +23,7 @@ GRAPHS = ("tarragon",)
 TASKS = ("tpod",)
 """The variants whose blocks are tasks that wait."""
 
-SHARED = ("threads", "openmp")
+CELL_SHARING = ("threads", "openmp")
 """The variants whose threads share the cells of a process."""
 
 
@@ -37,76 +37,80 @@ class ModelOptions(MatedOptions):
     @property
     def thread_level(self) -> str:
         """The thread level that MPI must be started with, as mpi4py names it."""
-        if self.variant in MATED:
+        if self.variant in MATE_VARIANTS:
             return self.config.thread_level
         if self.variant in GRAPHS:
             return common_tarragon.level(self.variant, GRAPHS, self.tarragon)
         if self.variant in TASKS:
             return tpod.thread_level(self.tpod)
-        return "funneled" if self.variant in SHARED else "single"
+        return "funneled" if self.variant in CELL_SHARING else "single"
 
 
 def models_of(
-    given: Namespace,
+    options: Namespace,
     program: str,
     variants: Sequence[str],
-    used: Mapping[str, Iterable[str]],
+    fields_by_variant: Mapping[str, Iterable[str]],
     own_calls: bool,
 ) -> tuple[mate.Config, tarragon.Config, tpod.Config]:
     """The configuration of each runtime; the default for a variant without it.
 
-    ``used``: the fields of MATE's configuration that mean something to a variant; one that is not
-    in it has all. ``own_calls``: whether ``--order`` and ``--prepost`` are TPOD's alone.
-    Raises :class:`AppUsageError` for a switch that means nothing to the variant, and for a
+    ``fields_by_variant``: the fields of MATE's configuration that mean something to a variant; one
+    that is not in it has all. ``own_calls``: whether ``--order`` and ``--prepost`` are TPOD's
+    alone. Raises :class:`AppUsageError` for a switch that means nothing to the variant, and for a
     configuration that cannot be.
     """
-    blocks = given.variant in TASKS
-    level = given.thread_level
+    blocks = options.variant in TASKS
+    level = options.thread_level
     if blocks:
         # It has levels of its own.
-        given = Namespace(**{**vars(given), "thread_level": mate.Config().thread_level})
-    config = config_of(given)
+        options = Namespace(**{**vars(options), "thread_level": mate.Config().thread_level})
+    config = config_of(options)
     if config.rank_map is not None:
         raise AppUsageError(
             f"--rank-map: {program} cuts its grid in equal shares, rank by rank; leave it out",
             code="app_option.ranks",
         )
-    _refuse_unused(given.variant, config, variants, used)
+    _refuse_other_fields(options.variant, config, variants, fields_by_variant)
     return (
         config,
         common_tarragon.config_of(
-            *(given, variants, GRAPHS, GRAPHS),
-            shared=("--task-queue",) if blocks else (),
+            *(options, variants, GRAPHS, GRAPHS),
+            shared_switches=("--task-queue",) if blocks else (),
             mate=True,
         ),
         common_tpod.config_of(
-            given,
+            options,
             TASKS,
             own_calls=own_calls,
             workers=config.workers,
-            queue=given.task_queue,
-            calls=given.order,
-            prepost=given.prepost,
+            queue=options.task_queue,
+            calls=options.order,
+            prepost=options.prepost,
             pinning=config.affinity,
             thread_level=level,
         ),
     )
 
 
-def _refuse_unused(
+def _refuse_other_fields(
     variant: str,
     config: mate.Config,
     variants: Sequence[str],
-    used: Mapping[str, Iterable[str]],
+    fields_by_variant: Mapping[str, Iterable[str]],
 ) -> None:
     """Raise :class:`AppUsageError` for a field that is set and means nothing to the variant."""
-    if variant not in used:
+    if variant not in fields_by_variant:
         return
-    plain = mate.Config(workers=config.workers if "workers" in used[variant] else 1)
+    plain = mate.Config(workers=config.workers if "workers" in fields_by_variant[variant] else 1)
     for field in dataclasses.fields(config):
-        if field.name in used[variant]:
+        if field.name in fields_by_variant[variant]:
             continue
         if getattr(config, field.name) != getattr(plain, field.name):
             switch = "--idle" if "idle" in field.name else f"--{field.name.replace('_', '-')}"
-            able = [v for v in variants if v not in used or field.name in used[v]]
+            able = [
+                v
+                for v in variants
+                if v not in fields_by_variant or field.name in fields_by_variant[v]
+            ]
             raise meaningless(switch, variant, able)

@@ -57,25 +57,27 @@ def agree(comm: Any, action: Callable[[], T]) -> T:
         outcome = action()
     except RunnerError as error:
         outcome = error
-    failed = outcome if isinstance(outcome, RunnerError) else None
-    told = None if failed is None else (getattr(failed, "exit_code", 1), failed.code, str(failed))
-    failures = [f for f in comm.allgather(told) if f is not None]
+    failure = outcome if isinstance(outcome, RunnerError) else None
+    report = (
+        None if failure is None else (getattr(failure, "exit_code", 1), failure.code, str(failure))
+    )
+    failures = [f for f in comm.allgather(report) if f is not None]
     if isinstance(outcome, RunnerError) or failures:
         exit_code, code, message = failures[0]
-        agreed = AppError(message, code=code)
-        agreed.exit_code = exit_code
-        raise agreed
+        common_error = AppError(message, code=code)
+        common_error.exit_code = exit_code
+        raise common_error
     return outcome
 
 
-def helped(comm: Any, options: Helpful) -> bool:
+def print_help(comm: Any, options: Helpful) -> bool:
     """Print the help on rank 0 if it was asked for; returns whether it was."""
     if options.help is not None and comm.rank == 0:
         print(options.help, flush=True)
     return options.help is not None
 
 
-def require_funneled(variant: str) -> None:
+def require_funneled_level(variant: str) -> None:
     """Refuse a variant with threads if MPI did not grant their level.  Raises :class:`AppError`."""
     require_level("funneled", f"--variant {variant}", AppError)
 

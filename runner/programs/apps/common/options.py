@@ -25,13 +25,17 @@ class OptionParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise AppUsageError(f"{message} (--help lists the options)", code="app_option.syntax")
 
-    def record(self, kind: type[Options], given: argparse.Namespace, **values: Any) -> Options:
+    def record(self, kind: type[Options], options: argparse.Namespace, **values: Any) -> Options:
         """The options of a run: fields that are not in ``values`` are those of the command line.
 
         Its field ``help`` is the text to print, or None.
         """
-        told = {**vars(given), "help": self.format_help() if given.help else None, **values}
-        return kind(**{field.name: told[field.name] for field in fields(kind)})
+        all_values = {
+            **vars(options),
+            "help": self.format_help() if options.help else None,
+            **values,
+        }
+        return kind(**{field.name: all_values[field.name] for field in fields(kind)})
 
 
 def positive(text: str) -> int:
@@ -49,12 +53,14 @@ def above_zero(text: str) -> float:
     return value
 
 
-def changed(given: argparse.Namespace, add: Callable[[argparse.ArgumentParser], None]) -> list[str]:
+def changed_switches(
+    options: argparse.Namespace, add: Callable[[argparse.ArgumentParser], None]
+) -> list[str]:
     """The switches that a command line sets, of those that ``add`` adds to a parser."""
     plain = argparse.ArgumentParser()
     add(plain)
     usual = vars(plain.parse_args([]))
-    names = [name for name, value in usual.items() if getattr(given, name) != value]
+    names = [name for name, value in usual.items() if getattr(options, name) != value]
     return [f"--{name.replace('_', '-')}" for name in names]
 
 

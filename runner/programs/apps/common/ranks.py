@@ -11,14 +11,14 @@ import numpy as np
 
 from runner.programs.apps.common.faces import Copies, Faces, FaceTables, Field, Message
 from runner.programs.apps.common.layout import Face, Layout
-from runner.programs.apps.common.meter import SAMPLE, Timed, timed_job
+from runner.programs.apps.common.meter import SAMPLE, RunTimes, timed_job
 from runner.runtimes import mate
 
 
 class Part:
     """One rank: its cells, and the messages of its faces.
 
-    In iteration ``i``, field ``i % 2`` is read and the other one written. ``exchanged`` are the
+    In iteration ``i``, field ``i % 2`` is read and the other one written. ``faces`` are the
     faces with messages; ``stencil`` is the work on the cells, from the first field to the second
     one and back; ``local`` are the local ranks behind the other faces. A message is sent in
     ``split`` pieces.
@@ -33,32 +33,32 @@ class Part:
     def __init__(
         self,
         fields: tuple[Field, Field],
-        exchanged: Sequence[Faces],
+        faces: Sequence[Faces],
         stencil: Copies,
         local: Sequence[int],
         split: int,
     ) -> None:
         self.local = local
         self.fields = fields
-        tables = FaceTables(exchanged)
+        tables = FaceTables(faces)
         self.own, self.ghosts = tables.own, tables.ghosts
-        self.packed, self.received = tables.packed, tables.received
+        self.out_parts, self.in_parts = tables.out_parts, tables.in_parts
         self.outgoing, self.targets, self.outgoing_tags = _pieces(tables.sends, split)
         self.incoming, self.sources, self.incoming_tags = _pieces(tables.receives, split)
         self.kernels_s = np.zeros(3)
         """Seconds of the rank's kernels; wall and CPU seconds of those that were sampled."""
-        self._stencil, self._exchanged = stencil, exchanged
+        self._stencil, self._faces = stencil, faces
 
     def compute(self, i: int) -> None:
         """Do the work on the cells."""
-        sampled = i % SAMPLE == 0
-        cpu = self.ctx.cpu_seconds() if sampled else 0.0
+        is_sample = i % SAMPLE == 0
+        cpu = self.ctx.cpu_seconds() if is_sample else 0.0
         begin = self.ctx.seconds()
         self._stencil[i % 2]()
-        spent = self.ctx.seconds() - begin
-        self.kernels_s[0] += spent
-        if sampled:
-            self.kernels_s[1:] += spent, self.ctx.cpu_seconds() - cpu
+        duration_s = self.ctx.seconds() - begin
+        self.kernels_s[0] += duration_s
+        if is_sample:
+            self.kernels_s[1:] += duration_s, self.ctx.cpu_seconds() - cpu
 
     def receive(self) -> list[mate.Request]:
         """Start to receive the neighbours' faces."""
@@ -67,9 +67,9 @@ class Part:
 
     def pack(self, field: int) -> None:
         """Copy the own faces into the buffers."""
-        if self.packed:
+        if self.out_parts:
             with self.ctx.buffering():
-                for faces in self._exchanged:
+                for faces in self._faces:
                     faces.pack[field]()
 
     def send(self) -> list[mate.Request]:
@@ -79,9 +79,9 @@ class Part:
 
     def unpack(self, field: int) -> None:
         """Copy what has arrived into the ghosts."""
-        if self.received:
+        if self.in_parts:
             with self.ctx.buffering():
-                for faces in self._exchanged:
+                for faces in self._faces:
                     faces.unpack[field]()
 
     async def exchange(self, field: int) -> None:
@@ -95,13 +95,13 @@ class Part:
 
 def _pieces(messages: Sequence[Message], split: int) -> tuple[list[Any], list[int], list[int]]:
     """The pieces of the messages: their buffers, the other ranks, the tags."""
-    found = [
+    pieces = [
         (piece, rank, tag) for buffer, rank, tag in messages for piece in mate.pieces(buffer, split)
     ]
-    return [p for p, _, _ in found], [r for _, r, _ in found], [t for _, _, t in found]
+    return [p for p, _, _ in pieces], [r for _, r, _ in pieces], [t for _, _, t in pieces]
 
 
-class Mated(ABC):
+class MateSolver(ABC):
     """The solver of one process; :meth:`run` may be called again after the fields are reset."""
 
     def __init__(self, comm: Any, layout: Layout, config: mate.Config) -> None:
@@ -117,7 +117,7 @@ class Mated(ABC):
     async def _iterate(self, ctx: mate.Context, part: Any, iterations: int) -> None:
         """The work of a rank in the timed part; it is also called with 0 iterations before."""
 
-    def run(self, iterations: int) -> Timed:
+    def run(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier; field 0 holds the newest values."""
         report = mate.run(self._main, self._config, iterations, comm=self._comm)
         return timed_job(self._end - self._begin, report, self._parts)
@@ -160,13 +160,13 @@ class Mated(ABC):
         return remote, [f.local for f in faces if f.process == process]
 
 
-class Scheduled(Mated):
+class GraphSolver(MateSolver):
     """Ranks that run a graph: compiled regions on the compiled core, else the part's methods."""
 
     graph: ClassVar[mate.Graph]
 
-    def run(self, iterations: int) -> Timed:
-        """See :meth:`Mated.run`."""
+    def run(self, iterations: int) -> RunTimes:
+        """See :meth:`MateSolver.run`."""
         self._graph = self.graph if self._config.core == "native" else _in_python(self.graph)
         return super().run(iterations)
 
@@ -194,8 +194,8 @@ _BODIES: dict[str, Callable[[Part, int], Any]] = {
 
 def _in_python(graph: mate.Graph) -> mate.Graph:
     """The graph with Python regions that call kernels: a stencil in plain Python takes hours."""
-    made = mate.Graph(graph.name)
+    python_graph = mate.Graph(graph.name)
     for region in graph.regions:
         depends = [str(dependency) for dependency in region.depends]
-        made.region(region.name, depends)(_BODIES[region.name])
-    return made
+        python_graph.region(region.name, depends)(_BODIES[region.name])
+    return python_graph

@@ -25,10 +25,10 @@ def receive(part: Part, i: int) -> None:
 
 def pack(part: Part, i: int) -> None:
     """Copy the new values of the own faces into the buffers."""
-    if len(part.packed) > 0:
+    if len(part.out_parts) > 0:
         with part.ctx.buffering():
-            for n in range(len(part.packed)):
-                library.pack(part.fields[(i + 1) % 2], part.own[n], part.packed[n])
+            for n in range(len(part.out_parts)):
+                library.pack(part.fields[(i + 1) % 2], part.own[n], part.out_parts[n])
 
 
 def send(part: Part, i: int) -> None:
@@ -39,10 +39,10 @@ def send(part: Part, i: int) -> None:
 
 def unpack(part: Part, i: int) -> None:
     """Copy what has arrived into the ghosts of the new values."""
-    if len(part.received) > 0:
+    if len(part.in_parts) > 0:
         with part.ctx.buffering():
-            for n in range(len(part.received)):
-                library.unpack(part.fields[(i + 1) % 2], part.ghosts[n], part.received[n])
+            for n in range(len(part.in_parts)):
+                library.unpack(part.fields[(i + 1) % 2], part.ghosts[n], part.in_parts[n])
 
 
 def shared_grid(name: str, compute: Callable[[Any, int], None]) -> mate.Graph:

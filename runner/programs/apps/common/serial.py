@@ -36,7 +36,7 @@ def compare_with_serial(
         comm.send([(block.start, block.stop) for block in blocks], 0)
         for block in blocks:
             comm.Send(np.ascontiguousarray(block.interior), 0)
-        return str(found) if (found := comm.bcast(None)) is not None else None
+        return str(text) if (text := comm.bcast(None)) is not None else None
     whole = serial()
     messages = [_difference(whole, b.start, b.stop, b.interior, 0) for b in blocks]
     for rank in range(1, comm.size):
@@ -55,8 +55,8 @@ def _part(whole: Values, start: Shape, stop: Shape) -> Values:
 
 
 def _difference(whole: Values, start: Shape, stop: Shape, values: Values, rank: int) -> str | None:
-    wanted = _part(whole, start, stop)
-    unequal = np.argwhere(wanted.view(np.uint64) != values.view(np.uint64))
+    reference = _part(whole, start, stop)
+    unequal = np.argwhere(reference.view(np.uint64) != values.view(np.uint64))
     if len(unequal) == 0:
         return None
     place = tuple(unequal[0].tolist())
@@ -66,5 +66,5 @@ def _difference(whole: Values, start: Shape, stop: Shape, values: Values, rank: 
     return (
         f"verification failed: {len(unequal)} cells of rank {rank} differ from the serial run, "
         f"first at {of}x={x} y={y} z={z}: {float(values[place])!r}, "
-        f"expected {float(wanted[place])!r}"
+        f"expected {float(reference[place])!r}"
     )

@@ -7,42 +7,42 @@ from collections.abc import Iterable
 
 from runner.errors import RunnerError
 from runner.programs.apps.common.errors import AppUsageError
-from runner.programs.apps.common.options import changed, meaningless
+from runner.programs.apps.common.options import changed_switches, meaningless
 from runner.runtimes import tarragon
 
 
 def config_of(
-    given: Namespace,
+    options: Namespace,
     variants: Iterable[str],
     tasks: Iterable[str],
-    compiled: Iterable[str] = (),
-    shared: Iterable[str] = (),
+    compiled_variants: Iterable[str] = (),
+    shared_switches: Iterable[str] = (),
     mate: bool = False,
 ) -> tarragon.Config:
     """The configuration of the tasks; the default for a variant without any.
 
-    ``tasks``: those of the ``variants`` that have tasks; ``compiled``: those whose tasks are
-    compiled; ``shared``: switches that mean something to others too; ``mate``: see
+    ``tasks``: those of the ``variants`` that have tasks; ``compiled_variants``: those whose tasks
+    are compiled; ``shared_switches``: switches that mean something to others too; ``mate``: see
     :func:`runner.runtimes.tarragon.add_arguments`. Raises :class:`AppUsageError` for an unknown
     variant, a switch that means nothing to it, and a configuration that cannot be.
     """
     names, graphs = tuple(variants), tuple(tasks)
-    if given.variant not in names:
+    if options.variant not in names:
         raise AppUsageError(
-            f"--variant {given.variant}: expected one of {', '.join(names)}",
+            f"--variant {options.variant}: expected one of {', '.join(names)}",
             code="app_option.unknown",
         )
-    if given.variant in graphs:
+    if options.variant in graphs:
         try:
-            config = tarragon.from_arguments(given)
-            if given.variant in compiled:
+            config = tarragon.from_arguments(options)
+            if options.variant in compiled_variants:
                 tarragon.check_compiled(config)
             return config
         except RunnerError as problem:
             raise AppUsageError(str(problem), code=problem.code) from None
-    for switch in changed(given, lambda parser: tarragon.add_arguments(parser, mate)):
-        if switch not in shared:
-            raise meaningless(switch, given.variant, graphs)
+    for switch in changed_switches(options, lambda parser: tarragon.add_arguments(parser, mate)):
+        if switch not in shared_switches:
+            raise meaningless(switch, options.variant, graphs)
     return tarragon.Config()
 
 

@@ -52,16 +52,16 @@ class Waiter:
     """One thread's view of a :class:`Flag`."""
 
     def __init__(self, value: NDArray[np.uint64]) -> None:
-        self._seen = np.zeros(1, dtype=np.uint64)
+        self._last_value = np.zeros(1, dtype=np.uint64)
         self._geometry = scalars([0, _SPINS])
-        self._look = kernels().bind("await_flag", value, self._geometry, self._seen)
+        self._look = kernels().bind("await_flag", value, self._geometry, self._last_value)
 
     def wait(self, level: int, stop: threading.Event) -> bool:
         """Wait until the flag has reached ``level`` (True) or ``stop`` is set (False)."""
         self._geometry[0] = level
         while True:
             self._look()
-            if self._seen[0] >= level:
+            if self._last_value[0] >= level:
                 return True
             if stop.is_set():
                 return False
@@ -84,8 +84,8 @@ class Team:
     ) -> None:
         self._tasks, self._cpus, self._meters = tasks, cpus, meters
         self._go = Flag()
-        self._done = [Flag() for _ in tasks[1:]]
-        self._joins = [flag.waiter() for flag in self._done]
+        self._done_flags = [Flag() for _ in tasks[1:]]
+        self._joins = [flag.waiter() for flag in self._done_flags]
         self._kind, self._steps = 0, 0
         self._stop = threading.Event()
         self._failure: BaseException | None = None
@@ -138,9 +138,9 @@ class Team:
             self._stop.set()
 
     def _obey(self, worker: int, go: Waiter) -> None:
-        meter, tasks, done = self._meters[worker], self._tasks[worker], self._done[worker - 1]
+        meter, tasks, flag = self._meters[worker], self._tasks[worker], self._done_flags[worker - 1]
         step = 1
         while go.wait(step, self._stop):
             meter.run(tasks[self._kind])
-            done.raise_to(step)
+            flag.raise_to(step)
             step += 1

@@ -1,7 +1,7 @@
 """The timed part of a program: what its figure covers.
 
 It is marked by MPI_Pcontrol, the standard's call for profiling libraries, so that calls of MPI in
-it can be told from those before and after it (:func:`runner.trace.run.run_counted`).
+it can be told from those before and after it (:func:`runner.trace.run.run_with_counts`).
 """
 
 from __future__ import annotations

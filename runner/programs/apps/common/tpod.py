@@ -16,8 +16,8 @@ from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.faces import Field
 from runner.programs.apps.common.grid import Shape, coordinates
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed, timed_of
-from runner.programs.apps.common.options import changed, meaningless
+from runner.programs.apps.common.meter import RunTimes, timed_of
+from runner.programs.apps.common.options import changed_switches, meaningless
 from runner.runtimes import tpod
 from runner.runtimes.core import library
 
@@ -47,13 +47,13 @@ class Faces(tpod.Task):
     A message holds its face of each grid of a group.
     """
 
-    def __init__(self, solver: Decomposed, box: Box, meetings: Sequence[Meeting]) -> None:
+    def __init__(self, solver: TpodSolver, box: Box, meetings: Sequence[Meeting]) -> None:
         grids, place = solver.grids, solver.place
         meetings = _in_turn(meetings, place)
         super().__init__([partner for _, _, partner in meetings])
         self.grids = grids.fields
         self.calls = tpod.CALLS.index(solver.config.calls)
-        self.ahead = int(solver.config.prepost)
+        self.prepost = int(solver.config.prepost)
         self.begin = self.steps = 0
         """The field that the first step reads, and the number of steps."""
         self.leads = np.array([not place[axis] % 2 for axis, _, _ in meetings], np.int64)
@@ -74,7 +74,7 @@ class Faces(tpod.Task):
         self.own, self.ghosts = tables.own, tables.ghosts
         # Compiled code takes the types from the lists, so none is empty.
         none = [np.empty(0)]
-        self.out_parts, self.in_parts = tables.packed or none, tables.received or none
+        self.out_parts, self.in_parts = tables.out_parts or none, tables.in_parts or none
         self.outgoing = [buffer for buffer, _, _ in tables.sends] or none
         self.incoming = [buffer for buffer, _, _ in tables.receives] or none
         both = zip(tables.sends, tables.receives, strict=True)
@@ -110,9 +110,9 @@ def exchange(task: Faces, step: int, field: int, first: int, last: int) -> None:
     """Fill the ghosts of groups of variables, as if the calls of MPI blocked."""
     faces = len(task.leads)
     begin, end = first * faces, last * faces
-    if task.ahead != 0 and step == 0:
+    if task.prepost != 0 and step == 0:
         post(task)
-    elif task.calls >= 2 and task.ahead == 0:
+    elif task.calls >= 2 and task.prepost == 0:
         for at in range(begin, end):
             task.ctx.irecv(task.incoming[at], task.peers[at % faces], task.tags[at, 1])
     with task.ctx.buffering():
@@ -139,7 +139,7 @@ def exchange(task: Faces, step: int, field: int, first: int, last: int) -> None:
     with task.ctx.buffering():
         for n in range(begin * task.width, end * task.width):
             library.unpack(task.grids[field], task.ghosts[n], task.in_parts[n])
-    if task.ahead != 0 and step + 1 < task.steps:
+    if task.prepost != 0 and step + 1 < task.steps:
         post(task)
 
 
@@ -151,7 +151,7 @@ class FaceTask(Faces):
         exchange(self, step, (self.begin + step) % 2, 0, self.groups)
 
 
-class Decomposed(ABC):
+class TpodSolver(ABC):
     """The solver of one process whose cells are cut into blocks; ``whole`` is all of them.
 
     :meth:`run` may be called again after the fields are reset.
@@ -178,7 +178,7 @@ class Decomposed(ABC):
     def task(self, box: Box, meetings: list[Meeting]) -> Faces:
         """The task of a block, which exchanges these faces and advances its cells."""
 
-    def run(self, steps: int, field: int) -> Timed:
+    def run(self, steps: int, field: int) -> RunTimes:
         """Time the steps on this process, after a barrier; ``field`` holds the newest values."""
         config, runtime = self.config, self._runtime
         for task in (*self._inner, *self._faces):
@@ -188,9 +188,9 @@ class Decomposed(ABC):
         order = tpod.ordered(self._blocks, faces, config.order, config.seed)
         count = len(self._inner)
         runtime.run(steps, [*range(count, count + len(self._faces)), *order])
-        sent = runtime.messages, runtime.bytes
-        waited = runtime.task_waiting
-        return timed_of(runtime.exec_time, runtime.times, self._inner, sent, waited)
+        traffic = runtime.messages, runtime.bytes
+        waiting = runtime.task_waiting
+        return timed_of(runtime.exec_time, runtime.times, self._inner, traffic, waiting)
 
     def _block(self, number: int) -> Faces:
         blocks, depth = self._blocks, self.grids.depth
@@ -206,22 +206,22 @@ class Decomposed(ABC):
 
     def _face_tasks(self) -> list[FaceTask]:
         """A task for each face of the process that another one is behind."""
-        found: list[FaceTask] = []
+        tasks: list[FaceTask] = []
         count = len(self._inner)
         for axis, side, process in self._remote:
-            there = [(f.axis, f.side) for f in self._layout.faces(process, 0)]
-            partner = process, count + there.index((axis, 1 - side))
+            opposite_faces = [(f.axis, f.side) for f in self._layout.faces(process, 0)]
+            partner = process, count + opposite_faces.index((axis, 1 - side))
             task = FaceTask(self, self._whole, [(axis, side, partner)])
             for number, block in enumerate(self._inner):
                 if self._blocks.beside(number, axis, side) is None:
-                    block.same.append(count + len(found))
+                    block.same.append(count + len(tasks))
                     task.after.append(number)
-            found.append(task)
-        return found
+            tasks.append(task)
+        return tasks
 
 
 def config_of(
-    given: Namespace, tasks: Iterable[str], own_calls: bool = False, **others: Any
+    options: Namespace, tasks: Iterable[str], own_calls: bool = False, **others: Any
 ) -> tpod.Config:
     """The configuration of the tasks; the default for a variant without any.
 
@@ -231,11 +231,11 @@ def config_of(
     configuration that cannot be.
     """
     able = tuple(tasks)
-    if given.variant in able:
+    if options.variant in able:
         try:
-            return tpod.from_arguments(given, **others)
+            return tpod.from_arguments(options, **others)
         except tpod.TpodError as error:
             raise AppUsageError(str(error), code=error.code) from None
-    for switch in changed(given, lambda parser: tpod.add_arguments(parser, own_calls)):
-        raise meaningless(switch, given.variant, able)
+    for switch in changed_switches(options, lambda parser: tpod.add_arguments(parser, own_calls)):
+        raise meaningless(switch, options.variant, able)
     return tpod.Config()

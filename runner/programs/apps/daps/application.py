@@ -23,12 +23,12 @@ PROGRAMS: dict[str, Callable[[Daps, Options], Program]] = {
 }
 
 
-class Measured:
+class ModeRuns:
     """The runs of a mode: seconds of each part, and steps of progress of all ranks."""
 
     def __init__(self) -> None:
         self.runs: list[Seconds] = []
-        self.own = self.given = 0
+        self.own = self.foreign = 0
 
     def median(self, part: str) -> float:
         return statistics.median(run[part] for run in self.runs)
@@ -44,16 +44,16 @@ def main(comm: Any, arguments: list[str]) -> int:
 
 def _run(comm: Any, options: Options) -> int:
     first = next(iter(options.modes.values()))
-    assumed = options.nodes if _one_node(comm) else 0
-    daps = agree(comm, lambda: Daps(comm, first, assumed))
+    assumed_nodes = options.nodes if _one_node(comm) else 0
+    daps = agree(comm, lambda: Daps(comm, first, assumed_nodes))
     program: Program = agree(comm, lambda: PROGRAMS[options.program](daps, options))
-    measured = {name: Measured() for name in options.modes}
-    right = _sweep(daps, options, program, measured)
+    mode_runs = {name: ModeRuns() for name in options.modes}
+    right = _sweep(daps, options, program, mode_runs)
     nodes = len(set(daps.nodes))
     daps.close()
     if comm.rank == 0:
-        places = {"ranks": comm.size, "nodes": nodes, "assumed_nodes": assumed}
-        _print(options, places, measured, right, program)
+        places = {"ranks": comm.size, "nodes": nodes, "assumed_nodes": assumed_nodes}
+        _print(options, places, mode_runs, right, program)
     return 0 if right else 1
 
 
@@ -62,24 +62,24 @@ def _one_node(comm: Any) -> bool:
     from mpi4py import MPI
 
     node = comm.Split_type(MPI.COMM_TYPE_SHARED)
-    alone: bool = node.size == comm.size
+    is_one_node: bool = node.size == comm.size
     node.Free()
-    return alone
+    return is_one_node
 
 
-def _sweep(daps: Daps, options: Options, program: Program, measured: dict[str, Measured]) -> bool:
+def _sweep(daps: Daps, options: Options, program: Program, mode_runs: dict[str, ModeRuns]) -> bool:
     """Run all modes in all rounds; whether all data were right.  The first round warms up."""
     right = True
-    for number, name in sweep(sorted(measured), options.rounds, options.seed):
+    for number, name in sweep(sorted(mode_runs), options.rounds, options.seed):
         agree(daps.comm, partial(daps.configure, options.modes[name]))
         before = daps.counts
         seconds = agree(daps.comm, program.run)
-        own, given = _more(daps, before)
+        own, foreign = _more(daps, before)
         right = all(daps.comm.allgather(program.right())) and right
         if number:
-            one = measured[name]
+            one = mode_runs[name]
             one.runs.append(seconds)
-            one.own, one.given = one.own + own, one.given + given
+            one.own, one.foreign = one.own + own, one.foreign + foreign
     return right
 
 
@@ -87,17 +87,17 @@ def _more(daps: Daps, before: Counts) -> tuple[int, int]:
     """Steps of all ranks since then: by themselves, and by others for them."""
     after = daps.counts
     steps = daps.comm.allgather((after.own - before.own, after.given - before.given))
-    return sum(own for own, _ in steps), sum(given for _, given in steps)
+    return sum(own for own, _ in steps), sum(foreign for _, foreign in steps)
 
 
 def _print(
     options: Options,
     places: dict[str, int],
-    measured: dict[str, Measured],
+    mode_runs: dict[str, ModeRuns],
     right: bool,
     program: Program,
 ) -> None:
-    parts = list(next(iter(measured.values())).runs[0])
+    parts = list(next(iter(mode_runs.values())).runs[0])
     print(
         f"{options.program}: {places['ranks']} ranks on {places['nodes']} nodes, "
         f"{options.rounds} rounds"
@@ -106,9 +106,9 @@ def _print(
         print(f"simulated computing: {1e3 * program.dgemm_seconds:.3f} ms of sleep for a DGEMM")
     print(" ".join([f"{'mode':<16}", *(f"{part:>13}" for part in parts), "  by others"]))
     cells: list[dict[str, Any]] = []
-    for name, one in measured.items():
+    for name, one in mode_runs.items():
         medians = {part: one.median(part) for part in parts}
-        share = one.given / (one.own + one.given) if one.own + one.given else 0.0
+        share = one.foreign / (one.own + one.foreign) if one.own + one.foreign else 0.0
         row = [f"{name:<16}", *(f"{medians[part]:>11.4f} s" for part in parts)]
         print(" ".join([*row, f"{100 * share:>9.0f} %"]))
         cells.append({"mode": name, **medians, "by_others": share, "runs": one.runs})
@@ -120,7 +120,7 @@ def _print(
         **{part: cells[-1][part] for part in parts},
         "us": 1e6 * cells[-1]["seconds"],
         "cells": cells,
-        "configured": options.configured,
+        "configured": options.config_source,
         "verified": right,
     }
     if isinstance(program, Product):

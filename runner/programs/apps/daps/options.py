@@ -44,7 +44,8 @@ class Options:
     64 apart; ``dgemms``, ``messages``: products of matrices with ``width`` rows, and pairs of a get
     and an accumulate of ``edge``^3 doubles, in each stage; ``cells``: along a side of the square;
     ``modes``: the configurations that are compared, by name; ``rounds``: runs of each;
-    ``configured``: where the configuration came from; ``nodes``: nodes to assume if there is one.
+    ``config_source``: where the configuration came from; ``nodes``: nodes to assume if there is
+    one.
     """
 
     program: str
@@ -63,7 +64,7 @@ class Options:
     modes: dict[str, Config]
     rounds: int
     nodes: int
-    configured: str
+    config_source: str
     seed: int
     help: str | None = None
     """The text to print instead of running."""
@@ -107,17 +108,17 @@ def parse(arguments: list[str], ranks: int) -> Options:
     add("--steps", type=positive, metavar="N", help="stencil: steps; default 20")
     add("--seed", type=positive, default=1, help="seed of the order of modes; default 1")
     add_arguments(parser)
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        config, configured = DAPS.configured(given)
-        modes = _modes(given, config)
+        config, config_source = DAPS.configured(options)
+        modes = _modes(options, config)
     except IntranodeError as error:
         raise AppUsageError(str(error), code=error.code) from None
-    if not given.help:
-        _check(given, ranks, modes)
-    values = {name: getattr(given, name) for name in _OWN}
+    if not options.help:
+        _check(options, ranks, modes)
+    values = {name: getattr(options, name) for name in _OWN}
     own = {name: _OWN[name][1] if value is None else value for name, value in values.items()}
-    return parser.record(Options, given, **own, modes=modes, configured=configured)
+    return parser.record(Options, options, **own, modes=modes, config_source=config_source)
 
 
 def _count(text: str) -> int:
@@ -149,12 +150,12 @@ def mode_name(config: Config) -> str:
     return "thread:dedicated" if config.thread_place == "dedicated" else config.progress
 
 
-def _modes(given: argparse.Namespace, config: Config) -> dict[str, Config]:
+def _modes(options: argparse.Namespace, config: Config) -> dict[str, Config]:
     """The configuration of each mode."""
-    if given.modes is None:
+    if options.modes is None:
         return {mode_name(config): config}
-    found = {}
-    for name in given.modes.split(","):
+    modes = {}
+    for name in options.modes.split(","):
         way, _, detail = name.partition(":")
         fits = {"thread": detail in ("", "dedicated"), "ghosts": detail.isdigit() or not detail}
         if way not in PROGRESS or not fits.get(way, not detail):
@@ -168,44 +169,44 @@ def _modes(given: argparse.Namespace, config: Config) -> dict[str, Config]:
             ghosts=int(detail or 1) if way == "ghosts" else 0,
             thread_place=detail if way == "thread" and detail else "shared",
         )
-        found[mode_name(mode)] = mode
-    return found
+        modes[mode_name(mode)] = mode
+    return modes
 
 
-def _check(given: argparse.Namespace, ranks: int, modes: dict[str, Config]) -> None:
+def _check(options: argparse.Namespace, ranks: int, modes: dict[str, Config]) -> None:
     """Refuse what the program cannot do."""
-    program = given.program
+    program = options.program
     if program not in PROGRAMS:
         raise AppUsageError(
             f"--program {program}: expected one of {', '.join(PROGRAMS)}", code="app_option.unknown"
         )
     for name, (able, _) in _OWN.items():
-        if getattr(given, name) is not None and program != able:
+        if getattr(options, name) is not None and program != able:
             raise AppUsageError(
                 f"--{name.replace('_', '-')} needs --program {able}",
                 code="app_option.not_applicable",
             )
-    for name, known in (("compute", COMPUTES), ("tasks", DEALS)):
-        value = getattr(given, name)
-        if value is not None and value not in known:
+    for name, choices in (("compute", COMPUTES), ("tasks", DEALS)):
+        value = getattr(options, name)
+        if value is not None and value not in choices:
             raise AppUsageError(
-                f"--{name} {value}: expected one of {', '.join(known)}", code="app_option.unknown"
+                f"--{name} {value}: expected one of {', '.join(choices)}", code="app_option.unknown"
             )
     if program == "capability" and ranks < 2:
         raise AppUsageError(
             "--program capability needs at least 2 ranks; start it with mpirun -n 2",
             code="app_option.ranks",
         )
-    if given.size is not None and given.size % 8:
+    if options.size is not None and options.size % 8:
         raise AppUsageError(
-            f"--size {given.size}: expected a multiple of 8 bytes", code="app_option.invalid"
+            f"--size {options.size}: expected a multiple of 8 bytes", code="app_option.invalid"
         )
-    if given.nodes > ranks:
+    if options.nodes > ranks:
         raise AppUsageError(
-            f"--nodes {given.nodes}: expected 0 to {ranks}, the number of ranks",
+            f"--nodes {options.nodes}: expected 0 to {ranks}, the number of ranks",
             code="app_option.ranks",
         )
-    if given.dgemms and not all(given.dgemms):
+    if options.dgemms and not all(options.dgemms):
         raise AppUsageError(
-            f"--dgemms {given.dgemms}: expected at least 1 in each stage", code="app_option.range"
+            f"--dgemms {options.dgemms}: expected at least 1 in each stage", code="app_option.range"
         )

@@ -36,11 +36,11 @@ class Product:
         edge, self._count = options.edge, _BLOCKS * daps.size
         outer = (edge + 2, edge + 1, edge + 1)
         # With ghosts a rank has more blocks than without.
-        apart = max(config.set_apart for config in options.modes.values())
-        least = max(daps.size - apart * len(set(daps.nodes)), 1)
+        most_ghosts = max(config.set_apart for config in options.modes.values())
+        least = max(daps.size - most_ghosts * len(set(daps.nodes)), 1)
         inside = (slice(None), slice(1, -1), slice(0, edge), slice(1, None))
-        here = -(-self._count // least)
-        self._a, self._c = (daps.zeros((here, *outer))[inside] for _ in range(2))
+        block_count = -(-self._count // least)
+        self._a, self._c = (daps.zeros((block_count, *outer))[inside] for _ in range(2))
         self._window_a, self._window_c = daps.window(self._a), daps.window(self._c)
         self._counters = daps.zeros(2, np.int64)
         self._numbers = daps.window(self._counters)
@@ -50,15 +50,15 @@ class Product:
         """For each pair of operations of a stage: the block of A, and that of C."""
         width = options.width
         self._left, self._right = (np.random.default_rng(n).random((width, width)) for n in (1, 2))
-        self._sleep = self._measured() if options.compute == "sleep" else 0.0
-        self._done = np.zeros(2, np.int64)
+        self._sleep = self._dgemm_time() if options.compute == "sleep" else 0.0
+        self._task_counts = np.zeros(2, np.int64)
 
     @property
     def dgemm_seconds(self) -> float:
         """What a simulated DGEMM takes, or 0."""
         return self._sleep
 
-    def _measured(self) -> float:
+    def _dgemm_time(self) -> float:
         """The median time of a DGEMM, measured by one rank after the other."""
         times = []
         for rank in range(self._daps.size):
@@ -91,7 +91,7 @@ class Product:
         daps = self._daps
         self._c[...] = 0.0
         self._counters[...] = 0
-        self._done[...] = 0
+        self._task_counts[...] = 0
         for block, at in self._own():
             self._a[at] = self._value(block)
         daps.barrier()
@@ -133,7 +133,7 @@ class Product:
             self._daps.flush()
         if not len(own):
             self._compute()
-        self._done[stage] += 1
+        self._task_counts[stage] += 1
 
     def _compute(self) -> None:
         if self._sleep:
@@ -143,14 +143,14 @@ class Product:
 
     def right(self) -> bool:
         """Whether all tasks were done once, and this rank's blocks of C are the sums."""
-        if self._daps.comm.allreduce(self._done).tolist() != list(self._options.dgemms):
+        if self._daps.comm.allreduce(self._task_counts).tolist() != list(self._options.dgemms):
             return False
         pairs = np.concatenate(self._pairs)
         for block, at in self._own():
-            added = pairs[pairs[:, 1] == block, 0]
-            expected = np.zeros((self._options.edge,) * 3)
-            for source, times in zip(*np.unique(added, return_counts=True), strict=True):
-                expected += times * self._value(int(source))
-            if not np.array_equal(self._c[at], expected):
+            sources = pairs[pairs[:, 1] == block, 0]
+            reference = np.zeros((self._options.edge,) * 3)
+            for source, times in zip(*np.unique(sources, return_counts=True), strict=True):
+                reference += times * self._value(int(source))
+            if not np.array_equal(self._c[at], reference):
                 return False
         return True

@@ -12,7 +12,7 @@ from runner.programs.apps.daps.options import Options
 from runner.runtimes.intranode.daps import Daps
 
 Seconds = dict[str, float]
-_APART = 64
+_STRIDE = 64
 """Bytes between those of a strided send."""
 _TIMES = 2
 """Operations of a kind."""
@@ -49,9 +49,9 @@ class Capability:
         self._window = daps.window(self._memory)
         self._buffer = daps.zeros((_TIMES, count))
         self._values = np.arange(count) % 1001 + np.arange(1.0, _TIMES + 1.0)[:, None]
-        strided = options.strided_size if self._active and "send" in options.operations else 0
-        self._bytes = daps.zeros((_TIMES, strided, _APART), np.uint8)[:, :, 0]
-        self._text = np.array(np.arange(strided) % 251 + np.arange(_TIMES)[:, None], np.uint8)
+        send_count = options.strided_size if self._active and "send" in options.operations else 0
+        self._bytes = daps.zeros((_TIMES, send_count, _STRIDE), np.uint8)[:, :, 0]
+        self._text = np.array(np.arange(send_count) % 251 + np.arange(_TIMES)[:, None], np.uint8)
         self._good = True
 
     def run(self) -> Seconds:
@@ -60,8 +60,8 @@ class Capability:
                 f"rank {self._target} computes nothing in this mode: start more ranks",
                 code="app_option.ranks",
             )
-        found = {name: self._operation(name) for name in self._options.operations}
-        return {"seconds": sum(found.values()), **found}
+        seconds_by_operation = {name: self._operation(name) for name in self._options.operations}
+        return {"seconds": sum(seconds_by_operation.values()), **seconds_by_operation}
 
     def _operation(self, name: str) -> float:
         """The seconds of the first rank until the operations are over."""
@@ -81,7 +81,7 @@ class Capability:
             sleep(self._options.sleep_ms / 1000)
             daps.waitall(coming)
         daps.barrier()
-        self._good = self._good and self._verified(name)
+        self._good = self._good and self._is_right(name)
         return seconds
 
     def _send(self) -> None:
@@ -103,7 +103,7 @@ class Capability:
         self._buffer[...] = 0.0 if reads else self._values
         self._bytes[...] = self._text if self._origin else 0
 
-    def _verified(self, name: str) -> bool:
+    def _is_right(self, name: str) -> bool:
         if not self._active or (name in ("put", "accumulate") and self._origin):
             return True
         if name == "send":

@@ -22,7 +22,7 @@ Memory = dict[tuple[int, ...], tuple[Field, Field]]
 """Shared arrays by their shape: they are not given back before the end."""
 _SMALL, _SMALL_STEPS = 48, 7
 """Cells and steps of the square that is compared with a serial run."""
-_COMPARED = 1024
+_LARGEST_COMPARISON = 1024
 """Cells along a side up to which the run itself is compared, too."""
 _SIDES = ((-1, 0), (1, 0), (0, -1), (0, 1))
 
@@ -142,8 +142,8 @@ class Stencil:
         options = self._options
         self._good = self._same(_SMALL, _SMALL_STEPS)
         seconds, communication, square = self._run(options.cells, options.steps)
-        if options.cells <= _COMPARED:
-            self._good = self._compared(square, options.cells, options.steps) and self._good
+        if options.cells <= _LARGEST_COMPARISON:
+            self._good = self._matches_serial(square, options.cells, options.steps) and self._good
         return {
             "seconds": duration(self._daps, seconds),
             "communication": duration(self._daps, communication),
@@ -164,9 +164,9 @@ class Stencil:
         return seconds, communication, square
 
     def _same(self, cells: int, steps: int) -> bool:
-        return self._compared(self._run(cells, steps)[2], cells, steps)
+        return self._matches_serial(self._run(cells, steps)[2], cells, steps)
 
-    def _compared(self, square: Square | None, cells: int, steps: int) -> bool:
+    def _matches_serial(self, square: Square | None, cells: int, steps: int) -> bool:
         """Whether this rank's cells are those of a serial run, bit by bit."""
         if square is None:
             return True

@@ -13,15 +13,15 @@ from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.mated import (
     MatedOptions,
     add_common,
+    as_usage_error,
     chosen_input,
     config_of,
     largest,
     level_of,
-    told,
     typical,
 )
-from runner.programs.apps.common.meter import Timed, breakdown
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.meter import RunTimes, breakdown
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.options import OptionParser, positive
 from runner.programs.apps.common.report import json_line
 from runner.programs.apps.flowcart.domain import Domain, right_side, serial
@@ -129,7 +129,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     mesh = agree(comm, lambda: Mesh(options.width, options.cut_work))
     config = options.config
@@ -137,7 +137,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     if options.variant == "mate":
         mate.world(config)  # This call checks whether MPI granted the thread level.
         agree(comm, lambda: mesh.shares(comm.size * config.ranks_per_process))
-        with told():
+        with as_usage_error():
             solver = OnMate(comm, mesh, config, options.balance)
     else:
         solver = agree(comm, lambda: Flat(comm, mesh))
@@ -192,9 +192,9 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     return 1 if wrong else 0
 
 
-def _timed(solver: Flat | OnMate, options: Options) -> Timed:
+def _timed(solver: Flat | OnMate, options: Options) -> RunTimes:
     solver.domain.reset()
-    with told():
+    with as_usage_error():
         return solver.solve(options.cycles)
 
 

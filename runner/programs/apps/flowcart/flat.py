@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.flowcart.cycle import COUNT, EXCHANGED
 from runner.programs.apps.flowcart.domain import Domain
@@ -38,7 +38,7 @@ class Flat:
         ]
         self._messages = self._bytes = 0
 
-    def solve(self, cycles: int) -> Timed:
+    def solve(self, cycles: int) -> RunTimes:
         """Run this number of cycles from the domain's values, after a barrier."""
         for stage in range(COUNT):
             # The ghosts already hold the start values; this opens the connections.
@@ -51,7 +51,7 @@ class Flat:
                     for call in self._stages[stage]:
                         meter.run(call)
                     self._exchange(stage, meter)
-        return Timed(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
+        return RunTimes(timed.seconds, [meter], [meter.compute], self._messages, self._bytes)
 
     def _exchange(self, stage: int, meter: Meter) -> None:
         """Fill the ghosts that the next stage reads."""

@@ -7,7 +7,7 @@ import socket
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common.meter import Timed, timed_job
+from runner.programs.apps.common.meter import RunTimes, timed_job
 from runner.programs.apps.common.mpi import agree
 from runner.programs.apps.flowcart import cycle, regions
 from runner.programs.apps.flowcart.domain import Domain, as_it_is
@@ -81,7 +81,7 @@ class OnMate:
         self.domain = Domain(self._mesh, self._owners, own, place)
         self._parts = [Part(self.domain, number, place) for number in range(len(own))]
 
-    def solve(self, cycles: int) -> Timed:
+    def solve(self, cycles: int) -> RunTimes:
         """Run this number of cycles from the domain's values, after a barrier."""
         report = self._run(cycles)
         self.stolen = int(report.totals()["stolen"])

@@ -6,9 +6,9 @@ from time import perf_counter
 from typing import Any
 
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.mated import largest, told, typical
-from runner.programs.apps.common.meter import Solved, Timed, breakdown
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mated import as_usage_error, largest, typical
+from runner.programs.apps.common.meter import RunSummary, RunTimes, breakdown
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.serial import compare_with_serial
 from runner.programs.apps.jacobi3d.block import serial_block
 from runner.programs.apps.jacobi3d.inputs import stored_residual
@@ -31,7 +31,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     masks, number = masks_on_node(comm) if options.variant == "threads" else ([], 0)
 
@@ -49,9 +49,9 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
 
 def _solve(
     comm: Any, options: Options, layout: Layout, solver: Solver, begin: float
-) -> Solved[Verdict]:
+) -> RunSummary[Verdict]:
     """Run all repetitions; the first one that is not verified decides the verdict."""
-    repetitions: list[Timed] = []
+    repetitions: list[RunTimes] = []
     verdicts: list[Verdict] = []
     startup_s = 0.0
     for _ in range(options.repetitions):
@@ -64,11 +64,11 @@ def _solve(
     verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
     solver_s, middle, seconds = typical(comm, repetitions)
     odf = 1.0 if options.variant == "openmp" else layout.local_count / options.config.workers
-    return Solved(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
+    return RunSummary(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
 
 
-def _timed(solver: Solver, options: Options) -> Timed:
-    with told():
+def _timed(solver: Solver, options: Options) -> RunTimes:
+    with as_usage_error():
         return solver.solve(options.iterations)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from runner.programs.apps.common import ranks as common_ranks
 from runner.programs.apps.common.box import Box
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.meter import RunTimes
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.faces import Faces
 from runner.runtimes import mate
@@ -32,7 +32,7 @@ class Part(common_ranks.Part):
         self.geometry, self.weights = block.geometry(box), block.weights
 
 
-class Mated(common_ranks.Mated):
+class Mated(common_ranks.MateSolver):
     """The solver of one process; :meth:`solve` may be called again after the blocks are reset.
 
     Ranks put their blocks in ``blocks``.
@@ -43,7 +43,7 @@ class Mated(common_ranks.Mated):
         self.blocks: list[Block] = []
         super().__init__(comm, layout, config)
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier."""
         timed = self.run(iterations)
         for block in self.blocks:

@@ -7,18 +7,20 @@ from typing import Any
 
 from runner.programs.apps.common.grid import show_shape
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Solved
-from runner.programs.apps.common.models import GRAPHS, MATED, SHARED
+from runner.programs.apps.common.meter import RunSummary
+from runner.programs.apps.common.models import CELL_SHARING, GRAPHS, MATE_VARIANTS
 from runner.programs.apps.common.report import json_line
 from runner.programs.apps.jacobi3d.options import Options
 from runner.programs.apps.jacobi3d.problem import FLOPS_PER_CELL
 from runner.programs.apps.jacobi3d.verify import Verdict
 
 
-def print_result(processes: int, options: Options, layout: Layout, solved: Solved[Verdict]) -> None:
+def print_result(
+    processes: int, options: Options, layout: Layout, solved: RunSummary[Verdict]
+) -> None:
     """Print the result; called by rank 0."""
     size, iterations = options.size, options.iterations
-    ranks = processes * (layout.local_count if options.variant in (*MATED, *GRAPHS) else 1)
+    ranks = processes * (layout.local_count if options.variant in (*MATE_VARIANTS, *GRAPHS) else 1)
     mflops = FLOPS_PER_CELL * math.prod(size) * iterations / solved.solver_s / 1e6
     result: dict[str, Any] = {
         "app": "jacobi3d",
@@ -30,7 +32,7 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
         "ranks": ranks,
         "processes": processes,
         "workers": options.config.workers,
-        "threads": layout.local_count if options.variant in SHARED else 1,
+        "threads": layout.local_count if options.variant in CELL_SHARING else 1,
         "local_grid": list(layout.local),
         "block": options.block,
         "solver_s": solved.solver_s,

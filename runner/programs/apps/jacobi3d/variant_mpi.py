@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.halo import Halo
@@ -20,7 +20,7 @@ class BasicMPI:
         self.blocks = [self._block]
         self._halo = Halo(comm, self._block, layout)
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this rank, after a barrier."""
         meter = Meter()
         # The ghosts already hold these values; the exchange opens the connections before the clock
@@ -30,7 +30,7 @@ class BasicMPI:
             for _ in range(iterations):
                 self._iterate(meter)
         sent = iterations * self._halo.messages, iterations * self._halo.bytes
-        return Timed(timed.seconds, [meter], [meter.compute], *sent)
+        return RunTimes(timed.seconds, [meter], [meter.compute], *sent)
 
     def _iterate(self, meter: Meter) -> None:
         meter.run(self._block.step)

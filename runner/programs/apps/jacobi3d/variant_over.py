@@ -6,7 +6,7 @@ Every rank has its own block and sends all its faces, also to ranks of its own p
 from __future__ import annotations
 
 from runner.programs.apps.common import regions as common_regions
-from runner.programs.apps.common.ranks import Scheduled
+from runner.programs.apps.common.ranks import GraphSolver
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.mated import Mated, Part
@@ -32,7 +32,7 @@ def unpack(part: Part, i: int) -> None:
     common_regions.unpack(part, i)
 
 
-class OverDecomposed(Scheduled, Mated):
+class OverDecomposed(GraphSolver, Mated):
     """Ranks that share nothing; while one waits for messages, another computes."""
 
     graph = GRAPH

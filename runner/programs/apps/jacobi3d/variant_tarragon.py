@@ -8,7 +8,7 @@ from runner.programs.apps.common import grid_tasks as common_grid_tasks
 from runner.programs.apps.common.box import Box
 from runner.programs.apps.common.grid_tasks import Remote, pack, unpack
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.meter import RunTimes
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.problem import DEPTH
@@ -45,7 +45,7 @@ class AsGraph(common_grid_tasks.AsGraph):
         box = block.box_of(*self._layout.part(self._comm.rank, local))
         return Cells(block, box, remote, self._layout.padding, steps)
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier."""
         timed = self.run(iterations)
         self.blocks[0].current = iterations % 2

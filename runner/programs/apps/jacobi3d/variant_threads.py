@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.programs.apps.common.box import cut
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.team import Team
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.jacobi3d.block import Block
@@ -30,7 +30,7 @@ class Threaded:
         parts = cut(self._block.whole, layout.local)
         self._tasks = [self._block.stencil(box) for box in parts]
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier."""
         meters = [Meter() for _ in self._tasks]
         block, halo = self._block, self._halo
@@ -44,4 +44,4 @@ class Threaded:
             # The time that the first worker communicates, and the wait for slower workers.
             meter.waiting = timed.seconds - meter.compute
         sent = iterations * halo.messages, iterations * halo.bytes
-        return Timed(timed.seconds, meters, [m.compute for m in meters], *sent)
+        return RunTimes(timed.seconds, meters, [m.compute for m in meters], *sent)

@@ -7,8 +7,8 @@ from typing import Any
 
 from runner.programs.apps.common.box import Box
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed
-from runner.programs.apps.common.tpod import Decomposed, Faces, Grids, Meeting, exchange
+from runner.programs.apps.common.meter import RunTimes
+from runner.programs.apps.common.tpod import Faces, Grids, Meeting, TpodSolver, exchange
 from runner.programs.apps.jacobi3d import regions
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.problem import DEPTH
@@ -42,7 +42,7 @@ class OuterTask(BlockTask):
         regions.compute(self, step)
 
 
-class AsBlocks(Decomposed):
+class AsBlocks(TpodSolver):
     """The solver of one process; :meth:`solve` may be called again after the block is reset."""
 
     def __init__(self, comm: Any, layout: Layout, cache_block: int, config: tpod.Config) -> None:
@@ -54,7 +54,7 @@ class AsBlocks(Decomposed):
     def task(self, box: Box, meetings: list[Meeting]) -> Faces:
         return (OuterTask if meetings else InnerTask)(self, box, meetings)
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Time the iterations on this process, after a barrier."""
         timed = self.run(iterations, 0)
         self.blocks[0].current = iterations % 2

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from runner.programs.apps.common.layout import Layout, make_layout
-from runner.programs.apps.common.meter import Timed
-from runner.programs.apps.common.models import MATED
-from runner.programs.apps.common.mpi import require_funneled
+from runner.programs.apps.common.meter import RunTimes
+from runner.programs.apps.common.models import MATE_VARIANTS
+from runner.programs.apps.common.mpi import require_funneled_level
 from runner.programs.apps.jacobi3d.block import Block
 from runner.programs.apps.jacobi3d.options import Options
 from runner.programs.apps.jacobi3d.problem import DEPTH
@@ -33,7 +33,7 @@ class Solver(Protocol):
     blocks: list[Block]
     """The cells of the process; each cell is in exactly one block."""
 
-    def solve(self, iterations: int) -> Timed:
+    def solve(self, iterations: int) -> RunTimes:
         """Update reset blocks and return the times. Collective."""
 
 
@@ -79,14 +79,14 @@ def make_solver(
         return AsGraph(comm, layout, options.block, options.tarragon)
     if variant == "tpod":
         return AsBlocks(comm, layout, options.block, options.tpod)
-    if variant in MATED:
+    if variant in MATE_VARIANTS:
         mate.world(config)  # MPI runs already; this checks whether it granted the thread level
         return _MATED[variant](comm, layout, options.block, config)
     if variant == "openmp":
-        require_funneled(variant)
+        require_funneled_level(variant)
     if variant != "threads":
         return _PLAIN[variant](comm, layout, options.block)
-    require_funneled(variant)
+    require_funneled_level(variant)
     affinity.check_affinity(config.workers, masks[number], config.affinity, mate.ConfigError)
     cpus = affinity.cpu_places(config.workers, config.affinity, masks, number)
     return Threaded(comm, layout, options.block, cpus)

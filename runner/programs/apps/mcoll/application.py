@@ -15,14 +15,14 @@ from runner.runtimes.intranode.mcoll import Config, Counts, MultiObject
 
 
 @dataclass
-class Measured:
+class CellBatches:
     """The batches of a cell: microseconds of an operation, by the slowest rank."""
 
     cell: Cell
     config: Config
     loop: Loop
     micros: list[float] = field(default_factory=list)
-    sent: tuple[float, float] = (0.0, 0.0)
+    traffic: tuple[float, float] = (0.0, 0.0)
     """Messages and bytes between nodes of one operation."""
 
 
@@ -35,40 +35,40 @@ def main(comm: Any, arguments: list[str]) -> int:
 
 
 def _run(comm: Any, options: Options) -> int:
-    made = agree(comm, lambda: MultiObject(comm, options.config, options.nodes))
-    measured = agree(comm, lambda: [_measured(made, options, cell) for cell in options.cells])
-    right = _sweep(made, options, measured)
+    mcoll = agree(comm, lambda: MultiObject(comm, options.config, options.nodes))
+    batches = agree(comm, lambda: [_prepare(mcoll, options, cell) for cell in options.cells])
+    right = _sweep(mcoll, options, batches)
     if comm.rank == 0:
-        _print(made, options, measured, right)
-    made.close()
+        _print(mcoll, options, batches, right)
+    mcoll.close()
     return 0 if right else 1
 
 
-def _measured(made: MultiObject, options: Options, cell: Cell) -> Measured:
+def _prepare(mcoll: MultiObject, options: Options, cell: Cell) -> CellBatches:
     config = cell.config(options.config, options.operation)
-    made.configure(config)
-    return Measured(cell, config, Loop(made, options.operation, cell.size))
+    mcoll.configure(config)
+    return CellBatches(cell, config, Loop(mcoll, options.operation, cell.size))
 
 
-def _sweep(made: MultiObject, options: Options, measured: list[Measured]) -> bool:
+def _sweep(mcoll: MultiObject, options: Options, batches: list[CellBatches]) -> bool:
     """Run all batches; whether all data were right.  The first round warms up."""
     right = True
-    for number, one in sweep(measured, options.rounds, options.seed):
+    for number, one in sweep(batches, options.rounds, options.seed):
         calls = options.calls(one.cell.size)
         if number == 0:
             calls = max(1, calls // 10)
-        made.configure(one.config)
+        mcoll.configure(one.config)
         good = one.loop.right(number) if number in (0, options.rounds) else True
-        before = made.counts
-        made.comm.Barrier()
+        before = mcoll.counts
+        mcoll.comm.Barrier()
         seconds = one.loop.batch(calls)
-        everyone = made.comm.allgather((seconds, good, _since(before, made.counts)))
-        right = right and all(told[1] for told in everyone)
+        everyone = mcoll.comm.allgather((seconds, good, _since(before, mcoll.counts)))
+        right = right and all(answer[1] for answer in everyone)
         if number == 0:
             continue
-        one.micros.append(1e6 * max(told[0] for told in everyone) / calls)
-        messages, size = (sum(told[2][n] for told in everyone) for n in (0, 1))
-        one.sent = messages / calls, size / calls
+        one.micros.append(1e6 * max(answer[0] for answer in everyone) / calls)
+        messages, size = (sum(answer[2][n] for answer in everyone) for n in (0, 1))
+        one.traffic = messages / calls, size / calls
     return right
 
 
@@ -76,17 +76,17 @@ def _since(before: Counts, after: Counts) -> tuple[int, int]:
     return after.messages - before.messages, after.bytes - before.bytes
 
 
-def _print(made: MultiObject, options: Options, measured: list[Measured], right: bool) -> None:
-    topology = made.topology
-    assumed = " assumed" if made.assumed else ""
-    print(f"{options.operation}: {topology.nodes}{assumed} nodes of {topology.locals} ranks, "
+def _print(mcoll: MultiObject, options: Options, batches: list[CellBatches], right: bool) -> None:
+    topology = mcoll.topology
+    assumption = " assumed" if mcoll.assumed else ""
+    print(f"{options.operation}: {topology.nodes}{assumption} nodes of {topology.locals} ranks, "
           f"{options.rounds} rounds")  # fmt: skip
     print(f"{'bytes':>9}  {'form':>13}  k  radix  {'us':>10}  {'messages':>8} {'theory':>8}  "
           f"{'bytes sent':>11} {'theory':>11}")  # fmt: skip
     rows: list[dict[str, Any]] = []
-    for one in measured:
-        made.configure(one.config)
-        cell, told, micros = one.cell, one.loop.theory(), statistics.median(one.micros)
+    for one in batches:
+        mcoll.configure(one.config)
+        cell, theory, micros = one.cell, one.loop.theory(), statistics.median(one.micros)
         k, radix = (
             one.config.objects_of(topology.locals),
             one.config.radix_of(topology.locals),
@@ -102,24 +102,25 @@ def _print(made: MultiObject, options: Options, measured: list[Measured], right:
             "runs_us": one.micros,
         }
         words = f"{'-':>8} {'-':>8}  {'-':>11} {'-':>11}"
-        if told is not None:
-            row |= {"messages": one.sent[0], "bytes": one.sent[1]}
-            right = right and one.sent == (told.messages, told.bytes)
-            words = f"{one.sent[0]:>8.0f} {told.messages:>8}  {one.sent[1]:>11.0f} {told.bytes:>11}"
+        if theory is not None:
+            row |= {"messages": one.traffic[0], "bytes": one.traffic[1]}
+            right = right and one.traffic == (theory.messages, theory.bytes)
+            messages, volume = one.traffic
+            words = f"{messages:>8.0f} {theory.messages:>8}  {volume:>11.0f} {theory.bytes:>11}"
         print(f"{cell.size:>9}  {row['form']:>13} {k:>2}  {radix:>5}  {micros:>10.2f}  {words}")
         rows.append(row)
     us = statistics.geometric_mean([row["us"] for row in rows])
     result = {
         "app": "mcoll",
         "operation": options.operation,
-        "ranks": made.size,
+        "ranks": mcoll.size,
         "nodes": topology.nodes,
-        "assumed": made.assumed,
+        "assumed": mcoll.assumed,
         "rounds": options.rounds,
         "us": us,
         "seconds": us / 1e6,
         "cells": rows,
-        "configured": options.configured,
+        "configured": options.config_source,
         "verified": right,
     }
     print("the data are right" if right else "verification failed: data or counts are wrong")

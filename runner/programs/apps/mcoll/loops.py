@@ -16,10 +16,10 @@ Array = NDArray[Any]
 
 
 class Loop:
-    """One collective of ``size`` bytes with the configuration that ``made`` has now."""
+    """One collective of ``size`` bytes with the configuration that ``mcoll`` has now."""
 
-    def __init__(self, made: MultiObject, operation: str, size: int) -> None:
-        self._made, self._operation, self._size = made, operation, size
+    def __init__(self, mcoll: MultiObject, operation: str, size: int) -> None:
+        self._mcoll, self._operation, self._size = mcoll, operation, size
         build: dict[str, Callable[[], Collective]] = {
             "allgather": self._allgather,
             "allreduce": self._allreduce,
@@ -31,19 +31,22 @@ class Loop:
         self.form = self._collective.form
 
     def _allgather(self) -> Collective:
-        made, size = self._made, self._size
-        self._send, self._recv = np.zeros(size, np.uint8), np.zeros(size * made.size, np.uint8)
-        return made.allgather_init(self._send, self._recv)
+        mcoll, size = self._mcoll, self._size
+        self._send, self._recv = (
+            np.zeros(size, np.uint8),
+            np.zeros(size * mcoll.size, np.uint8),
+        )
+        return mcoll.allgather_init(self._send, self._recv)
 
     def _allreduce(self) -> Collective:
         self._send, self._recv = np.zeros(self._size // 8), np.zeros(self._size // 8)
-        return self._made.allreduce_init(self._send, self._recv)
+        return self._mcoll.allreduce_init(self._send, self._recv)
 
     def _scatter(self) -> Collective:
-        made, size = self._made, self._size
-        whole = size * made.size if made.rank == 0 else 0
+        mcoll, size = self._mcoll, self._size
+        whole = size * mcoll.size if mcoll.rank == 0 else 0
         self._send, self._recv = np.zeros(whole, np.uint8), np.zeros(size, np.uint8)
-        return made.scatter_init(self._send if made.rank == 0 else None, self._recv, 0)
+        return mcoll.scatter_init(self._send if mcoll.rank == 0 else None, self._recv, 0)
 
     def batch(self, times: int) -> float:
         """Seconds of so many operations on this rank."""
@@ -55,30 +58,30 @@ class Loop:
 
     def right(self, mark: int) -> bool:
         """Whether this rank gets the data of a call whose input depends on ``mark``."""
-        made, size = self._made, self._size
+        mcoll, size = self._mcoll, self._size
         if self._operation == "allreduce":
             values = np.arange(size // 8) % 1000 + mark
-            self._send[:] = values + made.rank
+            self._send[:] = values + mcoll.rank
             self._recv[:] = -1
-            expected = values * made.size + sum(range(made.size))
+            reference = values * mcoll.size + sum(range(mcoll.size))
         elif self._operation == "allgather":
             pattern = np.arange(size) + mark
-            self._send[:] = (pattern + 3 * made.rank) % 251
+            self._send[:] = (pattern + 3 * mcoll.rank) % 251
             self._recv[:] = 255
-            expected = np.concatenate([(pattern + 3 * r) % 251 for r in range(made.size)])
+            reference = np.concatenate([(pattern + 3 * r) % 251 for r in range(mcoll.size)])
         else:
             self._send[:] = (np.arange(self._send.size) + mark) % 251
             self._recv[:] = 255
-            expected = (np.arange(made.rank * size, (made.rank + 1) * size) + mark) % 251
+            reference = (np.arange(mcoll.rank * size, (mcoll.rank + 1) * size) + mark) % 251
         self._collective.run()
-        return bool(np.array_equal(self._recv, expected))
+        return bool(np.array_equal(self._recv, reference))
 
     def theory(self) -> theory.Traffic | None:
         """What the formulas say; None for the library's own algorithm."""
-        made, form = self._made, self.form
+        mcoll, form = self._mcoll, self.form
         if form == "library":
             return None
-        t, config = made.topology, made.config
+        t, config = mcoll.topology, mcoll.config
         k, radix = config.objects_of(t.locals), config.radix_of(t.locals)
         if self._operation == "allgather":
             return theory.allgather(form, self._size, t.nodes, t.locals, k, radix)

@@ -53,7 +53,7 @@ class Options:
     times: int
     rounds: int
     config: Config
-    configured: str
+    config_source: str
     seed: int
     help: str | None = None
     """The text to print instead of running."""
@@ -70,13 +70,13 @@ def parse(arguments: list[str]) -> Options:
         "python -m runner.programs.apps.mcoll", "Collectives with several senders on each node."
     )
     add = parser.add_argument
-    known = ", ".join(dict.fromkeys(chain(*FORMS.values())))
+    forms = ", ".join(dict.fromkeys(chain(*FORMS.values())))
     add("--operation", default="allgather", metavar="NAME",
         help=f"{', '.join(FORMS)}; default allgather")  # fmt: skip
     add("--sizes", type=_numbers, default=(8,), metavar="BYTES,...",
         help="bytes of each rank, or of the vector; default 8")  # fmt: skip
     add("--forms", default=AUTO, metavar="NAME,...",
-        help=f"algorithms: {known}; auto: as configured; default auto")  # fmt: skip
+        help=f"algorithms: {forms}; auto: as configured; default auto")  # fmt: skip
     add("--compare-objects", type=_numbers, default=(None,), metavar="N,...",
         help="numbers of objects to compare; 0: all; default: as configured")  # fmt: skip
     add("--compare-radix", type=_numbers, default=(None,), metavar="N,...",
@@ -90,24 +90,24 @@ def parse(arguments: list[str]) -> Options:
         help="batches of each combination, in random order in each round; default 5")  # fmt: skip
     add("--seed", type=positive, default=1, help="seed of the order; default 1")
     MCOLL.add_arguments(parser.add_argument_group("collectives"))
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     try:
-        config, configured = MCOLL.configured(given)
-        cells = _cells(given)
+        config, config_source = MCOLL.configured(options)
+        cells = _cells(options)
         for cell in cells:
-            cell.config(config, given.operation)
+            cell.config(config, options.operation)
     except IntranodeError as error:
         raise AppUsageError(str(error), code=error.code) from None
     return Options(
-        operation=given.operation,
+        operation=options.operation,
         cells=cells,
-        nodes=given.nodes,
-        times=given.times,
-        rounds=given.rounds,
+        nodes=options.nodes,
+        times=options.times,
+        rounds=options.rounds,
         config=config,
-        configured=configured,
-        seed=given.seed,
-        help=parser.format_help() if given.help else None,
+        config_source=config_source,
+        seed=options.seed,
+        help=parser.format_help() if options.help else None,
     )
 
 
@@ -118,36 +118,36 @@ def _numbers(text: str) -> tuple[int, ...]:
     return tuple(map(int, words))
 
 
-def _cells(given: argparse.Namespace) -> tuple[Cell, ...]:
+def _cells(options: argparse.Namespace) -> tuple[Cell, ...]:
     """All combinations; the library's own has no objects.  Raises :class:`AppUsageError`."""
-    operation, forms = given.operation, given.forms.split(",")
+    operation, forms = options.operation, options.forms.split(",")
     if operation not in FORMS:
         raise AppUsageError(
             f"--operation {operation}: expected one of {', '.join(FORMS)}",
             code="app_option.unknown",
         )
-    if given.nodes < 0:
-        raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more", code="app_option.ranks")
-    known = (AUTO, *FORMS[operation])
+    if options.nodes < 0:
+        raise AppUsageError(f"--nodes {options.nodes}: expected 0 or more", code="app_option.ranks")
+    choices = (AUTO, *FORMS[operation])
     for form in forms:
-        if form not in known:
+        if form not in choices:
             raise AppUsageError(
-                f"--forms {form}: expected some of {', '.join(known)} for {operation}",
+                f"--forms {form}: expected some of {', '.join(choices)} for {operation}",
                 code="app_option.unknown",
             )
-    for size in given.sizes:
+    for size in options.sizes:
         if operation == "allreduce" and size % 8:
             raise AppUsageError(
                 f"--sizes {size}: expected a multiple of 8 bytes for allreduce",
                 code="app_option.invalid",
             )
     cells = []
-    for size, form in product(given.sizes, forms):
+    for size, form in product(options.sizes, forms):
         if form == "library":
             cells.append(Cell(size, form, None, None))
             continue
         cells += [
             Cell(size, form, k, radix)
-            for k, radix in product(given.compare_objects, given.compare_radix)
+            for k, radix in product(options.compare_objects, options.compare_radix)
         ]
     return tuple(dict.fromkeys(cells))

@@ -20,10 +20,10 @@ class Traffic:
 
 def logarithm(nodes: int, radix: int) -> int:
     """The largest t with radix^t <= nodes."""
-    found = 0
-    while radix ** (found + 1) <= nodes:
-        found += 1
-    return found
+    exponent = 0
+    while radix ** (exponent + 1) <= nodes:
+        exponent += 1
+    return exponent
 
 
 def _bruck_messages(nodes: int, radix: int) -> tuple[int, int]:
@@ -67,16 +67,16 @@ def allreduce(
     steps, each = _bruck_messages(nodes, radix)
     if form == "scatter-bruck":
         steps += nodes > 1
-        scattered = (nodes - 1) * min(nodes, count)
+        scatter_messages = (nodes - 1) * min(nodes, count)
         chunk = -(-count // nodes) * item
-        return Traffic(steps, scattered + nodes * each, (nodes - 1) * (size + nodes * chunk))
+        return Traffic(steps, scatter_messages + nodes * each, (nodes - 1) * (size + nodes * chunk))
     if not exact:
         return Traffic(steps, nodes * each, nodes * (nodes - 1) * size)
     # A step's message to the node that completes the remainder has R behind F.
     both = 0
     for step in range(logarithm(nodes, radix)):
-        apart = radix**step
-        quotient, remainder = divmod(nodes % (apart * radix), apart)
+        distance = radix**step
+        quotient, remainder = divmod(nodes % (distance * radix), distance)
         both += quotient > 0 and remainder > 0
     return Traffic(steps, nodes * each, nodes * (each * size + both * stride(size)))
 
@@ -88,13 +88,13 @@ def scatter(size: int, nodes: int, locals_: int, radix: int) -> Traffic:
     depth = 0
     while radix**depth < nodes:
         depth += 1
-    return Traffic(depth, nodes - 1, size * locals_ * _carried(nodes, radix))
+    return Traffic(depth, nodes - 1, size * locals_ * _tree_blocks(nodes, radix))
 
 
-def _carried(nodes: int, radix: int) -> int:
+def _tree_blocks(nodes: int, radix: int) -> int:
     """Blocks of nodes that the messages of a tree carry: all but those that the head keeps."""
     if nodes <= 1:
         return 0
     ends = [-(-nodes * number // radix) for number in range(radix + 1)]
-    below = sum(_carried(b - a, radix) for a, b in pairwise(ends))
+    below = sum(_tree_blocks(b - a, radix) for a, b in pairwise(ends))
     return nodes - ends[1] + below

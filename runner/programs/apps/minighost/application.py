@@ -5,12 +5,12 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common.intranode import ending_if_lost
+from runner.programs.apps.common.intranode import abort_on_loss
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.mated import largest, told, typical
-from runner.programs.apps.common.meter import Solved, Timed, breakdown
-from runner.programs.apps.common.models import GRAPHS, MATED
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mated import as_usage_error, largest, typical
+from runner.programs.apps.common.meter import RunSummary, RunTimes, breakdown
+from runner.programs.apps.common.models import GRAPHS, MATE_VARIANTS
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.serial import compare_with_serial
 from runner.programs.apps.minighost.domain import serial_domain
 from runner.programs.apps.minighost.heat import Verdict, balance, total
@@ -28,7 +28,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     masks, number = masks_on_node(comm) if options.variant == "threads" else ([], 0)
 
@@ -38,39 +38,39 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         return layout, make_solver(comm, options, layout, masks, number)
 
     layout, solver = agree(comm, set_up)
-    with ending_if_lost(comm, "minighost"):
-        solved = _solve(comm, options, layout, solver, begin)
+    with abort_on_loss(comm, "minighost"):
+        summary = _solve(comm, options, layout, solver, begin)
     if comm.rank == 0:
-        print_result(comm.size, options, layout, solved)
-    return 1 if solved.verdict.verified is False else 0
+        print_result(comm.size, options, layout, summary)
+    return 1 if summary.verdict.is_right is False else 0
 
 
 def _solve(
     comm: Any, options: Options, layout: Layout, solver: Solver, begin: float
-) -> Solved[Verdict]:
+) -> RunSummary[Verdict]:
     """Run all repetitions; the first one that is not verified decides the verdict."""
-    repetitions: list[Timed] = []
+    repetitions: list[RunTimes] = []
     verdicts: list[Verdict] = []
     startup_s = 0.0
     for _ in range(options.repetitions):
         solver.domain.reset()
         put_in = total(comm, solver.domain.heat())
         startup_s = startup_s or largest(comm, perf_counter() - begin)
-        with told():
+        with as_usage_error():
             repetitions.append(solver.solve(options.steps))
         verdicts.append(_verify(comm, options, solver, put_in))
-    verdict = next((v for v in verdicts if v.verified is False), verdicts[-1])
+    verdict = next((v for v in verdicts if v.is_right is False), verdicts[-1])
     solver_s, middle, seconds = typical(comm, repetitions)
-    parts = options.variant in (*MATED, *GRAPHS)
+    parts = options.variant in (*MATE_VARIANTS, *GRAPHS)
     odf = layout.local_count / options.config.workers if parts else 1.0
-    return Solved(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
+    return RunSummary(seconds, solver_s, breakdown(comm, middle, solver_s, odf), verdict, startup_s)
 
 
 def _verify(comm: Any, options: Options, solver: Solver, put_in: list[float]) -> Verdict:
     verdict = balance(comm, solver.domain, put_in, options.steps)
     if options.verify == "none":
         return Verdict(None, verdict.error, verdict.bound, "unchecked: --verify none")
-    if options.verify == "full" and verdict.verified:
+    if options.verify == "full" and verdict.is_right:
         difference = compare_with_serial(
             comm,
             [solver.domain],

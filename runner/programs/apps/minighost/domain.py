@@ -52,7 +52,7 @@ class Domain:
         for field in self.fields:
             field.fill(0.0)
         self.current = 0
-        self._lost: list[tuple[range, Field]] = []
+        self._losses: list[tuple[range, Field]] = []
 
     @property
     def whole(self) -> Box:
@@ -64,14 +64,14 @@ class Domain:
         return box_of(start, stop, self.start, DEPTH)
 
     @property
-    def stacked(self) -> tuple[Field, Field]:
+    def stack(self) -> tuple[Field, Field]:
         """The fields as arrays [plane][y][x]: the variables follow each other along z."""
         _, _, rows, row = self.fields[0].shape
         a, b = self.fields
         return a.reshape(-1, rows, row), b.reshape(-1, rows, row)
 
     def planes_of(self, variables: range) -> list[int]:
-        """The first plane of each of these variables in :attr:`stacked`."""
+        """The first plane of each of these variables in :attr:`stack`."""
         return [variable * self.fields[0].shape[1] for variable in variables]
 
     @property
@@ -90,8 +90,8 @@ class Domain:
             group = range(first, min(first + many, self.variables))
             values = initial_field(self.size, self.start, self.stop, group)
             self.interior[group.start : group.stop] = values
-        for _, lost in self._lost:
-            lost.fill(0.0)
+        for _, heat in self._losses:
+            heat.fill(0.0)
 
     def advance(self, box: Box, variables: range) -> Copies:
         """A step of a box: from field 0 to 1, and from field 1 to 0.
@@ -101,18 +101,20 @@ class Domain:
         """
         return self.calls(*self.tables(box, variables))
 
-    def calls(self, geometry: NDArray[np.uint64], table: NDArray[np.uint64], lost: Field) -> Copies:
+    def calls(
+        self, geometry: NDArray[np.uint64], table: NDArray[np.uint64], losses: Field
+    ) -> Copies:
         """As :meth:`advance`, with the tables of a box."""
         a, b = self.fields
         return (
-            self._kernels.bind("advance", a, b, geometry, table, lost),
-            self._kernels.bind("advance", b, a, geometry, table, lost),
+            self._kernels.bind("advance", a, b, geometry, table, losses),
+            self._kernels.bind("advance", b, a, geometry, table, losses),
         )
 
     def tables(self, box: Box, variables: range) -> Tables:
         """What the kernels need of a box.
 
-        ``lost`` is counted by :meth:`lost` from now on.
+        ``losses`` is counted by :meth:`lost_heat` from now on.
         """
         _, planes, rows, row = self.fields[0].shape
         length, total = row * rows * planes, self.fields[0].size
@@ -121,20 +123,20 @@ class Domain:
         )
         walls = self.walls(box)
         table = scalars([len(walls), *(bound for wall in walls for bound in wall)])
-        lost = np.zeros(len(variables))
-        self._lost.append((variables, lost))
-        return geometry, table, lost
+        losses = np.zeros(len(variables))
+        self._losses.append((variables, losses))
+        return geometry, table, losses
 
     def walls(self, box: Box) -> list[Box]:
         """The layers of cells of a box that lie beside the boundary of the grid."""
-        found = []
+        layers = []
         for axis, (low, high) in enumerate(bounds_of(box)):
             origin = self.start[axis] - DEPTH
             if origin + low == 0:
-                found.append(face_of(box, axis, 0, False, DEPTH))
+                layers.append(face_of(box, axis, 0, False, DEPTH))
             if origin + high == self.size[axis]:
-                found.append(face_of(box, axis, 1, False, DEPTH))
-        return found
+                layers.append(face_of(box, axis, 1, False, DEPTH))
+        return layers
 
     def faces(
         self, box: Box, remote: Sequence[tuple[int, int, int]], variables: range, tag: int = 0
@@ -144,17 +146,17 @@ class Domain:
         A message holds its face of each variable, variable after variable. Tags are ``tag`` to
         ``tag + 5``.
         """
-        return Faces(self.stacked, box, remote, DEPTH, planes=self.planes_of(variables), tag=tag)
+        return Faces(self.stack, box, remote, DEPTH, planes=self.planes_of(variables), tag=tag)
 
     def heat(self) -> list[float]:
         """The sum of the newest values of each variable."""
         return [math.fsum(rows.ravel().tolist()) for rows in self.interior.sum(axis=-1)]
 
-    def lost(self) -> list[float]:
+    def lost_heat(self) -> list[float]:
         """The heat of each variable that has left over the boundary of the grid since the reset."""
         parts: list[list[float]] = [[] for _ in range(self.variables)]
-        for variables, lost in self._lost:
-            for variable, heat in zip(variables, lost.tolist(), strict=True):
+        for variables, losses in self._losses:
+            for variable, heat in zip(variables, losses.tolist(), strict=True):
                 parts[variable].append(heat)
         return [math.fsum(heats) for heats in parts]
 

@@ -44,7 +44,7 @@ class Exchange:
         self._posts = order in POSTING
         self._starts = order in ("ISR", "ISIR")
         self._turns = _turns(comm, faces, place) if order == "SR" else None
-        self._posted: list[Any] = []
+        self._early_requests: list[Any] = []
         self.messages, self.bytes = len(faces.sends), faces.bytes
         """Numbers of messages and bytes sent in one exchange."""
 
@@ -65,7 +65,7 @@ class Exchange:
 
         Only for an order in which nobody waits for a message before it sends: not ``SR``.
         """
-        receives = self._posted or self._post(meter)
+        receives = self._early_requests or self._post(meter)
         meter.copy(self._faces.pack[field])
         return receives + self._send(meter)
 
@@ -84,7 +84,7 @@ class Exchange:
         self._wait(requests)
         meter.waiting += perf_counter() - begin
         meter.copy(self._faces.unpack[field])
-        self._posted = self._post(meter) if self._prepost and more else []
+        self._early_requests = self._post(meter) if self._prepost and more else []
 
     def _post(self, meter: Meter) -> list[Any]:
         if not self._posts:
@@ -121,8 +121,8 @@ class Exchange:
 def _turns(comm: Any, faces: Faces, place: Shape) -> list[Turn]:
     """The calls of the order ``SR``."""
     turns = []
-    for axis, here in enumerate(place):
-        odd = here % 2
+    for axis, position in enumerate(place):
+        odd = position % 2
         for side in (0, 1) if odd else (1, 0):
             for number, face in enumerate(faces.remote):
                 if face == (axis, side):

@@ -21,13 +21,13 @@ UNIT = 2.0**-53
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of a verification; ``verified`` is None if nothing was checked.
+    """The outcome of a verification; ``is_right`` is None if nothing was checked.
 
     ``error`` is the largest imbalance of a variable and ``bound`` the largest that rounding
     explains, both as shares of the heat put in.
     """
 
-    verified: bool | None
+    is_right: bool | None
     error: float
     bound: float
     message: str
@@ -53,7 +53,7 @@ def rounding(size: Shape, steps: int) -> float:
 
 def balance(comm: Any, domain: Domain, put_in: Sequence[float], steps: int) -> Verdict:
     """Compare the heat of each variable with what was put in, less what has left.  Collective."""
-    inside, left = total(comm, domain.heat()), total(comm, domain.lost())
+    inside, left = total(comm, domain.heat()), total(comm, domain.lost_heat())
     bound = rounding(domain.size, steps)
     errors = [
         abs(math.fsum([begin, -out, -end])) / begin

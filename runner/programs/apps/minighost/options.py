@@ -28,16 +28,16 @@ VARIANTS = {
 }
 CALLING = ("mpi", "overlap", "threads", "tpod")
 """Variants with a choice of the calls of an exchange."""
-CHUNKED = ("cab",)
+CHUNK_VARIANTS = ("cab",)
 """Variants whose messages are stolen in chunks."""
 _TILES = {"ranks_per_process", "local_grid"}
-_UNUSED = {"block_size", "in_process", "steal"}
+_OTHER_FIELDS = {"block_size", "in_process", "steal"}
 """The kernels have no cache blocks, and ranks of a process exchange no messages and no arrays."""
-_USED = {
+_FIELDS = {
     "mpi": set[str](),
     "overlap": _TILES,
     "threads": {"workers", "affinity"},
-    "mate": {field.name for field in dataclasses.fields(Config)} - _UNUSED,
+    "mate": {field.name for field in dataclasses.fields(Config)} - _OTHER_FIELDS,
     "tarragon": _TILES | {"workers", "affinity", "thread_level"},
     "tpod": {"workers", "affinity", "thread_level"},
     "cab": set[str](),
@@ -64,7 +64,7 @@ class Options(ModelOptions):
     grid: Shape | None
     verify: str
     intranode: intranode.Config
-    configured: str
+    config_source: str
     """Where the configuration of ``cab`` came from (see ``Library.configured``)."""
 
     @property
@@ -85,10 +85,10 @@ def build_parser() -> OptionParser:
         "python -m runner.programs.apps.minighost",
         "Heat in a box: a 7-point stencil over variables.",
     )
-    known = ", ".join(f"{name} ({i.description})" for name, i in INPUTS.items())
+    inputs = ", ".join(f"{name} ({i.description})" for name, i in INPUTS.items())
     variants = ", ".join(f"{name} ({words})" for name, words in VARIANTS.items())
     add = parser.add_argument
-    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--input", metavar="NAME", help=f"one of: {inputs}")
     add("--size", metavar="N|NXxNYxNZ", help="cells, instead of --input")
     add("--steps", type=positive, metavar="S",
         help=f"time steps (default: the input's, or {DEFAULT_STEPS})")  # fmt: skip
@@ -113,70 +113,76 @@ def build_parser() -> OptionParser:
 def parse(arguments: list[str]) -> Options:
     """The options; raises :class:`AppUsageError`."""
     parser = build_parser()
-    given = parser.parse_args(arguments)
-    name, problem = _problem(given.input, given.size)
-    variables = given.variables or problem.variables
-    tagged = given.messages != "aggregated" or given.variant not in _ANY_NUMBER
-    if tagged and variables > MOST_VARIABLES:
+    options = parser.parse_args(arguments)
+    name, problem = _problem(options.input, options.size)
+    variables = options.variables or problem.variables
+    needs_tags = options.messages != "aggregated" or options.variant not in _ANY_NUMBER
+    if needs_tags and variables > MOST_VARIABLES:
         raise AppUsageError(
             f"--variables {variables}: expected at most {MOST_VARIABLES} with --variant "
-            f"{given.variant} and --messages {given.messages}: their messages need so many tags",
+            f"{options.variant} and --messages {options.messages}: their messages need so many "
+            "tags",
             code="app_option.range",
         )
-    given, stolen, source = common_intranode.config_of(given, CHUNKED)
-    config, graph, tasks = models_of(given, "miniGhost", tuple(VARIANTS), _USED, own_calls=False)
-    _check(given)
+    options, cab_config, source = common_intranode.config_of(options, CHUNK_VARIANTS)
+    config, graph, tasks = models_of(
+        options, "miniGhost", tuple(VARIANTS), _FIELDS, own_calls=False
+    )
+    _check(options)
     return Options(
         input=name,
         size=problem.size,
-        steps=given.steps or problem.steps,
+        steps=options.steps or problem.steps,
         variables=variables,
-        variant=given.variant,
-        messages=given.messages,
-        order=given.order,
-        prepost=given.prepost,
-        grid=parse_shape(given.grid, "--grid", 3) if given.grid else None,
-        verify=given.verify,
-        repetitions=given.repetitions,
+        variant=options.variant,
+        messages=options.messages,
+        order=options.order,
+        prepost=options.prepost,
+        grid=parse_shape(options.grid, "--grid", 3) if options.grid else None,
+        verify=options.verify,
+        repetitions=options.repetitions,
         config=config,
         tarragon=graph,
         tpod=tasks,
-        intranode=stolen,
-        configured=source,
-        help=parser.format_help() if given.help else None,
+        intranode=cab_config,
+        config_source=source,
+        help=parser.format_help() if options.help else None,
     )
 
 
 def _problem(name: str | None, size: str | None) -> tuple[str | None, Input]:
     """The name and the input, or the problem that a size in numbers stands for."""
-    chosen = chosen_input(INPUTS, name, ("--size", size))
-    if chosen is not None:
-        return chosen, INPUTS[chosen]
+    input_name = chosen_input(INPUTS, name, ("--size", size))
+    if input_name is not None:
+        return input_name, INPUTS[input_name]
     assert size is not None
     return None, Input(parse_size(size, "--size"), DEFAULT_STEPS, DEFAULT_VARIABLES, "")
 
 
-def _check(given: Namespace) -> None:
+def _check(options: Namespace) -> None:
     """Refuse what has no meaning; raises :class:`AppUsageError`."""
-    if given.prepost and given.order not in POSTING:
+    if options.prepost and options.order not in POSTING:
         raise AppUsageError(
-            f"--prepost needs receives that do not block, and those of --order {given.order} do: "
+            f"--prepost needs receives that do not block, and those of --order {options.order} do: "
             f"leave it out, or choose --order {' or '.join(POSTING)}",
             code="app_option.not_applicable",
         )
-    if given.variant not in CALLING:
-        for switch, chosen in (("--order", given.order != "ISIR"), ("--prepost", given.prepost)):
-            if chosen:
-                raise meaningless(switch, given.variant, CALLING)
-    if given.variant == "overlap" and given.order == "SR":
+    if options.variant not in CALLING:
+        for switch, is_set in (
+            ("--order", options.order != "ISIR"),
+            ("--prepost", options.prepost),
+        ):
+            if is_set:
+                raise meaningless(switch, options.variant, CALLING)
+    if options.variant == "overlap" and options.order == "SR":
         raise AppUsageError(
             "--order SR sends and receives in turn, so no message travels while cells are swept: "
             "leave it out, or choose another order or another variant",
             code="app_option.not_applicable",
         )
-    if given.variant in GRAPHS and given.messages != "aggregated":
+    if options.variant in GRAPHS and options.messages != "aggregated":
         raise AppUsageError(
-            f"--messages {given.messages}: an edge between two tasks of --variant {given.variant} "
-            "carries one message in a step, with all variables; leave it out",
+            f"--messages {options.messages}: an edge between two tasks of --variant "
+            f"{options.variant} carries one message in a step, with all variables; leave it out",
             code="app_option.not_applicable",
         )

@@ -7,11 +7,11 @@ from typing import Any
 
 from runner.programs.apps.common.grid import show_shape
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Solved
-from runner.programs.apps.common.models import GRAPHS, MATED
+from runner.programs.apps.common.meter import RunSummary
+from runner.programs.apps.common.models import GRAPHS, MATE_VARIANTS
 from runner.programs.apps.common.report import json_line
 from runner.programs.apps.minighost.heat import Verdict
-from runner.programs.apps.minighost.options import CHUNKED, Options
+from runner.programs.apps.minighost.options import CHUNK_VARIANTS, Options
 
 
 def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
@@ -24,10 +24,12 @@ def grind_ns(options: Options, layout: Layout, solver_s: float) -> float:
     return 1e9 * solver_s / (cells * options.steps * options.variables)
 
 
-def print_result(processes: int, options: Options, layout: Layout, solved: Solved[Verdict]) -> None:
+def print_result(
+    processes: int, options: Options, layout: Layout, summary: RunSummary[Verdict]
+) -> None:
     """Print the result; called by rank 0."""
-    grind = grind_ns(options, layout, solved.solver_s)
-    parts = layout.local_count if options.variant in (*MATED, *GRAPHS) else 1
+    grind = grind_ns(options, layout, summary.solver_s)
+    parts = layout.local_count if options.variant in (*MATE_VARIANTS, *GRAPHS) else 1
     ranks = processes * parts
     result: dict[str, Any] = {
         "app": "minighost",
@@ -45,19 +47,19 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
         "workers": options.config.workers,
         "threads": options.config.workers,
         "local_grid": list(layout.local),
-        "solver_s": solved.solver_s,
+        "solver_s": summary.solver_s,
         "grind_ns": grind,
-        "verified": solved.verdict.verified,
-        "heat_error": solved.verdict.error,
-        "heat_bound": solved.verdict.bound,
-        "phases": solved.breakdown.phases,
-        **solved.breakdown.figures,
-        "startup_s": solved.startup_s,
+        "verified": summary.verdict.is_right,
+        "heat_error": summary.verdict.error,
+        "heat_bound": summary.verdict.bound,
+        "phases": summary.breakdown.phases,
+        **summary.breakdown.figures,
+        "startup_s": summary.startup_s,
     }
-    if options.variant in CHUNKED:
-        result["configured"] = options.configured
+    if options.variant in CHUNK_VARIANTS:
+        result["configured"] = options.config_source
     if options.repetitions > 1:
-        result["repetitions_s"] = solved.seconds
+        result["repetitions_s"] = summary.seconds
     cut = show_shape(layout.processes)
     if layout.local_count > 1:
         cut += f", each process {show_shape(layout.local)}"
@@ -66,10 +68,10 @@ def print_result(processes: int, options: Options, layout: Layout, solved: Solve
         f"variables, {options.steps} steps, {ranks} ranks as {cut}"
     )
     print(
-        f"solver {solved.solver_s:.4f} s, grind time {grind:.3f} ns, "
-        f"start-up {solved.startup_s:.2f} s"
+        f"solver {summary.solver_s:.4f} s, grind time {grind:.3f} ns, "
+        f"start-up {summary.startup_s:.2f} s"
     )
-    shares = (f"{name} {s['mean']:.4f}" for name, s in solved.breakdown.phases.items())
+    shares = (f"{name} {s['mean']:.4f}" for name, s in summary.breakdown.phases.items())
     print(f"seconds, mean over threads of all ranks: {', '.join(shares)}")
-    print(solved.verdict.message)
+    print(summary.verdict.message)
     print(json_line(result), flush=True)

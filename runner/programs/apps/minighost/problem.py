@@ -50,9 +50,9 @@ def initial_field(size: Shape, start: Shape, stop: Shape, variables: range) -> N
     number = np.arange(variables.start, variables.stop, dtype=np.uint32)
     across = (x * np.uint32(2654435761))[None, :] + (y * np.uint32(2246822519))[:, None]
     planes = (z * np.uint32(3266489917))[None, :] + (number * np.uint32(668265263))[:, None]
-    mixed = across + planes[:, :, None, None]
-    mixed = (mixed ^ (mixed >> np.uint32(15))) * np.uint32(2246822519)
-    field: NDArray[np.float64] = ((mixed >> np.uint32(24)) + 1) / 256.0
+    bits = across + planes[:, :, None, None]
+    bits = (bits ^ (bits >> np.uint32(15))) * np.uint32(2246822519)
+    field: NDArray[np.float64] = ((bits >> np.uint32(24)) + 1) / 256.0
     cells = spikes(size, variables) - np.array(start)
     inside = ((cells >= 0) & (cells < np.subtract(stop, start))).all(axis=-1)
     i, j, k = cells[inside].T

@@ -25,7 +25,7 @@ class CellTables:
     geometry: list[NDArray[np.uint64]]
     """Of each group of variables."""
     walls: NDArray[np.uint64]
-    lost: list[Field]
+    losses: list[Field]
 
     def give_cells(self, domain: Domain, tables: Sequence[Tables]) -> None:
         """Give it a box of cells; ``tables`` are those of the box, for each group of variables."""
@@ -33,19 +33,19 @@ class CellTables:
         self.cells = first.reshape(-1), second.reshape(-1)
         self.geometry = [geometry for geometry, _, _ in tables]
         self.walls = tables[0][1]
-        self.lost = [lost for _, _, lost in tables]
+        self.losses = [losses for _, _, losses in tables]
 
 
 def advance(part: CellTables, step: int, field: int, group: int) -> None:
     """The boundary's account and the stencil of a group of variables, from this field."""
-    sampled = step % SAMPLE == 0
-    cpu = part.ctx.cpu_seconds() if sampled else 0.0
+    is_sample = step % SAMPLE == 0
+    cpu = part.ctx.cpu_seconds() if is_sample else 0.0
     begin = part.ctx.seconds()
     old, new = part.cells[field], part.cells[1 - field]
-    stencil.outflow(old, part.geometry[group], part.walls, part.lost[group])
+    stencil.outflow(old, part.geometry[group], part.walls, part.losses[group])
     stencil.sweep(old, new, part.geometry[group])
-    spent = part.ctx.seconds() - begin
-    part.kernels_s[0] += spent
-    if sampled:
-        part.kernels_s[1] += spent
+    duration_s = part.ctx.seconds() - begin
+    part.kernels_s[0] += duration_s
+    if is_sample:
+        part.kernels_s[1] += duration_s
         part.kernels_s[2] += part.ctx.cpu_seconds() - cpu

@@ -50,8 +50,8 @@ def sweep(u: Any, v: Any, geometry: Any) -> None:
         variable += ONE
 
 
-def outflow(u: Any, geometry: Any, walls: Any, lost: Any) -> None:
-    """Add to ``lost``, for each variable, the heat that the next step takes over the boundary.
+def outflow(u: Any, geometry: Any, walls: Any, losses: Any) -> None:
+    """Add to ``losses``, for each variable, the heat that the next step takes over the boundary.
 
     ``walls`` = number of boxes, then the six bounds of each: layers of cells beside the boundary,
     one cell thick. Outside it is cold (0), so each of these cells loses ``NEAR`` of its heat.
@@ -87,6 +87,6 @@ def outflow(u: Any, geometry: Any, walls: Any, lost: Any) -> None:
                     total += (s0 + s2) + (s1 + s3)
                     line += ONE
                 z += ONE
-            lost[variable - geometry[3]] += NEAR * total
+            losses[variable - geometry[3]] += NEAR * total
             wall += SIX
         variable += ONE

@@ -15,7 +15,7 @@ from runner.programs.apps.common.box import Box, face_of
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.faces import Field
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH
@@ -75,7 +75,7 @@ def _cells(field: Field, box: Box, variables: range) -> Field:
     return field[variables.start : variables.stop, z0:z1, y0:y1, x0:x1]
 
 
-class Stolen(Bulk):
+class StealingBulk(Bulk):
     """The solver of one process; all must be of one node, else :class:`AppUsageError`."""
 
     def __init__(self, comm: Any, options: Options, layout: Layout) -> None:
@@ -99,12 +99,12 @@ class Stolen(Bulk):
             Direct(self._cab, self.domain, remote, group, 6 * group.start) for group in self._groups
         ]
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """As :meth:`Bulk.solve`; also counts the chunks of the timed steps."""
         # Nobody may read cells that their owner is still setting.
         self._cab.barrier()
         before = self._cab.chunks
-        timed = super().solve(steps)
+        times = super().solve(steps)
         after = self._cab.chunks
-        timed.chunks = after.own - before.own, after.given - before.given
-        return timed
+        times.chunks = after.own - before.own, after.given - before.given
+        return times

@@ -11,8 +11,8 @@ from typing import Any
 from runner.programs.apps.common import ranks as common_ranks
 from runner.programs.apps.common.box import Box
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed
-from runner.programs.apps.common.ranks import Scheduled
+from runner.programs.apps.common.meter import RunTimes
+from runner.programs.apps.common.ranks import GraphSolver
 from runner.programs.apps.common.regions import shared_grid
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
@@ -37,7 +37,7 @@ class Part(common_ranks.Part, CellTables):
     ) -> None:
         tables = domain.tables(box, range(domain.variables))
         faces = [domain.faces(box, remote, group) for group in groups]
-        super().__init__(domain.stacked, faces, domain.calls(*tables), local, split)
+        super().__init__(domain.stack, faces, domain.calls(*tables), local, split)
         self.give_cells(domain, [tables])
 
 
@@ -46,7 +46,7 @@ def compute(part: Part, i: int) -> None:
     advance(part, i, i % 2, 0)
 
 
-class AsRanks(Scheduled):
+class AsRanks(GraphSolver):
     """The solver of one process; :meth:`solve` may be called again after the domain is reset."""
 
     graph = shared_grid("minighost", compute)
@@ -61,8 +61,8 @@ class AsRanks(Scheduled):
         box = self.domain.box_of(*self._layout.part(self._comm.rank, local))
         return Part(self.domain, box, remote, near, self._groups, self._config.split)
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """Time the steps on this process, after a barrier."""
-        timed = self.run(steps)
+        times = self.run(steps)
         self.domain.current = steps % 2
-        return timed
+        return times

@@ -7,7 +7,7 @@ from typing import Any
 
 from runner.programs.apps.common.grid import coordinates
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.exchange import Exchange
@@ -52,7 +52,7 @@ class Bulk:
         whole = self.domain.whole
         self._calls = [self.domain.advance(whole, group) for group in self._groups]
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """Time the steps on this process, after a barrier.
 
         One exchange comes before, so that the timed part opens no connection.
@@ -61,11 +61,11 @@ class Bulk:
             exchange.run(self.domain.current, Meter(), False)
         return self._run(steps)
 
-    def _run(self, steps: int) -> Timed:
+    def _run(self, steps: int) -> RunTimes:
         meter = Meter()
-        with TimedPart(self._comm) as timed:
+        with TimedPart(self._comm) as part:
             self._steps(steps, meter, lambda group, field: meter.run(self._calls[group][field]))
-        return self._timed(steps, timed.seconds, [meter])
+        return self._run_times(steps, part.seconds, [meter])
 
     def _steps(self, steps: int, meter: Meter, advance: Callable[[int, int], Any]) -> None:
         """All steps; ``advance(group, field)`` moves a group of variables on from this field."""
@@ -77,7 +77,7 @@ class Bulk:
                 advance(group, field)
             domain.current = 1 - field
 
-    def _timed(self, steps: int, seconds: float, meters: list[Meter]) -> Timed:
+    def _run_times(self, steps: int, seconds: float, meters: list[Meter]) -> RunTimes:
         messages = steps * sum(exchange.messages for exchange in self._exchanges)
-        sent = steps * sum(exchange.bytes for exchange in self._exchanges)
-        return Timed(seconds, meters, [m.compute for m in meters], messages, sent)
+        volume = steps * sum(exchange.bytes for exchange in self._exchanges)
+        return RunTimes(seconds, meters, [m.compute for m in meters], messages, volume)

@@ -12,14 +12,14 @@ from typing import Any
 
 from runner.programs.apps.common.box import cut, split_phase
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Meter, Timed
+from runner.programs.apps.common.meter import Meter, RunTimes
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH
 from runner.programs.apps.minighost.variant_mpi import Bulk
 
 
-class Overlapped(Bulk):
+class OverlapBulk(Bulk):
     """The inner cells of a process in ``layout.local`` tiles."""
 
     def __init__(self, comm: Any, options: Options, layout: Layout) -> None:
@@ -35,12 +35,12 @@ class Overlapped(Bulk):
         self._inner = [domain.advance(tile, group) for group in self._groups for tile in tiles]
         self._edges = [[domain.advance(slab, group) for slab in slabs] for group in self._groups]
 
-    def _run(self, steps: int) -> Timed:
+    def _run(self, steps: int) -> RunTimes:
         meter = Meter()
-        with TimedPart(self._comm) as timed:
+        with TimedPart(self._comm) as part:
             for step in range(1, steps + 1):
                 self._step(meter, step < steps)
-        return self._timed(steps, timed.seconds, [meter])
+        return self._run_times(steps, part.seconds, [meter])
 
     def _step(self, meter: Meter, more: bool) -> None:
         field, exchanges = self.domain.current, self._exchanges

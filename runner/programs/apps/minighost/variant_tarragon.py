@@ -12,7 +12,7 @@ from runner.programs.apps.common import grid_tasks as common_grid_tasks
 from runner.programs.apps.common.box import Box
 from runner.programs.apps.common.grid_tasks import Remote, pack, unpack
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed
+from runner.programs.apps.common.meter import RunTimes
 from runner.programs.apps.minighost.domain import Domain, Tables
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH
@@ -26,7 +26,7 @@ class Cells(common_grid_tasks.Cells, CellTables):
         self, domain: Domain, box: Box, tables: Tables, remote: Remote, steps: int
     ) -> None:
         planes = domain.planes_of(range(domain.variables))
-        super().__init__(domain.stacked, box, remote, DEPTH, steps, planes=planes)
+        super().__init__(domain.stack, box, remote, DEPTH, steps, planes=planes)
         self.give_cells(domain, [tables])
 
     def compute(self, step: int) -> None:
@@ -50,8 +50,8 @@ class AsGraph(common_grid_tasks.AsGraph):
     def task(self, local: int, remote: Remote, steps: int) -> Cells:
         return Cells(self.domain, self._boxes[local], self._tables[local], remote, steps)
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """Time the steps on this process, after a barrier."""
-        timed = self.run(steps + 1)
+        times = self.run(steps + 1)
         self.domain.current = steps % 2
-        return timed
+        return times

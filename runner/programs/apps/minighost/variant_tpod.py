@@ -7,8 +7,8 @@ from typing import Any
 
 from runner.programs.apps.common.box import Box
 from runner.programs.apps.common.layout import Layout
-from runner.programs.apps.common.meter import Timed
-from runner.programs.apps.common.tpod import Decomposed, Faces, Grids, Meeting, exchange
+from runner.programs.apps.common.meter import RunTimes
+from runner.programs.apps.common.tpod import Faces, Grids, Meeting, TpodSolver, exchange
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH
@@ -39,27 +39,27 @@ class OuterTask(BlockTask):
     def step(self, step: int) -> None:
         """Exchange and advance each group of variables in turn, or exchange all at once."""
         field = (self.begin + step) % 2
-        if self.ahead != 0:
+        if self.prepost != 0:
             exchange(self, step, field, 0, self.groups)
         for group in range(self.groups):
-            if self.ahead == 0:
+            if self.prepost == 0:
                 exchange(self, step, field, group, group + 1)
             advance(self, step, field, group)
 
 
-class AsBlocks(Decomposed):
+class AsBlocks(TpodSolver):
     """The solver of one process; :meth:`solve` may be called again after the domain is reset."""
 
     def __init__(self, comm: Any, options: Options, layout: Layout) -> None:
         self.domain = domain = Domain(layout.size, *layout.block(comm.rank), options.variables)
-        grids = Grids(domain.stacked, DEPTH, options.groups, domain.fields[0].shape[1])
+        grids = Grids(domain.stack, DEPTH, options.groups, domain.fields[0].shape[1])
         super().__init__(comm, layout, options.tpod, grids, domain.whole)
 
     def task(self, box: Box, meetings: list[Meeting]) -> Faces:
         return (OuterTask if meetings else InnerTask)(self, box, meetings)
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """Time the steps on this process, after a barrier."""
-        timed = self.run(steps, self.domain.current)
+        times = self.run(steps, self.domain.current)
         self.domain.current = (self.domain.current + steps) % 2
-        return timed
+        return times

@@ -9,18 +9,18 @@ from typing import Any, Protocol
 from runner.programs.apps.common.errors import AppUsageError
 from runner.programs.apps.common.grid import show_shape
 from runner.programs.apps.common.layout import Layout, local_grid, make_layout
-from runner.programs.apps.common.meter import Timed
-from runner.programs.apps.common.models import MATED
-from runner.programs.apps.common.mpi import require_funneled
+from runner.programs.apps.common.meter import RunTimes
+from runner.programs.apps.common.models import MATE_VARIANTS
+from runner.programs.apps.common.mpi import require_funneled_level
 from runner.programs.apps.minighost.domain import Domain
 from runner.programs.apps.minighost.options import Options
 from runner.programs.apps.minighost.problem import DEPTH
-from runner.programs.apps.minighost.variant_cab import Stolen
+from runner.programs.apps.minighost.variant_cab import StealingBulk
 from runner.programs.apps.minighost.variant_mate import AsRanks
 from runner.programs.apps.minighost.variant_mpi import Bulk
-from runner.programs.apps.minighost.variant_overlap import Overlapped
+from runner.programs.apps.minighost.variant_overlap import OverlapBulk
 from runner.programs.apps.minighost.variant_tarragon import AsGraph
-from runner.programs.apps.minighost.variant_threads import Threaded
+from runner.programs.apps.minighost.variant_threads import ThreadBulk
 from runner.programs.apps.minighost.variant_tpod import AsBlocks
 from runner.runtimes import mate
 from runner.runtimes.workers import affinity
@@ -32,7 +32,7 @@ class Solver(Protocol):
     domain: Domain
     """The cells of the process."""
 
-    def solve(self, steps: int) -> Timed:
+    def solve(self, steps: int) -> RunTimes:
         """Move a reset domain on and return the times. Collective."""
 
 
@@ -41,27 +41,27 @@ def layout_of(comm: Any, options: Options) -> Layout:
     config = options.config
     parts = 1 if options.variant in ("mpi", "threads", "tpod", "cab") else config.ranks_per_process
     local = config.local_grid
-    found = make_layout(options.size, comm.size, options.grid, parts, local, DEPTH)
+    layout = make_layout(options.size, comm.size, options.grid, parts, local, DEPTH)
     if options.variant != "threads":
-        return found
+        return layout
     try:
-        share = local_grid(options.size, found.processes, config.workers, DEPTH)
+        share = local_grid(options.size, layout.processes, config.workers, DEPTH)
     except AppUsageError:
         raise AppUsageError(
             f"--workers {config.workers} are too many for {show_shape(options.size)} cells in a "
-            f"process grid of {show_shape(found.processes)}: every thread needs a cell; use fewer",
+            f"process grid of {show_shape(layout.processes)}: every thread needs a cell; use fewer",
             code="app_option.not_applicable",
         ) from None
-    return dataclasses.replace(found, local=share)
+    return dataclasses.replace(layout, local=share)
 
 
 _SOLVERS: dict[str, Callable[[Any, Options, Layout], Solver]] = {
     "mpi": Bulk,
-    "overlap": Overlapped,
+    "overlap": OverlapBulk,
     "mate": AsRanks,
     "tarragon": AsGraph,
     "tpod": AsBlocks,
-    "cab": Stolen,
+    "cab": StealingBulk,
 }
 
 
@@ -74,12 +74,12 @@ def make_solver(
     collective. Raises :class:`runner.errors.RunnerError`.
     """
     variant, config = options.variant, options.config
-    if variant in MATED:
+    if variant in MATE_VARIANTS:
         mate.world(config)  # MPI runs already; this checks whether it granted the thread level
     if variant != "threads":
         return _SOLVERS[variant](comm, options, layout)
-    require_funneled(variant)
+    require_funneled_level(variant)
     pinning = config.affinity
     affinity.check_affinity(config.workers, masks[number], pinning, AppUsageError, "--workers")
     cpus = affinity.cpu_places(config.workers, pinning, masks, number)
-    return Threaded(comm, options, layout, cpus)
+    return ThreadBulk(comm, options, layout, cpus)

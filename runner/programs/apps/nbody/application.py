@@ -37,10 +37,10 @@ class System:
         last = min(first + each, count)
         bodies, velocities = plummer(count, options.seed)
         # Every rank sends equally many; those without a body come last.
-        self.own, self.gathered = np.zeros((each, 4)), np.zeros((each * comm.size, 4))
+        self.own, self.gather_buffer = np.zeros((each, 4)), np.zeros((each * comm.size, 4))
         self.own[: last - first] = bodies[first:last]
         self.velocities = velocities[first:last].copy()
-        self.everyone = self.gathered[:count]
+        self.everyone = self.gather_buffer[:count]
         room = 4 * count + 64
         self._children, self._chain = np.zeros((room, 8), np.int64), np.zeros(count, np.int64)
         self._cells, self._status = np.zeros((room, 5)), np.zeros(4)
@@ -122,11 +122,11 @@ def main(comm: Any, arguments: list[str]) -> int:
 
 def _run(comm: Any, options: Options) -> int:
     system = agree(comm, lambda: System(comm, options))
-    made: MultiObject | None = None
-    gather: Callable[[], Any] = lambda: comm.Allgather(system.own, system.gathered)  # noqa: E731
+    mcoll: MultiObject | None = None
+    gather: Callable[[], Any] = lambda: comm.Allgather(system.own, system.gather_buffer)  # noqa: E731
     if options.variant == "mcoll":
-        made = agree(comm, lambda: MultiObject(comm, options.config, options.nodes))
-        gather = agree(comm, lambda: made.allgather_init(system.own, system.gathered)).run
+        mcoll = agree(comm, lambda: MultiObject(comm, options.config, options.nodes))
+        gather = agree(comm, lambda: mcoll.allgather_init(system.own, system.gather_buffer)).run
     gather()
     agree(comm, system.accelerate)
     error, energy = system.error(), system.energy()
@@ -142,7 +142,7 @@ def _run(comm: Any, options: Options) -> int:
         print(f"error of forces {error:.2e}, drift of energy {drift:.2e}, momentum {momentum:.2e}")
         print(f"{seconds:.4f} s, {gathering:.4f} s in allgather, {us:.1f} us a step")
         print("the data are right" if right else "verification failed: a bound is exceeded")
-        nodes = (made.topology.nodes, made.assumed) if made else (None, None)
+        nodes = (mcoll.topology.nodes, mcoll.assumed) if mcoll else (None, None)
         result = {
             "app": "nbody",
             "variant": options.variant,
@@ -159,12 +159,12 @@ def _run(comm: Any, options: Options) -> int:
             "energy_drift": drift,
             "momentum": momentum,
             "digest": digest,
-            "configured": options.configured,
+            "configured": options.config_source,
             "verified": right,
         }
         print(json_line(result), flush=True)
-    if made:
-        made.close()
+    if mcoll:
+        mcoll.close()
     return 0 if right else 1
 
 
@@ -186,4 +186,4 @@ def _steps(
         system.kick(half)
     seconds = perf_counter() - begin
     every = comm.allgather((seconds, gathering))
-    return max(told[0] for told in every), max(told[1] for told in every)
+    return max(answer[0] for answer in every), max(answer[1] for answer in every)

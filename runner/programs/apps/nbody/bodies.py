@@ -37,5 +37,5 @@ def plummer(count: int, seed: int) -> tuple[Array, Array]:
 def _directions(dice: np.random.Generator, count: int) -> Array:
     """Unit vectors."""
     vectors = dice.normal(size=(count, 3))
-    found: Array = vectors / np.linalg.norm(vectors, axis=1)[:, None]
-    return found
+    directions: Array = vectors / np.linalg.norm(vectors, axis=1)[:, None]
+    return directions

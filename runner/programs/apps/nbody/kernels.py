@@ -37,8 +37,8 @@ def build(
     child = carray(children, (room, 8))
     chain = carray(following, count)
     cell = carray(cells, (room, 5))
-    said = carray(status, 4)
-    said[0] = 0.0
+    result = carray(status, 4)
+    result[0] = 0.0
     most = 0.0
     for b in range(count):
         for d in range(3):
@@ -49,7 +49,7 @@ def build(
     cell[0, 4] = 2.0 * most * 1.0000001 + 1e-300
     for octant in range(8):
         child[0, octant] = -1
-    used = np.int64(1)
+    cell_count = np.int64(1)
     for b in range(count):
         chain[b] = -1
         at, depth = np.int64(0), 0
@@ -58,20 +58,20 @@ def build(
             for d in range(3):
                 if x[b, d] >= cell[at, d]:
                     octant |= 1 << d
-            found = child[at, octant]
-            if found == -1:
+            node = child[at, octant]
+            if node == -1:
                 child[at, octant] = -2 - b
                 break
-            if found <= -2 and depth >= DEEPEST:
-                chain[b] = -2 - found
+            if node <= -2 and depth >= DEEPEST:
+                chain[b] = -2 - node
                 child[at, octant] = -2 - b
                 break
-            if found <= -2:
+            if node <= -2:
                 # The body that is there moves one cell down.
-                if used == room:
+                if cell_count == room:
                     return
-                new, other = used, -2 - found
-                used += 1
+                new, other = cell_count, -2 - node
+                cell_count += 1
                 half = 0.5 * cell[at, 4]
                 cell[new, 4] = half
                 place = 0
@@ -84,28 +84,28 @@ def build(
                         place |= 1 << d
                 for n in range(8):
                     child[new, n] = -1
-                child[new, place] = found
+                child[new, place] = node
                 child[at, octant] = new
-                found = new
-            at = found
+                node = new
+            at = node
             depth += 1
     # A cell comes after the one that it is in.
-    for back in range(used):
-        at = used - 1 - back
+    for back in range(cell_count):
+        at = cell_count - 1 - back
         mass = 0.0
         mx = 0.0
         my = 0.0
         mz = 0.0
         for octant in range(8):
-            found = child[at, octant]
-            if found >= 0:
-                m = cell[found, 3]
+            node = child[at, octant]
+            if node >= 0:
+                m = cell[node, 3]
                 mass += m
-                mx += m * cell[found, 0]
-                my += m * cell[found, 1]
-                mz += m * cell[found, 2]
-            b = -2 - found
-            while found != -1 and b >= 0:
+                mx += m * cell[node, 0]
+                my += m * cell[node, 1]
+                mz += m * cell[node, 2]
+            b = -2 - node
+            while node != -1 and b >= 0:
                 m = x[b, 3]
                 mass += m
                 mx += m * x[b, 0]
@@ -117,7 +117,7 @@ def build(
         cell[at, 1] = my * part
         cell[at, 2] = mz * part
         cell[at, 3] = mass
-    said[0] = float(used)
+    result[0] = float(cell_count)
 
 
 def accelerate(
@@ -162,13 +162,13 @@ def accelerate(
                 az += f * dz
                 continue
             for octant in range(8):
-                found = child[at, octant]
-                if found >= 0:
-                    term[2 + top] = float(found)
+                node = child[at, octant]
+                if node >= 0:
+                    term[2 + top] = float(node)
                     top += 1
                     continue
-                other = -2 - found
-                while found != -1 and other >= 0:
+                other = -2 - node
+                while node != -1 and other >= 0:
                     if other != b:
                         dx, dy, dz = x[other, 0] - px, x[other, 1] - py, x[other, 2] - pz
                         s = dx * dx + dy * dy + dz * dz + soft2

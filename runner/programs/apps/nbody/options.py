@@ -28,7 +28,7 @@ class Options:
     seed: int
     nodes: int
     config: Config
-    configured: str
+    config_source: str
     help: str | None = None
     """The text to print instead of running."""
 
@@ -51,27 +51,27 @@ def parse(arguments: list[str]) -> Options:
     add("--nodes", type=int, default=0, metavar="N",
         help="mcoll: assumed nodes that one machine is split into; default 0")  # fmt: skip
     MCOLL.add_arguments(parser.add_argument_group("collectives, with --variant mcoll"))
-    given = parser.parse_args(arguments)
-    if given.variant not in VARIANTS:
+    options = parser.parse_args(arguments)
+    if options.variant not in VARIANTS:
         raise AppUsageError(
-            f"--variant {given.variant}: expected {' or '.join(VARIANTS)}",
+            f"--variant {options.variant}: expected {' or '.join(VARIANTS)}",
             code="app_option.unknown",
         )
-    if given.theta > _WIDEST:
+    if options.theta > _WIDEST:
         raise AppUsageError(
-            f"--theta {given.theta}: expected at most {_WIDEST}; beyond that a cell could act on a "
-            "body in it",
+            f"--theta {options.theta}: expected at most {_WIDEST}; beyond that a cell could act on "
+            "a body in it",
             code="app_option.range",
         )
-    if given.nodes < 0:
-        raise AppUsageError(f"--nodes {given.nodes}: expected 0 or more", code="app_option.ranks")
-    config, configured = Config(), ""
-    if given.variant == "mcoll":
+    if options.nodes < 0:
+        raise AppUsageError(f"--nodes {options.nodes}: expected 0 or more", code="app_option.ranks")
+    config, config_source = Config(), ""
+    if options.variant == "mcoll":
         try:
-            config, configured = MCOLL.configured(given)
+            config, config_source = MCOLL.configured(options)
         except IntranodeError as error:
             raise AppUsageError(str(error), code=error.code) from None
     else:
-        for switch in given_switches(MCOLL.table, given):
-            raise meaningless(f"--{switch}", given.variant, ["mcoll"])
-    return parser.record(Options, given, config=config, configured=configured)
+        for switch in given_switches(MCOLL.table, options):
+            raise meaningless(f"--{switch}", options.variant, ["mcoll"])
+    return parser.record(Options, options, config=config, config_source=config_source)

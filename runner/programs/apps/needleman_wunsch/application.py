@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.needleman_wunsch.options import TASKS, Options, parse
@@ -20,7 +20,7 @@ def main(comm: Any, arguments: list[str]) -> int:
     Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     agree(comm, prepare)
     small = dataclasses.replace(
@@ -58,8 +58,8 @@ def _align(comm: Any, options: Options) -> tuple[float, int | None, dict[str, fl
 
 
 def _print(options: Options, everyone: list[tuple[float, int | None, dict[str, float]]]) -> int:
-    seconds = max(spent for spent, _, _ in everyone)
-    (score,) = [found for _, found, _ in everyone if found is not None]
+    seconds = max(duration for duration, _, _ in everyone)
+    (score,) = [value for _, value, _ in everyone if value is not None]
     right: bool | None = None
     if options.verify:
         right = score == reference(*sequences(options.length, options.seed))

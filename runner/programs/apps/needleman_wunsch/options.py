@@ -54,10 +54,10 @@ def parse(arguments: list[str]) -> Options:
         "python -m runner.programs.apps.needleman_wunsch",
         "Align two DNA sequences (the score only).",
     )
-    known = ", ".join(f"{name} ({words})" for name, (_, words) in INPUTS.items())
+    inputs = ", ".join(f"{name} ({words})" for name, (_, words) in INPUTS.items())
     variants = ", ".join(f"{name} ({words})" for name, words in VARIANTS.items())
     add = parser.add_argument
-    add("--input", metavar="NAME", help=f"one of: {known}")
+    add("--input", metavar="NAME", help=f"one of: {inputs}")
     add("--length", type=positive, metavar="N", help="bases, instead of --input")
     add("--variant", default="mpi", help=f"one of: {variants}")
     add("--rows", type=positive, default=512, metavar="R", help="rows of a block; default 512")
@@ -67,27 +67,27 @@ def parse(arguments: list[str]) -> Options:
     add("--seed", type=positive, default=1, metavar="S", help="of the sequences; default 1")
     add("--verify", choices=("score", "none"), default="score", help="compare the score")
     tarragon.add_arguments(parser)
-    given = parser.parse_args(arguments)
-    config = common_tarragon.config_of(given, VARIANTS, TASKS, TASKS)
-    if given.input is not None and given.length is not None:
+    options = parser.parse_args(arguments)
+    config = common_tarragon.config_of(options, VARIANTS, TASKS, TASKS)
+    if options.input is not None and options.length is not None:
         raise AppUsageError("--input and --length exclude each other", code="app_option.conflict")
-    name = None if given.length is not None else given.input or "default"
+    name = None if options.length is not None else options.input or "default"
     if name is not None and name not in INPUTS:
         raise AppUsageError(
             f"--input {name}: expected one of {', '.join(INPUTS)}", code="app_option.unknown"
         )
-    length = given.length if name is None else INPUTS[name][0]
+    length = options.length if name is None else INPUTS[name][0]
     return Options(
         input=name,
         length=length,
-        rows=min(given.rows, length),
-        columns=min(given.columns, length),
-        variant=given.variant,
-        window=given.window,
-        seed=given.seed,
-        verify=given.verify == "score",
+        rows=min(options.rows, length),
+        columns=min(options.columns, length),
+        variant=options.variant,
+        window=options.window,
+        seed=options.seed,
+        verify=options.verify == "score",
         config=config,
-        help=parser.format_help() if given.help else None,
+        help=parser.format_help() if options.help else None,
     )
 
 

@@ -20,8 +20,8 @@ def sequences(length: int, seed: int) -> tuple[Bases, Bases]:
     draw = np.random.default_rng(seed)
     first = draw.integers(0, 4, length, dtype=np.uint8)
     second = first.copy()
-    changed = draw.random(length) < 0.2
-    second[changed] = draw.integers(0, 4, int(changed.sum()), dtype=np.uint8)
+    mask = draw.random(length) < 0.2
+    second[mask] = draw.integers(0, 4, int(mask.sum()), dtype=np.uint8)
     return first, second
 
 

@@ -48,9 +48,9 @@ class Rows:
         left = np.empty(0, np.int32)
         for computing in steps:
             line: Scores | None = None
-            done = computing[comm.rank]
-            if done is not None:
-                number, place = order[done]
+            index = computing[comm.rank]
+            if index is not None:
+                number, place = order[index]
                 line = self._blocks[0][place].first_line() if number == 0 else came.popleft()
                 left = self._sweep(number, place, line, left)
                 if number == last:
@@ -85,15 +85,15 @@ class Rows:
 
         comm, last = self._comm, len(self._rows) - 1
         order = [(number, place) for number in self._blocks for place in range(len(self._columns))]
-        wanted = deque(one for one in order if one[0] > 0) if comm.size > 1 else deque()
-        posted: deque[tuple[Any, Scores]] = deque()
-        kept: deque[Scores] = deque()
+        pending = deque(one for one in order if one[0] > 0) if comm.size > 1 else deque()
+        receives: deque[tuple[Any, Scores]] = deque()
+        local_lines: deque[Scores] = deque()
         sends: deque[tuple[Any, Scores]] = deque()
 
         def post() -> None:
-            while wanted and len(posted) < window:
-                line = np.empty(len(self._columns[wanted.popleft()[1]]) + 1, np.int32)
-                posted.append((comm.Irecv(line, self._before, _TAG), line))
+            while pending and len(receives) < window:
+                line = np.empty(len(self._columns[pending.popleft()[1]]) + 1, np.int32)
+                receives.append((comm.Irecv(line, self._before, _TAG), line))
 
         left = np.empty(0, np.int32)
         post()
@@ -101,16 +101,16 @@ class Rows:
             if number == 0:
                 line = self._blocks[0][place].first_line()
             elif comm.size == 1:
-                line = kept.popleft()
+                line = local_lines.popleft()
             else:
-                request, line = posted.popleft()
+                request, line = receives.popleft()
                 request.Wait()
                 post()
             left = self._sweep(number, place, line, left)
             if number == last:
                 continue
             if comm.size == 1:
-                kept.append(line)
+                local_lines.append(line)
                 continue
             sends.append((comm.Isend(line, self._after, _TAG), line))
             while sends and sends[0][0].Test():
@@ -135,8 +135,8 @@ def schedule(processes: int, rows: int, columns: int) -> list[list[int | None]]:
                     step = max(step, when[-1][index - columns] + 1)
                 when[rank].append(step)
     steps = 1 + max(own[-1] for own in when if own)
-    found: list[list[int | None]] = [[None] * processes for _ in range(steps)]
+    blocks: list[list[int | None]] = [[None] * processes for _ in range(steps)]
     for rank, own in enumerate(when):
         for index, step in enumerate(own):
-            found[step][rank] = index
-    return found
+            blocks[step][rank] = index
+    return blocks

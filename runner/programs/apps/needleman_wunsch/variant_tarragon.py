@@ -28,23 +28,23 @@ class BlockTask(tarragon.CompiledTask):
         self.left = block.first_column()
         self.right = np.empty_like(self.left)
         # Number of the message from above, from before, to below, along; -1 for none.
-        self.above = self.before = self.below = self.beside = -1
+        self.above = self.before = self.below = self.behind = -1
 
     def vinit(self) -> None:
         self.above = _place(self.sources, self.id - self.graph.map.shape[1])
         self.before = _place(self.sources, self.id - 1)
         self.below = _place(self.targets, self.id + self.graph.map.shape[1])
-        self.beside = _place(self.targets, self.id + 1)
+        self.behind = _place(self.targets, self.id + 1)
         super().vinit()
 
     def compute(self, step: int) -> None:
         """Sweep the block."""
         line = self.outputs[2 * self.below] if self.below >= 0 else self.line
-        given = self.inputs[2 * self.above] if self.above >= 0 else self.line
+        upper = self.inputs[2 * self.above] if self.above >= 0 else self.line
         for j in range(len(self.line)):
-            line[j] = given[j]
+            line[j] = upper[j]
         left = self.inputs[2 * self.before] if self.before >= 0 else self.left
-        right = self.outputs[2 * self.beside] if self.beside >= 0 else self.right
+        right = self.outputs[2 * self.behind] if self.behind >= 0 else self.right
         matrix.sweep(self.down, self.along, line, left, right)
 
     @property
@@ -82,9 +82,9 @@ class PanelTask(tarragon.CompiledTask):
         """Sweep the next block."""
         along = self.parts[step]
         line = self.outputs[step % 2] if self.below > 0 else self.line
-        given = self.inputs[step % 2] if self.above > 0 else self.lines[step]
+        upper = self.inputs[step % 2] if self.above > 0 else self.lines[step]
         for j in range(len(along) + 1):
-            line[j] = given[j]
+            line[j] = upper[j]
         matrix.sweep(self.down, along, line, self.left, self.left)
 
     @property
@@ -144,11 +144,11 @@ class Alignment:
             tarragon.SparseDistribution(owners, self._runtime.size),
         )
         for task in graph:
-            below, beside = places.next(task.id, 0), places.next(task.id, 1)
+            below, behind = places.next(task.id, 0), places.next(task.id, 1)
             if below is not None:
                 task.connect(below, max_size=task.line.nbytes)
-            if beside is not None:
-                task.connect(beside, max_size=task.left.nbytes)
+            if behind is not None:
+                task.connect(behind, max_size=task.left.nbytes)
         return graph
 
     def _panel_graph(self) -> Any:

@@ -7,7 +7,7 @@ from functools import partial
 from time import perf_counter
 from typing import Any
 
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.pattern.chain import Chain
@@ -39,7 +39,7 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
     :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments, comm.size))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     work = Work()
     pattern = BUILDERS[options.kind](comm, options, work)

@@ -25,16 +25,16 @@ class Chain:
         self._comm, self._work = comm, work
         self._calls = share(options, comm.rank, comm.size)
         grid = tuple(MPI.Compute_dims(comm.size, axes))
-        here = coordinates(comm.rank, grid)
+        position = coordinates(comm.rank, grid)
         self._turns = axes > 1
-        self._out = Message(options.size, comm.rank, sent=True)
+        self._out = Message(options.size, comm.rank, is_outgoing=True)
         # The neighbours towards the first and towards the last corner.
         self._ways: list[list[int]] = []
         for direction in (-1, 1):
-            found = (neighbour(here, grid, axis, direction) for axis in range(axes))
-            self._ways.append([rank for rank in found if rank is not None])
-        self._received = {
-            rank: Message(options.size, rank, sent=False)
+            ranks = (neighbour(position, grid, axis, direction) for axis in range(axes))
+            self._ways.append([rank for rank in ranks if rank is not None])
+        self._incoming = {
+            rank: Message(options.size, rank, is_outgoing=False)
             for rank in self._ways[0] + self._ways[1] * self._turns
         }
 
@@ -42,16 +42,16 @@ class Chain:
         send, receive, out = self._comm.Send, self._comm.Recv, self._out
         buffer = out.buffer
         before, after = self._ways
-        arriving = {rank: message.buffer for rank, message in self._received.items()}
+        arriving = {rank: message.buffer for rank, message in self._incoming.items()}
         for step in range(first, end):
             back = self._turns and step // PLANES % 2
             for rank in after if back else before:
                 receive(arriving[rank], rank)
-                self._received[rank].check(step)
+                self._incoming[rank].check(step)
             self._work.do(self._calls)
             out.stamp(step)
             for rank in before if back else after:
                 send(buffer, rank)
 
     def wrong(self) -> str:
-        return "".join({message.wrong() for message in self._received.values()})
+        return "".join({message.wrong() for message in self._incoming.values()})

@@ -18,7 +18,7 @@ class Transpose:
         self._calls = share(options, comm.rank, comm.size)
         ranks, words = np.arange(comm.size), options.size // WORD
         self._out = self._blocks(comm.rank * comm.size + ranks, words)
-        self._expected = self._blocks(ranks * comm.size + comm.rank, words)
+        self._reference = self._blocks(ranks * comm.size + comm.rank, words)
         self._in = np.zeros_like(self._out)
         self._faults = 0
 
@@ -28,19 +28,19 @@ class Transpose:
 
     def run(self, first: int, end: int) -> None:
         exchange, out, back = self._comm.Alltoall, self._out, self._in
-        stamped, arrived = out[:, 0], back[:, 0]
-        sent, expected = stamped.copy(), self._expected[:, 0].copy()
+        out_words, in_words = out[:, 0], back[:, 0]
+        start_words, reference = out_words.copy(), self._reference[:, 0].copy()
         for step in range(first, end):
-            np.add(sent, step, stamped)
+            np.add(start_words, step, out_words)
             exchange(out, back)
-            self._faults += bool((arrived - step != expected).any())
+            self._faults += bool((in_words - step != reference).any())
             self._work.do(self._calls)
-        stamped[:] = sent
+        out_words[:] = start_words
 
     def wrong(self) -> str:
         if self._faults:
             return f"blocks of a wrong rank or step in {self._faults} steps"
-        right = np.array_equal(self._in[:, 1:], self._expected[:, 1:])
+        right = np.array_equal(self._in[:, 1:], self._reference[:, 1:])
         return "" if right else "words of a block"
 
 
@@ -51,7 +51,7 @@ class Broadcast:
         self._comm, self._work = comm, work
         self._calls = share(options, comm.rank, comm.size)
         self._messages = [
-            Message(options.size, root, sent=root == comm.rank) for root in range(comm.size)
+            Message(options.size, root, is_outgoing=root == comm.rank) for root in range(comm.size)
         ]
 
     def run(self, first: int, end: int) -> None:
@@ -79,30 +79,30 @@ class Reduce:
         places = np.arange(options.size // WORD, dtype=np.float64)
         # Small whole numbers, so that the sums are exact in every order.
         self._mine = places + comm.rank
-        self._expected = places * comm.size + comm.size * (comm.size - 1) / 2
+        self._reference = places * comm.size + comm.size * (comm.size - 1) / 2
         self._whole = [np.zeros_like(self._mine), np.zeros_like(self._mine)]
         self._faults = 0
 
     def run(self, first: int, end: int) -> None:
         ranks, rank = self._comm.size, self._comm.rank
         on_all, on_first = self._comm.Allreduce, self._comm.Reduce
-        mine, (everywhere, there) = self._mine, self._whole
-        own, right = mine.data, float(self._expected[0])
-        summed = everywhere.data, there.data
+        mine, (everywhere, root_sum) = self._mine, self._whole
+        own, right = mine.data, float(self._reference[0])
+        sums = everywhere.data, root_sum.data
         for step in range(first, end):
             own[0] = rank + step
             odd = step % 2
             if odd:
-                on_first(mine, there, root=0)
+                on_first(mine, root_sum, root=0)
             else:
                 on_all(mine, everywhere)
             if not odd or rank == 0:
-                self._faults += summed[odd][0] != right + ranks * step
+                self._faults += sums[odd][0] != right + ranks * step
             self._work.do(self._calls)
 
     def wrong(self) -> str:
         if self._faults:
             return f"{self._faults} sums of a step"
-        used = [whole for whole in self._whole if whole.any()]
-        right = all(np.array_equal(whole[1:], self._expected[1:]) for whole in used)
+        sums = [whole for whole in self._whole if whole.any()]
+        right = all(np.array_equal(whole[1:], self._reference[1:]) for whole in sums)
         return "" if right else "words of a sum"

@@ -29,35 +29,35 @@ class Halo:
         self._work, self._calls = work, share(options, comm.rank, comm.size)
         self._start, self._wait = MPI.Prequest.Startall, MPI.Prequest.Waitall
         grid = tuple(MPI.Compute_dims(comm.size, axes))
-        here = coordinates(comm.rank, grid)
-        self._requests, self._sent, self._received = [], [], []
+        position = coordinates(comm.rank, grid)
+        self._requests, self._outgoing, self._incoming = [], [], []
         for axis in range(axes):
             for side in (0, 1):
-                place = list(here)
-                place[axis] = (here[axis] + 2 * side - 1) % grid[axis]
-                there = rank_at(tuple(place), grid)
+                place = list(position)
+                place[axis] = (position[axis] + 2 * side - 1) % grid[axis]
+                partner = rank_at(tuple(place), grid)
                 # The neighbour sends it from its other side.
                 out, back = 2 * axis + side, 2 * axis + 1 - side
-                sent = Message(options.size, _key(comm.rank, out), sent=True)
-                received = Message(options.size, _key(there, back), sent=False)
-                self._requests.append(comm.Recv_init(received.buffer, there, back))
-                self._requests.append(comm.Send_init(sent.buffer, there, out))
-                self._sent.append(sent)
-                self._received.append(received)
+                outgoing = Message(options.size, _key(comm.rank, out), is_outgoing=True)
+                incoming = Message(options.size, _key(partner, back), is_outgoing=False)
+                self._requests.append(comm.Recv_init(incoming.buffer, partner, back))
+                self._requests.append(comm.Send_init(outgoing.buffer, partner, out))
+                self._outgoing.append(outgoing)
+                self._incoming.append(incoming)
 
     def run(self, first: int, end: int) -> None:
         requests, start, wait, work = self._requests, self._start, self._wait, self._work
         for step in range(first, end):
-            for message in self._sent:
+            for message in self._outgoing:
                 message.stamp(step)
             start(requests)
             wait(requests)
-            for message in self._received:
+            for message in self._incoming:
                 message.check(step)
             work.do(self._calls)
 
     def wrong(self) -> str:
-        return "".join({message.wrong() for message in self._received})
+        return "".join({message.wrong() for message in self._incoming})
 
 
 def _key(rank: int, direction: int) -> int:
@@ -78,9 +78,9 @@ class Irregular:
         # One step comes before the timed ones; a short run does not get through all rounds.
         rounds = plan(options, comm.size)[: options.steps + 1]
         mine = [(pairs.get(comm.rank), size) for pairs, size in rounds]
-        self._sent = Message(max(size for _, size in mine), comm.rank, sent=True)
-        self._received = {
-            partner: Message(max(s for p, s in mine if p == partner), partner, sent=False)
+        self._outgoing = Message(max(size for _, size in mine), comm.rank, is_outgoing=True)
+        self._incoming = {
+            partner: Message(max(s for p, s in mine if p == partner), partner, is_outgoing=False)
             for partner, _ in mine
             if partner is not None
         }
@@ -89,24 +89,24 @@ class Irregular:
             if partner is None:
                 self._rounds.append(None)
                 continue
-            received = self._received[partner]
-            back = comm.Recv_init(received.part(size), partner)
-            out = comm.Send_init(self._sent.part(size), partner)
-            self._rounds.append(([back, out], received))
+            incoming = self._incoming[partner]
+            back = comm.Recv_init(incoming.part(size), partner)
+            out = comm.Send_init(self._outgoing.part(size), partner)
+            self._rounds.append(([back, out], incoming))
 
     def run(self, first: int, end: int) -> None:
         for step in range(first, end):
-            chosen = self._rounds[step % ROUNDS]
-            if chosen is not None:
-                requests, received = chosen
-                self._sent.stamp(step)
+            entry = self._rounds[step % ROUNDS]
+            if entry is not None:
+                requests, incoming = entry
+                self._outgoing.stamp(step)
                 self._start(requests)
                 self._wait(requests)
-                received.check(step)
+                incoming.check(step)
             self._work.do(self._calls)
 
     def wrong(self) -> str:
-        return "".join({message.wrong() for message in self._received.values()})
+        return "".join({message.wrong() for message in self._incoming.values()})
 
 
 def plan(options: Options, ranks: int) -> list[tuple[dict[int, int], int]]:

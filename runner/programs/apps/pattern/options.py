@@ -58,25 +58,25 @@ def parse(arguments: list[str], ranks: int) -> Options:
     add("--imbalance", type=_share, default=0.0, metavar="F",
         help="work grows from 1 - F on the first rank to 1 + F on the last; 0 to 1")  # fmt: skip
     add("--seed", type=_count, default=0, metavar="S", help="of what is drawn at random")
-    given = parser.parse_args(arguments)
-    if given.help:
+    options = parser.parse_args(arguments)
+    if options.help:
         lines = "\n".join(f"  {name:<14} {meaning}" for name, meaning in KINDS.items())
-        return Options(**_named(given), help=f"{parser.format_help()}\nKinds:\n{lines}")
-    if given.kind not in KINDS:
-        what = f"kind {given.kind} is not known" if given.kind else "no kind given"
+        return Options(**_fields(options), help=f"{parser.format_help()}\nKinds:\n{lines}")
+    if options.kind not in KINDS:
+        what = f"kind {options.kind} is not known" if options.kind else "no kind given"
         raise AppUsageError(
             f"{what}; expected one of {', '.join(KINDS)}", code="app_option.unknown"
         )
     if ranks < 2:
         raise AppUsageError(
-            f"{given.kind} needs at least 2 ranks; start it with mpirun -n 2",
+            f"{options.kind} needs at least 2 ranks; start it with mpirun -n 2",
             code="app_option.ranks",
         )
-    return Options(**_named(given))
+    return Options(**_fields(options))
 
 
-def _named(given: argparse.Namespace) -> dict[str, Any]:
-    values = dict(vars(given))
+def _fields(options: argparse.Namespace) -> dict[str, Any]:
+    values = dict(vars(options))
     del values["help"]
     return values
 

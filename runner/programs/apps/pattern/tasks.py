@@ -29,11 +29,11 @@ class MasterWorker:
         self.lengths = lengths(options, comm.size - 1)
         workers = range(1, comm.size)
         self._results = (
-            {worker: Message(options.size, worker, sent=False) for worker in workers}
+            {worker: Message(options.size, worker, is_outgoing=False) for worker in workers}
             if comm.rank == 0
-            else {comm.rank: Message(options.size, comm.rank, sent=True)}
+            else {comm.rank: Message(options.size, comm.rank, is_outgoing=True)}
         )
-        self._done = np.zeros(len(self.lengths), np.int64)
+        self._counts = np.zeros(len(self.lengths), np.int64)
 
     def run(self, first: int, end: int) -> None:
         workers = self._comm.size - 1
@@ -56,7 +56,7 @@ class MasterWorker:
             if task != NOTHING:
                 receive(buffers[worker], worker, RESULT)
                 self._results[worker].check(task)
-                self._done[task] += 1
+                self._counts[task] += 1
             answer[0] = next(waiting, NOTHING)
             busy -= answer[0] == NOTHING
             send(answer, worker, TASK)
@@ -78,7 +78,7 @@ class MasterWorker:
     def wrong(self) -> str:
         if self._comm.rank:
             return ""
-        if (self._done != 1).any():
+        if (self._counts != 1).any():
             return "tasks that were done not once"
         return "".join({message.wrong() for message in self._results.values()})
 

@@ -68,15 +68,15 @@ class Message:
     ``sender`` is a number that tells apart all messages of a step.
     """
 
-    def __init__(self, size: int, sender: int, *, sent: bool) -> None:
+    def __init__(self, size: int, sender: int, *, is_outgoing: bool) -> None:
         self.words: NDArray[np.int64] = np.zeros(size // WORD, np.int64)
-        self._expected = np.arange(len(self.words)) * 1009 + sender
-        if sent:
-            self.words[:] = self._expected
+        self._reference = np.arange(len(self.words)) * 1009 + sender
+        if is_outgoing:
+            self.words[:] = self._reference
         self._key = sender << 40
         self._view = self.words.data
         self.faults = 0
-        self._arrived = False
+        self._has_arrived = False
 
     @property
     def buffer(self) -> list[Any]:
@@ -97,12 +97,12 @@ class Message:
 
     def check(self, step: int) -> None:
         """Count a fault if the message that arrived is not that of this step."""
-        self._arrived = True
+        self._has_arrived = True
         self.faults += self._view[0] != self._key + step
 
     def wrong(self) -> str:
         """What is wrong with all that arrived: the first words, and the rest at the end."""
         if self.faults:
             return f"{self.faults} messages of a wrong rank or step"
-        right = not self._arrived or np.array_equal(self.words[1:], self._expected[1:])
+        right = not self._has_arrived or np.array_equal(self.words[1:], self._reference[1:])
         return "" if right else "words of a message"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.programs.apps.ring.options import TASKS, Options, parse
 from runner.programs.apps.ring.variants import run_mpi, run_tarragon
@@ -16,7 +16,7 @@ def main(comm: Any, arguments: list[str]) -> int:
     Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments, comm.size))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     run = run_tarragon if options.variant in TASKS else run_mpi
     everyone = comm.gather(run(comm, options))
@@ -25,7 +25,7 @@ def main(comm: Any, arguments: list[str]) -> int:
 
 
 def _print(options: Options, everyone: list[tuple[float, bool]]) -> int:
-    seconds = max(spent for spent, _ in everyone)
+    seconds = max(duration for duration, _ in everyone)
     right = all(good for _, good in everyone)
     places = options.tasks if options.variant in TASKS else len(everyone)
     hops = options.laps * places

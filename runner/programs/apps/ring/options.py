@@ -43,20 +43,20 @@ def parse(arguments: list[str], ranks: int) -> Options:
     add("--tasks", type=positive, default=None, metavar="N",
         help="places of the ring of tasks; default: one for each rank")  # fmt: skip
     tarragon.add_arguments(parser)
-    given = parser.parse_args(arguments)
-    config = common_tarragon.config_of(given, VARIANTS, TASKS, ("compiled",))
-    if given.variant == "mpi" and given.tasks is not None:
+    options = parser.parse_args(arguments)
+    config = common_tarragon.config_of(options, VARIANTS, TASKS, ("compiled",))
+    if options.variant == "mpi" and options.tasks is not None:
         raise AppUsageError(
             "--tasks needs --variant tarragon or --variant compiled",
             code="app_option.not_applicable",
         )
-    if given.variant == "mpi" and ranks < 2 and not given.help:
+    if options.variant == "mpi" and ranks < 2 and not options.help:
         raise AppUsageError(
             "--variant mpi needs at least 2 ranks; start it with mpirun -n 2",
             code="app_option.ranks",
         )
-    tasks = given.tasks or ranks
-    if tasks < 2 and not given.help:
+    tasks = options.tasks or ranks
+    if tasks < 2 and not options.help:
         raise AppUsageError(
             "a ring needs at least 2 tasks: --tasks 2", code="app_option.not_applicable"
         )
@@ -65,12 +65,12 @@ def parse(arguments: list[str], ranks: int) -> Options:
             f"--tasks {tasks}: expected one for each of the {ranks} ranks", code="app_option.ranks"
         )
     return Options(
-        variant=given.variant,
-        size=given.size,
-        laps=given.laps,
+        variant=options.variant,
+        size=options.size,
+        laps=options.laps,
         tasks=tasks,
         config=config,
-        help=parser.format_help() if given.help else None,
+        help=parser.format_help() if options.help else None,
     )
 
 

@@ -111,15 +111,15 @@ class CompiledRingTask(tarragon.CompiledTask):
 
     def compute(self, step: int) -> None:
         """Take the message of this lap and send it on."""
-        arrived = step - 1 if self.first else step
-        onwards = self.outputs[step % 2]
-        if arrived >= 0:
-            buffer = self.inputs[arrived % 2]
-            if buffer[0] != arrived % 251:
+        lap = step - 1 if self.first else step
+        output = self.outputs[step % 2]
+        if lap >= 0:
+            buffer = self.inputs[lap % 2]
+            if buffer[0] != lap % 251:
                 self.wrong[0] += 1
             for n in range(len(buffer)):
-                onwards[n] = buffer[n]
-        onwards[0] = step % 251
+                output[n] = buffer[n]
+        output[0] = step % 251
 
 
 def run_tarragon(comm: Any, options: Options) -> tuple[float, bool]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from runner.programs.apps.common.errors import AppUsageError
-from runner.programs.apps.common.mpi import agree, helped
+from runner.programs.apps.common.mpi import agree, print_help
 from runner.programs.apps.common.report import json_line
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.apps.sparse_lu.matrices import MATRICES
@@ -27,7 +27,7 @@ def main(comm: Any, arguments: list[str]) -> int:
     Raises :class:`runner.programs.apps.common.errors.AppError` on all ranks alike.
     """
     options = agree(comm, lambda: parse(arguments))
-    if helped(comm, options):
+    if print_help(comm, options):
         return 0
     mesh = agree(comm, lambda: _mesh(comm.size, options))
     matrix = MATRICES[options.input][0](options.size)
@@ -43,13 +43,13 @@ def main(comm: Any, arguments: list[str]) -> int:
     if comm.rank == 0:
         whole = {place: block for _, _, own in everyone for place, block in own.items()}
         right = np.linspace(-1.0, 1.0, matrix.shape[0])
-        found = solution(analysis, whole, right)
-        residual = float(np.abs(matrix @ found - right).max() / np.abs(right).max())
-        slowest = max(spent for spent, _, _ in everyone)
+        unknowns = solution(analysis, whole, right)
+        residual = float(np.abs(matrix @ unknowns - right).max() / np.abs(right).max())
+        slowest = max(duration for duration, _, _ in everyone)
         figures = {name: sum(m[name] for _, m, _ in everyone) for name in more}
         code = _print(options, mesh, analysis, matrix, slowest, residual, figures)
-    agreed: int = comm.bcast(code)
-    return agreed
+    exit_code: int = comm.bcast(code)
+    return exit_code
 
 
 def _mesh(processes: int, options: Options) -> Mesh:

@@ -50,9 +50,9 @@ def band(rows: int) -> Matrix:
     reach = np.maximum(1, (draw.pareto(1.5, count) * 4).astype(np.int64))
     column = np.clip(row + np.where(draw.random(count) < 0.7, reach, -reach), 0, rows - 1)
     values = draw.uniform(-1.0, 1.0, count)
-    found = sparse.coo_array((values, (row, column)), shape=(rows, rows)).tocsr()
-    weight = np.abs(found).sum(axis=1) + np.abs(found).sum(axis=0) + 1.0
-    return sparse.csr_array(found + sparse.diags_array(weight))
+    pattern = sparse.coo_array((values, (row, column)), shape=(rows, rows)).tocsr()
+    weight = np.abs(pattern).sum(axis=1) + np.abs(pattern).sum(axis=0) + 1.0
+    return sparse.csr_array(pattern + sparse.diags_array(weight))
 
 
 def _in_space(line: Any, side: int) -> Any:

@@ -44,12 +44,12 @@ class Blocks:
         self.analysis, self.mesh = analysis, mesh
         self.row, self.column = mesh.place(process)
         self.process = process
-        loaded = kernels.load("runner.programs.apps.sparse_lu.kernels")
-        self._raw = {name: loaded.raw(name) for name in KERNELS}
+        library = kernels.load("runner.programs.apps.sparse_lu.kernels")
+        self._raw = {name: library.raw(name) for name in KERNELS}
         self._shapes = kernels.scalars(np.diff(analysis.starts).tolist())
-        ordered = matrix[analysis.order][:, analysis.order].tocsr()
+        sorted_matrix = matrix[analysis.order][:, analysis.order].tocsr()
         self._start = {
-            (i, j): self._filled(ordered, i, j)
+            (i, j): self._start_block(sorted_matrix, i, j)
             for k, below in enumerate(analysis.below)
             for i, j in ((k, k), *((b, k) for b in below), *((k, b) for b in below))
             if mesh.process(i, j) == process
@@ -65,16 +65,16 @@ class Blocks:
         for place, block in self._start.items():
             self.at[place][:] = block
 
-    def _filled(self, ordered: Matrix, i: int, j: int) -> Block:
+    def _start_block(self, sorted_matrix: Matrix, i: int, j: int) -> Block:
         starts = self.analysis.starts
-        part = ordered[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
+        part = sorted_matrix[starts[i] : starts[i + 1], starts[j] : starts[j + 1]]
         return np.ascontiguousarray(part.toarray())
 
     def below(self, k: int) -> list[int]:
         """The block rows of panel L of step k on this row of the mesh."""
         return [i for i in self.analysis.below[k] if i % self.mesh.rows == self.row]
 
-    def beside(self, k: int) -> list[int]:
+    def across(self, k: int) -> list[int]:
         """The block columns of panel U of step k on this column of the mesh."""
         return [j for j in self.analysis.below[k] if j % self.mesh.columns == self.column]
 
@@ -90,8 +90,8 @@ class Blocks:
         """The supernodes of the places that are not zero in step k, and the places in these."""
         rows = self.analysis.rows[k]
         of = self._of[rows]
-        chosen = of % every == own
-        return of[chosen], (rows - self.analysis.starts[of])[chosen]
+        mask = of % every == own
+        return of[mask], (rows - self.analysis.starts[of])[mask]
 
     def factor(self, k: int) -> tuple[Block, Block]:
         """D: factor the diagonal block; returns the inverses of L and U."""
@@ -129,11 +129,11 @@ class Blocks:
 
     def _table(self, kind: str, k: int) -> Numbers:
         """The table of a task for the kernels; made once."""
-        found = self._tables.get((kind, k))
-        if found is None:
-            made = {"L": self._lower_table, "U": self._upper_table, "LU": self._update_table}
-            found = self._tables[kind, k] = np.array(made[kind](k), np.int64)
-        return found
+        table = self._tables.get((kind, k))
+        if table is None:
+            makers = {"L": self._lower_table, "U": self._upper_table, "LU": self._update_table}
+            table = self._tables[kind, k] = np.array(makers[kind](k), np.int64)
+        return table
 
     def _lower_table(self, k: int) -> list[int]:
         width = self.analysis.width(k)
@@ -151,10 +151,10 @@ class Blocks:
         return table
 
     def _update_table(self, k: int) -> list[int]:
-        below, rows = self._places(k, self.mesh.rows, self.row)
-        beside, columns = self._places(k, self.mesh.columns, self.column)
-        down, ends = np.unique(below, return_counts=True)
-        across, widths = np.unique(beside, return_counts=True)
+        row_nodes, rows = self._places(k, self.mesh.rows, self.row)
+        column_nodes, columns = self._places(k, self.mesh.columns, self.column)
+        down, ends = np.unique(row_nodes, return_counts=True)
+        across, widths = np.unique(column_nodes, return_counts=True)
         table = [len(rows), len(columns), len(down), len(across), *ends.cumsum().tolist()]
         for j, end in zip(across.tolist(), widths.cumsum().tolist(), strict=True):
             table += [end, 8 * self.analysis.width(j)]
@@ -165,8 +165,8 @@ class Blocks:
 
 
 def _address(array: NDArray[Any]) -> int:
-    found: int = array.__array_interface__["data"][0]
-    return found
+    address: int = array.__array_interface__["data"][0]
+    return address
 
 
 def solution(analysis: Analysis, blocks: dict[tuple[int, int], Block], right: Block) -> Block:
@@ -186,6 +186,6 @@ def solution(analysis: Analysis, blocks: dict[tuple[int, int], Block], right: Bl
         for j in analysis.below[k]:
             parts[k] -= blocks[k, j] @ parts[j]
         parts[k] = np.linalg.solve(np.triu(blocks[k, k]), parts[k])
-    found = np.empty(len(right))
-    found[analysis.order] = np.concatenate(parts)
-    return found
+    unknowns = np.empty(len(right))
+    unknowns[analysis.order] = np.concatenate(parts)
+    return unknowns

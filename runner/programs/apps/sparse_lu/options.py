@@ -44,10 +44,10 @@ def parse(arguments: list[str]) -> Options:
     parser = OptionParser(
         "python -m runner.programs.apps.sparse_lu", "Factor a sparse matrix: A = L U."
     )
-    known = ", ".join(f"{name} ({words})" for name, (_, _, words) in MATRICES.items())
+    inputs = ", ".join(f"{name} ({words})" for name, (_, _, words) in MATRICES.items())
     variants = ", ".join(f"{name} ({words})" for name, words in VARIANTS.items())
     add = parser.add_argument
-    add("--input", metavar="NAME", default="poisson", help=f"one of: {known}")
+    add("--input", metavar="NAME", default="poisson", help=f"one of: {inputs}")
     add("--size", type=positive, metavar="N", help="rows, or cells along a side; not the input's")
     add("--variant", default="mpi", help=f"one of: {variants}")
     add("--width", type=positive, default=64, metavar="W",
@@ -56,26 +56,26 @@ def parse(arguments: list[str]) -> Options:
         help="supernodes with fewer columns are put together; default 16")  # fmt: skip
     add("--mesh", metavar="RxC", help="mesh of processes (default: the squarest)")
     tarragon.add_arguments(parser)
-    given = parser.parse_args(arguments)
-    config = common_tarragon.config_of(given, VARIANTS, TASKS)
-    if given.input not in MATRICES:
+    options = parser.parse_args(arguments)
+    config = common_tarragon.config_of(options, VARIANTS, TASKS)
+    if options.input not in MATRICES:
         raise AppUsageError(
-            f"--input {given.input}: expected one of {', '.join(MATRICES)}",
+            f"--input {options.input}: expected one of {', '.join(MATRICES)}",
             code="app_option.unknown",
         )
     mesh = None
-    if given.mesh:
-        rows, columns = parse_shape(given.mesh, "--mesh", 2)
+    if options.mesh:
+        rows, columns = parse_shape(options.mesh, "--mesh", 2)
         mesh = rows, columns
     return Options(
-        input=given.input,
-        size=given.size or MATRICES[given.input][1],
-        width=given.width,
-        relax=given.relax,
+        input=options.input,
+        size=options.size or MATRICES[options.input][1],
+        width=options.width,
+        relax=options.relax,
         mesh=mesh,
-        variant=given.variant,
+        variant=options.variant,
         config=config,
-        help=parser.format_help() if given.help else None,
+        help=parser.format_help() if options.help else None,
     )
 
 

@@ -75,13 +75,13 @@ def _postorder(parents: list[int], heights: list[int]) -> Numbers:
     for column in sorted(range(len(parents)), key=heights.__getitem__):
         parent = parents[column]
         (roots if parent < 0 else children[parent]).append(column)
-    found: list[int] = []
+    order: list[int] = []
     stack = roots[::-1]
     while stack:  # Parents before children, to be turned round.
         column = stack.pop()
-        found.append(column)
+        order.append(column)
         stack += children[column]
-    return np.array(found[::-1], np.int64)
+    return np.array(order[::-1], np.int64)
 
 
 def elimination_order(matrix: Matrix) -> Numbers:
@@ -91,13 +91,13 @@ def elimination_order(matrix: Matrix) -> Numbers:
     rows = matrix.shape[0]
     if matrix.nnz > 0.5 * rows * rows:
         return np.arange(rows)
-    found = splu(
+    factors = splu(
         matrix.tocsc(),
         permc_spec="MMD_AT_PLUS_A",
         diag_pivot_thresh=0.0,
         options={"SymmetricMode": True},
     )
-    return np.argsort(found.perm_c).astype(np.int64)
+    return np.argsort(factors.perm_c).astype(np.int64)
 
 
 def _columns(pattern: Any) -> tuple[list[set[int]], list[int]]:
@@ -109,12 +109,12 @@ def _columns(pattern: Any) -> tuple[list[set[int]], list[int]]:
     children: list[list[int]] = [[] for _ in range(rows)]
     for column in range(rows):
         own = pattern.indices[pattern.indptr[column] : pattern.indptr[column + 1]]
-        found = set(own[own > column].tolist())
+        below = set(own[own > column].tolist())
         for child in children[column]:
-            found |= structure[child]
-        found.discard(column)
-        structure.append(found)
-        parent = min(found, default=-1)
+            below |= structure[child]
+        below.discard(column)
+        structure.append(below)
+        parent = min(below, default=-1)
         parents.append(parent)
         if parent >= 0:
             children[parent].append(column)
@@ -132,24 +132,24 @@ def _supernodes(structure: list[set[int]], parents: list[int], width: int, relax
     are, and a supernode joins the one above it if both have ``relax`` columns at most, or if few
     entries are zeros then.  None has more than ``width`` columns.
     """
-    found: list[tuple[int, int, int]] = []
+    nodes: list[tuple[int, int, int]] = []
     """First column, the one behind the last, zeros."""
     for first, end in _first_supernodes(structure, parents, width, relax):
         own, zeros = first, 0
-        while found:
-            start, middle, before = found[-1]
-            joined, height = end - start, len(structure[end - 1])
+        while nodes:
+            start, middle, before = nodes[-1]
+            columns, height = end - start, len(structure[end - 1])
             if middle != own or parents[middle - 1] < own or parents[middle - 1] >= end:
                 break
             missing = end - own + height - len(structure[middle - 1])
             total = before + zeros + (middle - start) * missing
-            entries = joined * (joined + 1) // 2 + joined * height
-            if joined > width or (joined > relax and total > ZEROS * entries):
+            entries = columns * (columns + 1) // 2 + columns * height
+            if columns > width or (columns > relax and total > ZEROS * entries):
                 break
-            found.pop()
+            nodes.pop()
             own, zeros = start, total
-        found.append((own, end, zeros))
-    return np.array([*(first for first, _, _ in found), len(structure)], np.int64)
+        nodes.append((own, end, zeros))
+    return np.array([*(first for first, _, _ in nodes), len(structure)], np.int64)
 
 
 def _first_supernodes(
@@ -161,7 +161,7 @@ def _first_supernodes(
         if parent >= 0:
             size[parent] += size[column]
     small = [n <= min(relax, width) for n in size]
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     column = 0
     while column < len(parents):
         end = column + 1
@@ -178,6 +178,6 @@ def _first_supernodes(
             while parents[root] >= 0 and small[parents[root]]:
                 root = parents[root]
             end = max(end, root + 1)
-        found.append((column, end))
+        spans.append((column, end))
         column = end
-    return found
+    return spans

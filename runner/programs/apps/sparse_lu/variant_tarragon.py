@@ -48,14 +48,14 @@ class Plan:
         """Whether the process has this task."""
         row, column = self.mesh.place(process)
         here_row, here_column = row == k % self.mesh.rows, column == k % self.mesh.columns
-        below, beside = row in self._rows[k], column in self._columns[k]
+        below, across = row in self._rows[k], column in self._columns[k]
         if kind == D:
             return here_row and here_column
         if kind == L:
             return here_column and below
         if kind == U:
-            return here_row and beside
-        return below and beside
+            return here_row and across
+        return below and across
 
     def targets(self, k: int, kind: int, process: int) -> list[tuple[int, int]]:
         """The tasks that a task sends to, each with a key."""
@@ -71,32 +71,32 @@ class Plan:
         if kind == U:
             down = [r * mesh.columns + column for r in sorted(self._rows[k])]
             return [(self.number(k, LU, p), UPPER) for p in down]
-        found = []
+        messages = []
         own_rows = [i for i in self.analysis.below[k] if i % mesh.rows == row]
         own_columns = [j for j in self.analysis.below[k] if j % mesh.columns == column]
-        later = set()
+        tasks = set()
         for i in own_rows:
             for j in own_columns:
                 m = min(i, j)
-                later.add((m, D if i == j else L if j == m else U))
-        for m, which in sorted(later):
-            found.append((self.number(m, which, process), READY))
-        return found
+                tasks.add((m, D if i == j else L if j == m else U))
+        for m, which in sorted(tasks):
+            messages.append((self.number(m, which, process), READY))
+        return messages
 
 
 class FactorTask(tarragon.Task):
     """One task; it fires when all that it waits for has arrived."""
 
-    def __init__(self, blocks: Blocks, k: int, kind: int, awaited: int) -> None:
+    def __init__(self, blocks: Blocks, k: int, kind: int, message_count: int) -> None:
         super().__init__()
         self._blocks = blocks
         self._k, self._kind = k, kind
-        self._awaited = awaited
+        self._missing = message_count
         self._lower: tarragon.Message | None = None
         self._upper: tarragon.Message | None = None
 
     def vinit(self) -> None:
-        self.state = tarragon.WAIT if self._awaited else tarragon.EXEC
+        self.state = tarragon.WAIT if self._missing else tarragon.EXEC
 
     def vinject(self, message: tarragon.Message) -> None:
         if message.key == LOWER:
@@ -106,8 +106,8 @@ class FactorTask(tarragon.Task):
         elif message.key == INVERSE:
             # L needs that of U, and U that of L.
             self._lower = message
-        self._awaited -= 1
-        if not self._awaited:
+        self._missing -= 1
+        if not self._missing:
             self.state = tarragon.EXEC
 
     def vexecute(self) -> None:
@@ -132,8 +132,8 @@ class FactorTask(tarragon.Task):
 
     def _inverse(self, which: int, width: int) -> Block:
         assert self._lower is not None
-        found: Block = self._lower.array().reshape(2, width, width)[which]
-        return found
+        block: Block = self._lower.array().reshape(2, width, width)[which]
+        return block
 
     def _put_all(self, lower: Block, upper: Block) -> None:
         """Both inverses to every task L and U: one message on edges with one tag."""
@@ -148,7 +148,7 @@ class FactorTask(tarragon.Task):
             self.dependencies[0].put(tarragon.Message.of(panel, key))
 
     def describe(self) -> str:
-        return f"{KINDS[self._kind]} of step {self._k} waits for {self._awaited} messages"
+        return f"{KINDS[self._kind]} of step {self._k} waits for {self._missing} messages"
 
 
 class Factorization:
@@ -178,16 +178,16 @@ class Factorization:
             if plan.exists(k, kind, process)
         ]
         self.tasks = len(own)
-        awaited = dict.fromkeys(own, 0)
+        message_counts = dict.fromkeys(own, 0)
         for number in own:
             k, kind, _ = plan.task(number)
-            awaited[number] += (0, 1, 1, 2)[kind]
+            message_counts[number] += (0, 1, 1, 2)[kind]
             if kind == LU:
                 for target, _ in plan.targets(k, kind, process):
-                    awaited[target] += 1
+                    message_counts[target] += 1
         graph: tarragon.SparseVectorGraph[FactorTask] = tarragon.SparseVectorGraph(
             self._runtime,
-            lambda number: self._task(number, awaited[number]),
+            lambda number: self._task(number, message_counts[number]),
             tarragon.IdentityMap(count * plan.each),
             _ByProcess(plan),
         )
@@ -214,9 +214,9 @@ class Factorization:
         step, kind, _ = self._plan.task(number)
         return -4 * step - kind
 
-    def _task(self, number: int, awaited: int) -> FactorTask:
+    def _task(self, number: int, message_count: int) -> FactorTask:
         k, kind, _ = self._plan.task(number)
-        return FactorTask(self._blocks, k, kind, awaited)
+        return FactorTask(self._blocks, k, kind, message_count)
 
     def _largest(self, k: int, kind: int) -> int:
         width = self._blocks.analysis.width(k)

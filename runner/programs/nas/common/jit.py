@@ -10,7 +10,7 @@ from numba.extending import register_jitable
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def inlined(function: F) -> F:
+def inline(function: F) -> F:
     """Decorator: the function is compiled into each kernel that calls it, as if written there.
 
     So the compiler sees which arguments are the same array. Such a function must be in the module

@@ -10,11 +10,11 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Check:
-    """One verified number; it is right if it is ``expected`` up to a relative ``tolerance``."""
+    """One verified number; it is right if it is ``reference`` up to a relative ``tolerance``."""
 
     name: str
     value: float
-    expected: float
+    reference: float
     tolerance: float
 
     @property
@@ -22,8 +22,8 @@ class Check:
         """|value - expected| / |expected|; infinite if the value is not finite."""
         if not math.isfinite(self.value):
             return math.inf
-        difference = abs(self.value - self.expected)
-        return difference / abs(self.expected) if self.expected else difference
+        difference = abs(self.value - self.reference)
+        return difference / abs(self.reference) if self.reference else difference
 
     @property
     def right(self) -> bool:

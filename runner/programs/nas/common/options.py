@@ -37,7 +37,7 @@ class Options:
 def build_parser() -> OptionParser:
     parser = OptionParser("python -m runner.programs.nas", "NAS-style kernels (NPB 3.4, MPI).")
     parser.add_argument(
-        "kernel", nargs="?", metavar="KERNEL", help=f"one of: {', '.join(_known())}"
+        "kernel", nargs="?", metavar="KERNEL", help=f"one of: {', '.join(_kernel_names())}"
     )
     parser.add_argument("--class", dest="problem_class", default="S", metavar="CLASS",
         help="problem class S, W, A or B (default S)")  # fmt: skip
@@ -57,41 +57,47 @@ def thread_level(arguments: list[str]) -> str:
 def parse(arguments: list[str]) -> Options:
     """The options; raises :class:`AppUsageError`."""
     parser = build_parser()
-    given = parser.parse_args(arguments)
-    if given.help:
+    options = parser.parse_args(arguments)
+    if options.help:
         return Options("", None, "", None, 1, parser.format_help())
-    module = _module(given.kernel)
+    module = _module(options.kernel)
     problems = module.PROBLEMS
-    if given.problem_class not in problems:
+    if options.problem_class not in problems:
         raise AppUsageError(
-            f"--class {given.problem_class} is unknown to nas {given.kernel}; "
+            f"--class {options.problem_class} is unknown to nas {options.kernel}; "
             f"there are {', '.join(problems)}",
             code="app_option.unknown",
         )
-    if given.openmp and given.kernel not in WITH_THREADS:
+    if options.openmp and options.kernel not in WITH_THREADS:
         raise AppUsageError(
-            f"--openmp: kernel {given.kernel} has no threads; leave it out, or choose one of "
+            f"--openmp: kernel {options.kernel} has no threads; leave it out, or choose one of "
             f"{', '.join(WITH_THREADS)}",
             code="app_option.not_applicable",
         )
-    problem = problems[given.problem_class]
+    problem = problems[options.problem_class]
     return Options(
-        given.kernel, module, given.problem_class, problem, given.repetitions, None, given.openmp
+        options.kernel,
+        module,
+        options.problem_class,
+        problem,
+        options.repetitions,
+        None,
+        options.openmp,
     )
 
 
 def _module(kernel: str | None) -> ModuleType:
-    known = _known()
+    names = _kernel_names()
     if kernel is None:
         raise AppUsageError(
-            f"no kernel is named; expected one of {', '.join(known)}", code="app_option.unknown"
+            f"no kernel is named; expected one of {', '.join(names)}", code="app_option.unknown"
         )
-    if kernel not in known:
+    if kernel not in names:
         raise AppUsageError(
-            f"kernel {kernel} is unknown; there are {', '.join(known)}", code="app_option.unknown"
+            f"kernel {kernel} is unknown; there are {', '.join(names)}", code="app_option.unknown"
         )
     return importlib.import_module(f"runner.programs.nas.{kernel}")
 
 
-def _known() -> list[str]:
+def _kernel_names() -> list[str]:
     return [name for name in NAMES if importlib.util.find_spec(f"runner.programs.nas.{name}")]

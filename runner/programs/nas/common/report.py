@@ -12,7 +12,7 @@ from runner.programs.nas.common.options import Options
 
 
 @dataclass(frozen=True)
-class Solved:
+class Solution:
     """The repetitions of one run.
 
     It has the seconds of each repetition (the slowest rank) and their (lower) median ``solver_s``.
@@ -27,12 +27,12 @@ class Solved:
     startup_s: float
 
     @property
-    def verified(self) -> bool:
+    def is_verified(self) -> bool:
         return all(check.right for check in self.checks)
 
 
 def print_result(
-    ranks: int, options: Options, facts: Facts, solved: Solved, threads: int = 1
+    ranks: int, options: Options, facts: Facts, solution: Solution, threads: int = 1
 ) -> None:
     """Print the result of a run; for rank 0, which has this many threads."""
     lines = [
@@ -43,43 +43,43 @@ def print_result(
         f" Iterations: {facts.iterations}",
         f" Total number of processes: {ranks}",
         "",
-        *_verification(solved.checks, solved.verified),
+        *_verification(solution.checks, solution.is_verified),
         "",
-        *_completed(ranks, options, facts, solved),
+        *_summary(ranks, options, facts, solution),
         *(
             f" Repetition {n:<4} =              {seconds:11.6f}"
-            for n, seconds in enumerate(solved.seconds, start=1)
+            for n, seconds in enumerate(solution.seconds, start=1)
             if options.repetitions > 1
         ),
-        json_line(_json(ranks, options, facts, solved, threads)),
+        json_line(_json(ranks, options, facts, solution, threads)),
     ]
     print("\n".join(lines), flush=True)
 
 
-def _verification(checks: list[Check], verified: bool) -> list[str]:
-    lines = [" VERIFICATION SUCCESSFUL" if verified else " VERIFICATION FAILED"]
+def _verification(checks: list[Check], success: bool) -> list[str]:
+    lines = [" VERIFICATION SUCCESSFUL" if success else " VERIFICATION FAILED"]
     for check in checks:
         lines.append(f" {check.name} is {check.value:.14E}, error {check.error:.2E}")
         if not check.right:
             lines.append(
-                f" The correct {check.name} is {check.expected:.14E}, "
+                f" The correct {check.name} is {check.reference:.14E}, "
                 f"allowed error {check.tolerance:.2E}"
             )
     return lines
 
 
-def _completed(ranks: int, options: Options, facts: Facts, solved: Solved) -> list[str]:
-    mops = facts.operations / solved.solver_s / 1e6
+def _summary(ranks: int, options: Options, facts: Facts, solution: Solution) -> list[str]:
+    mops = facts.operations / solution.solver_s / 1e6
     values = [
         ("Class", options.problem_class),
         ("Size", facts.size),
         ("Iterations", str(facts.iterations)),
-        ("Time in seconds", f"{solved.solver_s:.6f}"),
+        ("Time in seconds", f"{solution.solver_s:.6f}"),
         ("Total processes", str(ranks)),
         ("Mop/s total", f"{mops:.2f}"),
         ("Mop/s/process", f"{mops / ranks:.2f}"),
         ("Operation type", facts.operation_type),
-        ("Verification", "SUCCESSFUL" if solved.verified else "UNSUCCESSFUL"),
+        ("Verification", "SUCCESSFUL" if solution.is_verified else "UNSUCCESSFUL"),
     ]
     head = f" {options.kernel.upper()} Benchmark Completed."
     return [head, *(f" {name:<16}= {value:>24}" for name, value in values)]
@@ -91,28 +91,28 @@ def _finite(value: float) -> float | None:
 
 
 def _json(
-    ranks: int, options: Options, facts: Facts, solved: Solved, threads: int
+    ranks: int, options: Options, facts: Facts, solution: Solution, threads: int
 ) -> dict[str, Any]:
-    total = sum(phase["mean"] for phase in solved.phases.values())
+    total = sum(phase["mean"] for phase in solution.phases.values())
     result: dict[str, Any] = {
         "app": f"nas-{options.kernel}",
         "class": options.problem_class,
         "size": facts.size,
         "iterations": facts.iterations,
         "ranks": ranks,
-        "solver_s": solved.solver_s,
-        "mops": facts.operations / solved.solver_s / 1e6,
-        "verified": solved.verified,
+        "solver_s": solution.solver_s,
+        "mops": facts.operations / solution.solver_s / 1e6,
+        "verified": solution.is_verified,
         "checks": [
-            {"name": c.name, "value": _finite(c.value), "expected": c.expected}
-            for c in solved.checks
+            {"name": c.name, "value": _finite(c.value), "expected": c.reference}
+            for c in solution.checks
         ],
-        "phases": solved.phases,
-        "mpi_share": solved.phases["mpi"]["mean"] / total if total else 0.0,
-        "startup_s": solved.startup_s,
+        "phases": solution.phases,
+        "mpi_share": solution.phases["mpi"]["mean"] / total if total else 0.0,
+        "startup_s": solution.startup_s,
     }
     if options.openmp:
         result["threads"] = threads
     if options.repetitions > 1:
-        result["repetitions_s"] = solved.seconds
+        result["repetitions_s"] = solution.seconds
     return result

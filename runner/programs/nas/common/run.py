@@ -13,7 +13,7 @@ from runner.programs.apps.common.report import phase_summary
 from runner.programs.apps.common.timed_part import TimedPart
 from runner.programs.nas.common.kernel import Check, Kernel
 from runner.programs.nas.common.options import Options, parse
-from runner.programs.nas.common.report import Solved, print_result
+from runner.programs.nas.common.report import Solution, print_result
 from runner.runtimes.core.openmp import max_threads
 
 
@@ -28,14 +28,14 @@ def main(comm: Any, arguments: list[str], begin: float) -> int:
         if comm.rank == 0:
             print(options.help, flush=True)
         return 0
-    kernel, threads = agree(comm, lambda: _built(comm, options))
-    solved = _solve(comm, kernel, options, begin)
+    kernel, threads = agree(comm, lambda: _build(comm, options))
+    solution = _solve(comm, kernel, options, begin)
     if comm.rank == 0:
-        print_result(comm.size, options, kernel.facts, solved, threads)
-    return int(comm.bcast(0 if solved.verified else 1))
+        print_result(comm.size, options, kernel.facts, solution, threads)
+    return int(comm.bcast(0 if solution.is_verified else 1))
 
 
-def _built(comm: Any, options: Options) -> tuple[Kernel, int]:
+def _build(comm: Any, options: Options) -> tuple[Kernel, int]:
     """The kernel, and the number of threads of this rank."""
     assert options.module is not None
     kernel = options.module.build(comm, options.problem)
@@ -46,7 +46,7 @@ def _built(comm: Any, options: Options) -> tuple[Kernel, int]:
     return kernel, threads
 
 
-def _solve(comm: Any, kernel: Kernel, options: Options, begin: float) -> Solved:
+def _solve(comm: Any, kernel: Kernel, options: Options, begin: float) -> Solution:
     seconds: list[float] = []
     phases: list[dict[str, float]] = []
     checks: list[list[Check]] = []
@@ -55,16 +55,16 @@ def _solve(comm: Any, kernel: Kernel, options: Options, begin: float) -> Solved:
         kernel.prepare()
         startup_s = startup_s or _slowest(comm, perf_counter() - begin)
         mpi_before = kernel.mpi.seconds
-        with TimedPart(comm) as timed:
+        with TimedPart(comm) as part:
             kernel.solve()
         mpi = kernel.mpi.seconds - mpi_before
-        phases.append({"compute": timed.seconds - mpi, "mpi": mpi})
-        seconds.append(_slowest(comm, timed.seconds))
+        phases.append({"compute": part.seconds - mpi, "mpi": mpi})
+        seconds.append(_slowest(comm, part.seconds))
         checks.append(kernel.checks())
     wrong = (c for c in checks if not all(check.right for check in c))
     solver_s = statistics.median_low(seconds)
     typical = phase_summary(comm, phases[seconds.index(solver_s)])
-    return Solved(seconds, solver_s, typical, next(wrong, checks[-1]), startup_s)
+    return Solution(seconds, solver_s, typical, next(wrong, checks[-1]), startup_s)
 
 
 def _slowest(comm: Any, seconds: float) -> float:

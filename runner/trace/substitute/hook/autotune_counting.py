@@ -76,7 +76,7 @@ class Counts:
         self.inside = threading.local()
         self.began = time.monotonic_ns()
 
-    def timed(self, op: str, call: Any, args: Any, options: Any) -> tuple[Any, int | None]:
+    def time_call(self, op: str, call: Any, args: Any, options: Any) -> tuple[Any, int | None]:
         """The call's result and its nanoseconds; None if it does not count (inside another).
 
         The caller puts the time of a call that counts into a row.
@@ -84,20 +84,20 @@ class Counts:
         if getattr(self.inside, "call", False):
             return call(*args, **options), None
         self.inside.call = True
-        done = False
+        has_result = False
         began = time.monotonic_ns()
         try:
             result = call(*args, **options)
-            done = True
+            has_result = True
         finally:
             self.inside.call = False
-            spent = time.monotonic_ns() - began
+            duration_ns = time.monotonic_ns() - began
             with self.lock:
-                self.ops[op][4] += spent
+                self.ops[op][4] += duration_ns
                 self.ops[op][0] += 1
-                if not done:
-                    self._row((op, 0, 0, 0, 0), 0, 0, spent)
-        return result, spent
+                if not has_result:
+                    self._row((op, 0, 0, 0, 0), 0, 0, duration_ns)
+        return result, duration_ns
 
     def _row(self, kind: tuple[str, int, int, int, int], calls: int, size: int, ns: int) -> None:
         row = self.rows[kind]
@@ -142,7 +142,7 @@ class Counts:
         lines += [f"op {name} {' '.join(map(str, n))}" for name, n in self.ops.items()]
         lines.append(f"p2p_sizes {' '.join(map(str, self.p2p_sizes))}")
         lines.append(f"coll_sizes {' '.join(map(str, self.coll_sizes))}")
-        lines += [f"to {there} {n} {bytes_}" for there, (n, bytes_) in sorted(self.to.items())]
+        lines += [f"to {partner} {n} {bytes_}" for partner, (n, bytes_) in sorted(self.to.items())]
         lines += [
             f"row {' '.join(map(str, (*kind, *sums)))}" for kind, sums in sorted(self.rows.items())
         ]
@@ -174,7 +174,7 @@ class Sizes:
             counts = counts[0]
         return int(width * (counts if isinstance(counts, int) else sum(counts)))
 
-    def pickled(self, item: Any) -> int:
+    def pickle_size(self, item: Any) -> int:
         """Bytes of a lower-case method's argument after pickling."""
         return len(self._mpi.pickle.dumps(item))
 
@@ -192,12 +192,12 @@ class Maker:
         names = ("Intracomm", "Cartcomm", "Graphcomm", "Distgraphcomm")
         self.comms = {getattr(mpi, n): self._comm(getattr(mpi, n)) for n in names}
 
-    def wrapped(self, result: Any) -> Any:
+    def wrap(self, result: Any) -> Any:
         """The counting form of a communicator or request that a method made."""
-        made = self.comms.get(type(result)) or self.requests.get(type(result))
-        return result if made is None or not result else made(result)
+        kind = self.comms.get(type(result)) or self.requests.get(type(result))
+        return result if kind is None or not result else kind(result)
 
-    def _timed(
+    def _timing_method(
         self,
         op: str,
         name: str,
@@ -208,34 +208,34 @@ class Maker:
         nonblocking = op == "recv" and name in ("Irecv", "irecv")
 
         def call(*args: Any, **options: Any) -> Any:
-            handed = amount(args, options)
-            result, spent = self.counts.timed(op, method, args, options)
-            if spent is not None:
-                self.counts.plain(op, nonblocking, handed, spent)
-            return self.wrapped(result)
+            size = amount(args, options)
+            result, duration_ns = self.counts.time_call(op, method, args, options)
+            if duration_ns is not None:
+                self.counts.plain(op, nonblocking, size, duration_ns)
+            return self.wrap(result)
 
         return call
 
     def _request(self, base: Any) -> type:
         methods = {
-            name: self._timed("wait", name, base, lambda args, options: 1)
+            name: self._timing_method("wait", name, base, lambda args, options: 1)
             for name in WAITS
             if hasattr(base, name)
         }
         many = {
-            name: staticmethod(self._timed("wait", name, base, number_of_requests))
+            name: staticmethod(self._timing_method("wait", name, base, number_of_requests))
             for name in WAITS_OF_MANY
             if hasattr(base, name)
         }
         return type(base.__name__, (base,), {**methods, **many})
 
     def _comm(self, base: Any) -> type:
-        methods = {n: self._timed("other", n, base) for n in MAKERS if hasattr(base, n)}
-        methods |= {n: self._timed("wait", n, base) for n in PROBES}
-        methods |= {n: self._timed("recv", n, base) for n in RECEIVES}
+        methods = {n: self._timing_method("other", n, base) for n in MAKERS if hasattr(base, n)}
+        methods |= {n: self._timing_method("wait", n, base) for n in PROBES}
+        methods |= {n: self._timing_method("recv", n, base) for n in RECEIVES}
         for name in SENDS:
             methods[name] = self._send(base, name, self.sizes.buffer, False)
-            methods[name.lower()] = self._send(base, name.lower(), self.sizes.pickled, False)
+            methods[name.lower()] = self._send(base, name.lower(), self.sizes.pickle_size, False)
             methods[f"I{name.lower()}"] = self._send(base, f"I{name.lower()}", None, True)
             methods[f"i{name.lower()}"] = self._send(base, f"i{name.lower()}", None, True)
         for name, op in COLLECTIVES.items():
@@ -248,18 +248,18 @@ class Maker:
         if method is None:
             return None
         if measure is None:
-            measure = self.sizes.buffer if name[0] == "I" else self.sizes.pickled
+            measure = self.sizes.buffer if name[0] == "I" else self.sizes.pickle_size
 
         def call(comm: Any, *args: Any, **options: Any) -> Any:
             dest = argument(args, options, 1, ("dest",))
             size = measure(argument(args, options, 0, FIRST))
-            result, spent = self.counts.timed("send", method, (comm, *args), options)
-            if spent is not None and dest == self.mpi.PROC_NULL:
-                self.counts.plain("send", nonblocking, 0, spent, calls=0)
-            elif spent is not None:
+            result, duration_ns = self.counts.time_call("send", method, (comm, *args), options)
+            if duration_ns is not None and dest == self.mpi.PROC_NULL:
+                self.counts.plain("send", nonblocking, 0, duration_ns, calls=0)
+            elif duration_ns is not None:
                 (to,) = self._world_ranks(comm, [dest])
-                self.counts.message(to, self._is_far(to), size, nonblocking, spent)
-            return self.wrapped(result)
+                self.counts.message(to, self._is_far(to), size, nonblocking, duration_ns)
+            return self.wrap(result)
 
         return call
 
@@ -267,44 +267,46 @@ class Maker:
         method = getattr(base, name, None)
         if method is None:
             return None
-        measure = self.sizes.pickled if name[0].islower() else self.sizes.buffer
+        measure = self.sizes.pickle_size if name[0].islower() else self.sizes.buffer
 
         def call(comm: Any, *args: Any, **options: Any) -> Any:
-            result, spent = self.counts.timed(op, method, (comm, *args), options)
-            if spent is not None:
-                sent, received = (
+            result, duration_ns = self.counts.time_call(op, method, (comm, *args), options)
+            if duration_ns is not None:
+                outgoing, incoming = (
                     argument(args, options, at, names) for at, names in enumerate((FIRST, SECOND))
                 )
-                size = 0 if op == "barrier" else self._handed_in(op, measure, comm, sent, received)
+                size = (
+                    0 if op == "barrier" else self._handed_in(op, measure, comm, outgoing, incoming)
+                )
                 nonblocking = name[0] == "I"
                 self.counts.collective(
-                    op, comm.Get_size(), self._spans(comm), size, nonblocking, spent
+                    op, comm.Get_size(), self._spans(comm), size, nonblocking, duration_ns
                 )
-            return self.wrapped(result)
+            return self.wrap(result)
 
         return call
 
-    def _handed_in(self, op: str, measure: Any, comm: Any, sent: Any, received: Any) -> int:
+    def _handed_in(self, op: str, measure: Any, comm: Any, outgoing: Any, incoming: Any) -> int:
         """Bytes that this rank passes: for a scatter its block; in place, the other buffer's."""
-        given, other = (
-            (received, sent)
-            if op == "scatter" and received is not None
+        buffer, other = (
+            (incoming, outgoing)
+            if op == "scatter" and incoming is not None
             else (
-                sent,
-                received,
+                outgoing,
+                incoming,
             )
         )
-        if given is not self.mpi.IN_PLACE:
-            return int(measure(given))
+        if buffer is not self.mpi.IN_PLACE:
+            return int(measure(buffer))
         whole = int(measure(other))
         return whole // comm.Get_size() if op in ("scatter", "gather", "allgather") else whole
 
     def _world_ranks(self, comm: Any, ranks: list[int]) -> list[int]:
         """The ranks in COMM_WORLD of ranks in a communicator; -1 for one that is not there."""
         group = comm.Get_group()
-        there = self.mpi.Group.Translate_ranks(group, ranks, self.world)
+        world_ranks = self.mpi.Group.Translate_ranks(group, ranks, self.world)
         group.Free()
-        return [-1 if rank == self.mpi.UNDEFINED else int(rank) for rank in there]
+        return [-1 if rank == self.mpi.UNDEFINED else int(rank) for rank in world_ranks]
 
     def _is_far(self, to: int) -> bool:
         return to < 0 or self.far[to]
@@ -313,8 +315,8 @@ class Maker:
         """Whether a communicator has processes on other nodes than this one."""
         # Kept on the object, because a communicator may be called very often.
         if "autotune_spans" not in vars(comm):
-            there = self._world_ranks(comm, list(range(comm.Get_size())))
-            comm.autotune_spans = any(map(self._is_far, there))
+            world_ranks = self._world_ranks(comm, list(range(comm.Get_size())))
+            comm.autotune_spans = any(map(self._is_far, world_ranks))
         return bool(comm.autotune_spans)
 
 
@@ -333,7 +335,7 @@ def install(mpi: Any, directory: str) -> None:
         return
     counts = Counts()
     maker = Maker(mpi, counts, far)
-    mpi.COMM_WORLD = maker.wrapped(world)
+    mpi.COMM_WORLD = maker.wrap(world)
     mpi.Request = maker.requests[mpi.Request]
     mpi.Prequest = maker.requests[mpi.Prequest]
 

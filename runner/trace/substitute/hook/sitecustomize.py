@@ -12,7 +12,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-HERE = str(Path(__file__).resolve().parent)
+HOOK_FOLDER = str(Path(__file__).resolve().parent)
 
 
 class CountedMPI(MetaPathFinder, Loader):
@@ -39,9 +39,9 @@ class CountedMPI(MetaPathFinder, Loader):
         importlib.import_module("autotune_counting").install(module, DIRECTORY)
 
 
-def run_shadowed() -> None:
+def run_original() -> None:
     """Run the environment's own sitecustomize, which this file hides."""
-    others = [place for place in sys.path if place != HERE]
+    others = [place for place in sys.path if place != HOOK_FOLDER]
     spec = importlib.machinery.PathFinder.find_spec("sitecustomize", others)
     if spec is not None and spec.loader is not None:
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
@@ -51,4 +51,4 @@ def run_shadowed() -> None:
 DIRECTORY = os.environ.pop("AUTOTUNE_TRACE_DIR", "")
 if DIRECTORY:
     sys.meta_path.insert(0, CountedMPI())
-run_shadowed()
+run_original()

@@ -1,0 +1,137 @@
+"""Documents: the models of what commands write with ``--json``.
+
+A document is a model, and its JSON Schema is derived from it (:mod:`autotune.schemas`).  Its parts
+are models or plain dataclasses; a dataclass is part of a document as it is.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
+from typing_extensions import TypedDict
+
+from autotune.notes import Note
+
+Number = Annotated[int | float, WithJsonSchema({"type": "number"})]
+"""A number that is written as it is: 1 stays 1 and does not become 1.0."""
+ParameterValue = Annotated[int | float | str, WithJsonSchema({"type": ["string", "number"]})]
+"""The value of a parameter."""
+ValuesByName = dict[str, ParameterValue]
+"""A setting: values by parameter; {} is the default."""
+Ends = tuple[Number | None, Number | None]
+"""Both ends of an interval; None: it is open on that side."""
+Unchecked = Annotated[
+    list[Note], Field(description="Why the results were not checked; empty if they were.")
+]
+
+
+class _Omitted:
+    """Marks a key that is left out where its field is None, so that the key is never null."""
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Any) -> dict[str, Any]:
+        found = dict(handler(core_schema))
+        others = [one for one in found.pop("anyOf") if one.get("type") != "null"]
+        return found | (others[0] if len(others) == 1 else {"anyOf": others})
+
+
+Part = TypeVar("Part")
+Omitted = Annotated[Part | None, _Omitted(), Field(exclude_if=lambda value: value is None)]
+"""A field whose key is left out where it is None."""
+
+
+_CONFIG = ConfigDict(
+    extra="forbid",
+    validate_by_name=True,
+    serialize_by_alias=True,
+    ser_json_inf_nan="constants",
+)
+"""How documents are written and read."""
+_DESCRIBED = ConfigDict(use_attribute_docstrings=True)
+
+
+class Document(BaseModel):
+    """A document, or a part of one: the fields are its keys, in their order.
+
+    The text below a field describes its key in the schema.
+    """
+
+    model_config = _CONFIG | _DESCRIBED | ConfigDict(frozen=True, defer_build=True)
+
+    def to_json(self) -> dict[str, Any]:
+        """The published form, in types that JSON has."""
+        return self.model_dump(mode="json", warnings=False)
+
+
+@functools.cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    # Of a list, because pydantic refuses a configuration beside a bare dataclass.
+    return TypeAdapter(list[kind], config=_CONFIG)
+
+
+def to_json(value: Any, *without: str) -> dict[str, Any]:
+    """A dataclass that is a document, in types that JSON has; some fields can be left out."""
+    kind: Any = type(value)
+    left_out = {"__all__": set(without)}
+    found = _adapter(kind).dump_python([value], mode="json", exclude=left_out, warnings=False)
+    return dict(found[0])
+
+
+def from_json(kind: type[Part], data: Any) -> Part:
+    """Inverse of :func:`to_json`; raises ValueError, which names the first damage."""
+    model: Any = kind
+    try:
+        found: list[Part] = _adapter(model).validate_python([data])
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"][1:])
+        raise ValueError(f"{place}: {first['msg']}") from None
+    return found[0]
+
+
+class LibraryName(TypedDict):
+    """An MPI library."""
+
+    name: str
+    version: str
+
+
+class ErrorDocument(Document):
+    """What a command writes that fails."""
+
+    schema_: Literal["autotune-error-1"] = Field(default="autotune-error-1", alias="schema")
+    code: str = Field(pattern=r"^[a-z0-9_]+(\.[a-z0-9_]+)+$")
+    message: str
+    exit_code: Literal[1, 2]
+
+
+class _Written(GenerateJsonSchema):
+    """The schema of what is written: every key is there, unless it is :data:`Omitted`.
+
+    It has no titles of fields, which would repeat their names, and no defaults.
+    """
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        if field["type"] == "typed-dict-field":
+            return bool(field.get("required", total))
+        return field.get("serialization_exclude_if") is None
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        found: dict[str, Any] = self.generate_inner(schema["schema"])
+        return found
+
+
+def schema_of(model: Any, title: str) -> dict[str, Any]:
+    """The JSON Schema of what is written of ``model``: a model, a dataclass, or a list of such."""
+    adapter = TypeAdapter(list[model], config=_CONFIG | _DESCRIBED)
+    found = adapter.json_schema(mode="serialization", schema_generator=_Written)
+    parts, root = found.get("$defs", {}), found["items"]
+    if "$ref" in root:
+        root = parts.pop(root["$ref"].removeprefix("#/$defs/"))
+    head: dict[str, Any] = {"$schema": _Written.schema_dialect} | root | {"title": title}
+    return head | {"$defs": parts} if parts else head

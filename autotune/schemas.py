@@ -1,0 +1,204 @@
+"""JSON Schemas of what the commands write with ``--json``: one for each kind of document.
+
+Each is derived from the model of the document (:mod:`autotune.document`), in JSON Schema 2020-12.
+The tests validate the output of the commands with them.  docs/reference/json.md lists them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from typing import Any, NamedTuple
+
+from autotune.errors import UsageError
+
+
+class DocumentKind(NamedTuple):
+    """A kind of document; ``model`` is where its model is: ``module:name``."""
+
+    title: str
+    model: str
+    commands: tuple[str, ...]
+    """The commands that write it, by their words; none: any command that fails."""
+
+
+ERROR = "error"
+"""The schema of what any command writes that fails."""
+SCHEMAS: dict[str, DocumentKind] = {
+    "search": DocumentKind(
+        "Result of autotune search, or of the worker that ended a study",
+        "autotune.study.result:Result",
+        ("search", "worker"),
+    ),
+    "proving-elsewhere": DocumentKind(
+        "A worker whose search is over while another one runs the proof",
+        "autotune.api.workers:ProvingElsewhere",
+        ("search", "worker"),
+    ),
+    "status": DocumentKind(
+        "What the workers of a study do now; null if there are no studies",
+        "autotune.api.status:MaybeStatus",
+        ("status",),
+    ),
+    "run": DocumentKind("One run of one setting", "autotune.cli.run:RunDocument", ("run",)),
+    "compare": DocumentKind(
+        "Comparison of setting B with setting A",
+        "autotune.study.comparison_document:AnyComparison",
+        ("compare",),
+    ),
+    "noise": DocumentKind(
+        "Noise of the default, and the gain that can be detected",
+        "autotune.study.noise:NoiseReport",
+        ("noise",),
+    ),
+    "explore": DocumentKind(
+        "Dataset of a measuring campaign, as far as it was measured",
+        "autotune.datasets.describe:ExploredDataset",
+        ("explore",),
+    ),
+    "explore-dry-run": DocumentKind(
+        "What autotune explore would measure", "autotune.cli.explore:PlannedDataset", ("explore",)
+    ),
+    "features": DocumentKind(
+        "Features of one traced run", "autotune.cli.features:TracedFeatures", ("features",)
+    ),
+    "features-list": DocumentKind(
+        "Features and their definitions", "autotune.cli.features:FeatureList", ("features",)
+    ),
+    "train": DocumentKind("Model that was trained", "autotune.cli.train:TrainedModel", ("train",)),
+    "predict": DocumentKind(
+        "Predicted setting", "autotune.api.predict:PredictionDocument", ("predict",)
+    ),
+    "anova": DocumentKind(
+        "Analysis of variance", "autotune.api.anova:AnalysisDocument", ("anova",)
+    ),
+    "classwide": DocumentKind(
+        "One setting for a class of programs",
+        "autotune.anova.result:ClasswideResult",
+        ("classwide",),
+    ),
+    "calibrate": DocumentKind(
+        "Response tables of MPI's operations on a cluster",
+        "autotune.calibration.response:Calibration",
+        ("calibrate",),
+    ),
+    "collectives": DocumentKind(
+        "Best algorithm of each collective by ranks and message size",
+        "autotune.collectives.result:CollectiveResult",
+        ("collectives",),
+    ),
+    "importance": DocumentKind(
+        "Importance of each parameter",
+        "autotune.api.importance:ImportanceDocument",
+        ("importance",),
+    ),
+    "studies": DocumentKind(
+        "Studies in the results database, newest first",
+        "autotune.cli.studies:StudyList",
+        ("studies",),
+    ),
+    "show": DocumentKind("One study", "autotune.cli.studies:ShownStudy", ("show",)),
+    "report": DocumentKind("Page that was written", "autotune.cli.report:WrittenPage", ("report",)),
+    "apps": DocumentKind(
+        "Applications known by name", "autotune.cli.cluster_commands:AppList", ("apps",)
+    ),
+    "doctor": DocumentKind(
+        "Checks of this machine", "autotune.api.doctor:DoctorReport", ("doctor",)
+    ),
+    "publish": DocumentKind(
+        "Files that were published", "autotune.publish.publication:PublishedFiles", ("publish",)
+    ),
+    "publish-dry-run": DocumentKind(
+        "Files that autotune publish would write", "autotune.cli.publish:PlannedFiles", ("publish",)
+    ),
+    "publish-formats": DocumentKind(
+        "Formats in which a setting is published", "autotune.cli.publish:FormatList", ("publish",)
+    ),
+    "unpublish": DocumentKind(
+        "Files that were removed or restored", "autotune.cli.unpublish:Unpublished", ("unpublish",)
+    ),
+    "verify-published": DocumentKind(
+        "State of published files",
+        "autotune.publish.documents:VerifiedFiles",
+        ("verify-published",),
+    ),
+    "cluster-list": DocumentKind(
+        "Cluster definitions", "autotune.cli.cluster_commands:ClusterList", ("cluster list",)
+    ),
+    "cluster-show": DocumentKind(
+        "One cluster definition", "autotune.cli.cluster_commands:ShownCluster", ("cluster show",)
+    ),
+    "cluster-split": DocumentKind(
+        "Cores of this node divided among MPI jobs",
+        "autotune.cli.cluster_commands:DividedCores",
+        ("cluster split",),
+    ),
+    "dataset-list": DocumentKind(
+        "Datasets", "autotune.cli.dataset_commands:DatasetList", ("dataset list",)
+    ),
+    "dataset-describe": DocumentKind(
+        "One dataset", "autotune.datasets.describe:Description", ("dataset describe",)
+    ),
+    "dataset-classes": DocumentKind(
+        "Classes of programs that communicate alike",
+        "autotune.prediction.classes:ClassList",
+        ("dataset classes",),
+    ),
+    "space-list": DocumentKind(
+        "Parameter spaces", "autotune.cli.space_commands:SpaceList", ("space list",)
+    ),
+    "space-show": DocumentKind(
+        "One parameter space on this MPI library",
+        "autotune.cli.space_commands:ShownSpace",
+        ("space show",),
+    ),
+    "space-check": DocumentKind(
+        "Findings about a space file", "autotune.cli.space_commands:CheckedSpace", ("space check",)
+    ),
+    "space-discover": DocumentKind(
+        "Parameters of this MPI library",
+        "autotune.cli.space_commands:ParameterList",
+        ("space discover",),
+    ),
+    "evaluate-predict": DocumentKind(
+        "Scores of predictions on programs left out",
+        "autotune.prediction.evaluation:EvaluationDocument",
+        ("evaluate predict",),
+    ),
+    "testbed-up": DocumentKind("Testbed that is up", "runner.testbed:Testbed", ("testbed up",)),
+    "testbed-status": DocumentKind(
+        "Testbeds", "autotune.cli.testbed_commands:TestbedList", ("testbed status",)
+    ),
+    "testbed-down": DocumentKind(
+        "Testbeds that were taken down", "autotune.cli.testbed_commands:DownList", ("testbed down",)
+    ),
+    "testbed-run": DocumentKind(
+        "Command that ran on a testbed", "runner.testbed:Ran", ("testbed run",)
+    ),
+    "schema": DocumentKind(
+        "JSON Schemas of the commands", "autotune.cli.schema:SchemaList", ("schema",)
+    ),
+    "error": DocumentKind("Error of a command with --json", "autotune.document:ErrorDocument", ()),
+}
+"""All schemas by name.  A model is imported when its schema is asked for."""
+
+
+def schemas_of(command: str) -> tuple[str, ...]:
+    """The names of the schemas of a command, by its words; empty: it writes no document."""
+    return tuple(name for name, schema in SCHEMAS.items() if command in schema.commands)
+
+
+def load_schema(name: str) -> dict[str, Any]:
+    """The schema ``name`` as JSON types.  Raises UsageError for an unknown name."""
+    if name not in SCHEMAS:
+        near = difflib.get_close_matches(name, SCHEMAS, 1)
+        meant = f"; did you mean {near[0]}?" if near else ""
+        raise UsageError(
+            f"there is no JSON schema {name!r}{meant}  To list all: autotune schema",
+            code="schema.unknown",
+        )
+    from autotune.document import schema_of
+
+    title, model, _ = SCHEMAS[name]
+    module, _, attribute = model.partition(":")
+    return schema_of(getattr(importlib.import_module(module), attribute), title)

@@ -1,0 +1,59 @@
+"""Parts of documents: what is written of a program, of its files and of its figures.
+
+Commands that only read a stored result import this module, and not what makes these rows.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+from typing_extensions import TypedDict
+
+from autotune.document import Number
+
+Kind = Literal["program", "library", "source"]
+"""What a file is to the ranks that ran it."""
+
+
+class ExecutableRow(TypedDict):
+    """A file that ranks ran."""
+
+    path: str
+    sha256: str
+    kind: Kind
+
+
+ExecutableRows = Annotated[
+    list[ExecutableRow],
+    Field(
+        description="Files that the ranks ran, as far as they were seen: executables, libraries of "
+        "the program's own, and Python sources behind a wrapper, with their SHA-256."
+    ),
+]
+
+
+class ProposedFigure(TypedDict):
+    """The figure of merit of an output, and how it is read."""
+
+    program: str
+    """Name of the program, empty if it is not known."""
+    line: str
+    """The line of the output."""
+    value: Number
+    """In seconds, or without the prefix of its unit."""
+    rate: bool
+    """Whether a larger value is better."""
+    unit: str
+    options: list[str]
+    """Options that read the figure and check the result."""
+    right: bool | None
+    """Whether the output says that its result is right; null if it says nothing."""
+
+
+class Origin(TypedDict):
+    """Directory, environment and files with which a program ran."""
+
+    cwd: str
+    env: dict[str, str]
+    files: dict[str, str]
