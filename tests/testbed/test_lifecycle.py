@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import socket
@@ -53,7 +54,7 @@ def test_up_with_other_properties_is_refused(bed: tb.Testbed) -> None:
 
 
 def test_the_record_is_json_both_ways(bed: tb.Testbed) -> None:
-    assert model.testbed_from_json(json.loads(json.dumps(tb.to_json(bed)))) == bed
+    assert model.testbed_from_json(json.loads(json.dumps(dataclasses.asdict(bed)))) == bed
 
 
 def test_two_side_by_side(bed: tb.Testbed, new_name: NewName) -> None:
