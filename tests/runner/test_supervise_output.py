@@ -298,7 +298,7 @@ def test_a_comma_in_the_pattern_separates(pattern: str, value: float) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_marked_lines_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
     """Whatever a program prints with the mark, in whatever pieces: no more than the bound."""
-    monkeypatch.setattr(output, "MOST_MARKED_BYTES", 100_000)
+    monkeypatch.setattr(output, "MOST_MARK_BYTES", 100_000)
     source = random.Random(seed)
     kept = MarkedLines(r"^\[vm:\d+\] select: ")
     for number in range(400):
@@ -313,7 +313,7 @@ def test_marked_lines_are_bounded_in_bytes(monkeypatch: pytest.MonkeyPatch, seed
 
 
 def test_a_marked_line_that_is_printed_again_takes_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output, "MOST_MARKED_BYTES", 12)
+    monkeypatch.setattr(output, "MOST_MARK_BYTES", 12)
     kept = MarkedLines("^mark")
     for _ in range(100):
         kept.rest(b"mark 1\n")

@@ -34,13 +34,14 @@ class PyMpiAutotune(PythonPackage):
     depends_on("py-numpy@2.0:", type=("build", "run"))
     depends_on("py-optuna@4.4:", type=("build", "run"))
     depends_on("py-psutil@6:", type=("build", "run"))
-    depends_on("py-pydantic@2.8:", type=("build", "run"))
+    depends_on("py-pydantic@2.12:", type=("build", "run"))
     depends_on("py-pyyaml@6:", type=("build", "run"))
     depends_on("py-rich@13.7:", type=("build", "run"))
     depends_on("py-scipy@1.13:", type=("build", "run"))
     depends_on("py-sqlalchemy@2.0:", type=("build", "run"))
     depends_on("py-threadpoolctl@3.5:", type=("build", "run"))
     depends_on("py-typer@0.29:", type=("build", "run"))
+    depends_on("py-typing-extensions@4.12:", type=("build", "run"))
 
     with when("+data"):
         depends_on("py-pandas@2.2:", type=("build", "run"))
