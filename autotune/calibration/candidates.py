@@ -43,7 +43,7 @@ def acting_setting(setting: Setting, helpers: Sequence[Setting], space: Space) -
     for helper in (DEFAULT, *helpers):
         if any(name in setting for name in helper):
             continue
-        joint = setting.updated(helper)
+        joint = setting.with_values(helper)
         if space.is_canonical(joint) and _acts(joint, space):
             return joint
     return None
@@ -57,7 +57,7 @@ def _acts(setting: Setting, space: Space) -> bool:
         if when is None:
             continue
         unknown = {n: _OTHER for n in when.names if n in space and space.value(n, setting) is None}
-        if space.truth(when, setting.updated(unknown)) is False:
+        if space.truth(when, setting.with_values(unknown)) is False:
             return False
     return True
 
@@ -100,7 +100,7 @@ def joined(settings: Sequence[Setting]) -> Setting:
     """All the settings as one."""
     whole = DEFAULT
     for setting in settings:
-        whole = whole.updated(setting)
+        whole = whole.with_values(setting)
     return whole
 
 
@@ -108,4 +108,4 @@ def _fits(together: Mapping[str, Setting], setting: Setting, space: Space) -> bo
     others = joined(list(together.values()))
     if any(others[name] != value for name, value in setting.items() if name in others):
         return False
-    return space.is_valid(others.updated(setting))
+    return space.is_valid(others.with_values(setting))

@@ -88,7 +88,7 @@ class PointMeasurement(RoundMeasurement[Point]):
     plan: ClassVar[SearchPlan] = SearchPlan(trials=None, default_every=8)
 
     def launch_setting(self, setting: Setting, points: Sequence[Point]) -> Setting:
-        return setting.updated({POINTS: listed(points)})
+        return setting.with_values({POINTS: listed(points)})
 
     def figures(self, record: RunRecord) -> Mapping[Point, float]:
         return by_point(record)

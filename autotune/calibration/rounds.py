@@ -114,7 +114,7 @@ def joint_settings(seen: Found, space: Space) -> dict[Setting, list[Point]]:
             together = joined(chosen)
             if any(name in together for name in setting) or len(chosen) == JOINT:
                 continue
-            whole = together.updated(setting)
+            whole = together.with_values(setting)
             if space.is_canonical(whole):
                 chosen.append(setting)
         for size in range(2, len(chosen) + 1):

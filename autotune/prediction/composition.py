@@ -242,7 +242,7 @@ def proposals(
         for other in useful:
             if any(name in whole for name in other):
                 continue
-            joint = whole.updated(other)
+            joint = whole.with_values(other)
             if composition.log(joint).log < composition.log(whole).log - MATTERS and allowed(joint):
                 whole = joint
                 found[whole] = None

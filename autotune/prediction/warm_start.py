@@ -8,7 +8,7 @@ from autotune.prediction.exposure import acting
 from autotune.prediction.model_file import ModelFile
 from autotune.prediction.scorer import described
 from autotune.space import DEFAULT, Setting, Space
-from autotune.space.meanings import translated
+from autotune.space.meanings import translate
 from runner.trace import Features
 
 MOST = 3
@@ -53,7 +53,7 @@ def meant_here(
         known = {name for setting in model.settings for name in setting}
         found = usable(settings, space, grid=grid)
         return {named_there(setting, space, known): setting for setting in found}
-    pairs = ((s, translated(s, learned[0], space, family).setting) for s in settings)
+    pairs = ((s, translate(s, learned[0], space, family).setting) for s in settings)
     return {there: here for there, here in pairs if here != DEFAULT}
 
 
@@ -76,7 +76,7 @@ def warm_start_settings(
     """
     values = described(features)
     fitting = [_within(named_here(setting, space), space) for setting in model.settings]
-    all_of_it = [*fitting, *(space.listed(LISTED) or ())]
+    all_of_it = [*fitting, *(space.all_settings(LISTED) or ())]
     learned = learned_families(model)
     if family not in learned and learned:
         all_of_it = list(model.settings)

@@ -52,7 +52,7 @@ class OtherLibrary:
 
     def under(self, setting: Setting) -> Setting:
         """``setting`` as the run history names it: with this library."""
-        return setting.updated({MPI: self.name})
+        return setting.with_values({MPI: self.name})
 
     def cheap(self) -> OtherLibrary:
         """The same library with the program in its cheap form (:meth:`Target.cheap`)."""

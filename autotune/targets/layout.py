@@ -104,7 +104,7 @@ def require_room(space: Space, cores: int) -> None:
     for combination in itertools.product(*(p.choices for p in parameters)):
         pairs = zip(parameters, combination, strict=True)
         setting = Setting({p.name: value for p, value in pairs if value is not None})
-        if not setting or space.broken(setting):
+        if not setting or space.broken_rules(setting):
             continue
         try:
             Layout.of(cores, space.launched(setting).get("resource", {}))

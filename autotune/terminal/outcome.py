@@ -230,7 +230,7 @@ def _sides(a: str, b: str, libraries: BothLibraries) -> dict[str, str]:
     from autotune.study.libraries import library_name
 
     second = library_name(libraries["b"]["name"], libraries["b"]["version"])
-    return {a: "A", Setting.parse(b).updated({MPI: second}).key: "B"}
+    return {a: "A", Setting.parse(b).with_values({MPI: second}).key: "B"}
 
 
 def _print_step(step: DecidingStep, command: bool) -> None:

@@ -481,7 +481,7 @@ class AssistedPopulation(GeneticSearch):
     def _surrogate(self) -> Estimates | JointModel:
         """Effects of levels and of pairs in a small space, sparse ones and cliffs elsewhere."""
         codec, anchored = self._codec, self._default is not None
-        if codec.space.listed(LISTING_LIMIT) is not None:
+        if codec.space.all_settings(LISTING_LIMIT) is not None:
             return Estimates(codec, _BELIEF, _CLIP, has_default=anchored)
         return JointModel(
             codec, _CLIP, lambda count: self._rng(_SAMPLES, count), has_default=anchored
