@@ -148,7 +148,7 @@ def contest(program: str, cluster: str, given: argparse.Namespace) -> list[dict[
         m.name: drawn(target.space(m.space), m.variant, given.tries, given.seed, also)
         for m in models
     }
-    with target.measured(guard=not given.guard) as runner:
+    with target.locked_runner(guard=not given.guard) as runner:
         bench = Bench(runner)
 
         def run(name: str, setting: Setting) -> float:
