@@ -71,7 +71,7 @@ def test_why_there_is_no_interval_is_said(capsys: pytest.CaptureFixture[str]) ->
     proof = ClasswideProof(
         False, DEFAULT, "", 0.02, None, None, None, rows, Pruned(DEFAULT), "", cut_short=True
     )
-    print_proof(proof, guarded=True)
+    print_proof(proof, has_guard=True)
     said = capsys.readouterr().out
     assert "+3.0 %" in said
     (line,) = [line for line in said.splitlines() if line.startswith("two: ")]
