@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.anova.best_known import best_known
+from autotune.anova.best_known import opub_of
 from autotune.calibration.response import CALIBRATIONS, Calibration
 from autotune.datasets import Cell, Dataset, Landscape, load
 from autotune.datasets.dataset import CALIBRATION, FEATURES
@@ -303,7 +303,7 @@ def _best(
                 "ok": runs["state"] == "ok",
             }
         )
-        known = best_known(table)
+        known = opub_of(table)
         ratio, null = 1 / (1 + known.gain), known.null
     # A ratio that is not better than the default cannot be the scale of a share.
     if null or not ratio < 1 or not math.isfinite(ratio):
