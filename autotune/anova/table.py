@@ -251,7 +251,7 @@ def dataset_table(
             )
         )
     table = build_table(f"dataset {dataset.name}", cell_runs, settings, defaults)
-    return replace(table, unguarded=dataset.card.unguarded)
+    return replace(table, unguarded=dataset.card.guard_note)
 
 
 def _place(cell: Cell) -> CellFacts:

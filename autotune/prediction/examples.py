@@ -200,7 +200,7 @@ def training_set(places: Sequence[str | Path], split: str | None = None) -> Trai
     for place in places:
         dataset = load(place)
         calibration = stored_calibration(dataset)
-        if (off := dataset.card.unguarded) is not None:
+        if (off := dataset.card.guard_note) is not None:
             notes.append(Note(off.code, f"{dataset.name}: {off.words}", off.data))
         for cell in dataset.cells:
             if split is not None and cell.split != split:
