@@ -326,7 +326,7 @@ def test_effects_come_back_from_their_file() -> None:
     effects = ProgramEffects.fit([yielding("p", 0.8), recorded("q", 0.9)])
     told = effects.to_json()
     assert effects_from_json(json.loads(json.dumps(told))) == effects
-    assert ProgramEffects.shipped().of(LOUD).dof > 0
+    assert ProgramEffects.from_package().of(LOUD).dof > 0
     [first] = told["situations"]
     for key, wrong in (("slope", "1"), ("waiting", 2), ("residuals", {}), ("crowded", None)):
         damaged = {k: v for k, v in first.items() if wrong is not None or k != key}
