@@ -314,7 +314,7 @@ def predict(
 
 def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | None:
     """The answer of the calibrations of this cluster, MPI and machine; None if there is none."""
-    from autotune.calibration.response import hours_between, merged
+    from autotune.calibration.response import hours_between, merge_calibrations
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
 
@@ -322,7 +322,9 @@ def _composed(features: Features, place: PredictionPlace) -> ComposedAnswer | No
     if not known:
         return None
     model = ComposedModel(find_effects())
-    return model.answer(features, merged(known), place.space.is_canonical, hours_between(known))
+    return model.answer(
+        features, merge_calibrations(known), place.space.is_canonical, hours_between(known)
+    )
 
 
 def _calibrations(place: PredictionPlace) -> list[Calibration]:
@@ -340,7 +342,7 @@ def _calibrations(place: PredictionPlace) -> list[Calibration]:
 def warm_start(features: Features, space: Space, target: Target) -> list[Setting]:
     """The settings that are expected to be fastest for a program, best first: composed, if the
     cluster is calibrated, else those of the trained model."""
-    from autotune.calibration.response import merged
+    from autotune.calibration.response import merge_calibrations
     from autotune.prediction import find_model, warm_start_settings
     from autotune.prediction.composed import ComposedModel
     from autotune.prediction.program_effects import find_effects
@@ -349,7 +351,7 @@ def warm_start(features: Features, space: Space, target: Target) -> list[Setting
     known = _calibrations(place)
     if known:
         model = ComposedModel(find_effects())
-        found = model.fastest(features, merged(known), space.is_canonical)
+        found = model.fastest(features, merge_calibrations(known), space.is_canonical)
         if found is not None:
             return found
     return warm_start_settings(features, space, find_model(), target.library.family)
