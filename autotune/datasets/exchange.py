@@ -37,7 +37,7 @@ from autotune.datasets.dataset import (
 from autotune.datasets.plan import BLOCK_S
 from autotune.datasets.shards import SHARDS, RunRow, stated_rows, write_shard
 from autotune.errors import UsageError
-from autotune.names import EXPECTED, is_plain, plain_name, slug
+from autotune.names import NAME_RULE, is_plain, plain_name, slug
 from autotune.space import DEFAULT, Setting, Space
 from autotune.store import Store, StoredRun, StudyRecord
 from autotune.study.run_history import HistoryEntry, entry_of
@@ -169,7 +169,7 @@ class _Copy:
                 if not is_plain(entry.name):
                     raise UsageError(
                         f"{source}: {entry.name[:80]!r} is not the name of a dataset's file; "
-                        f"expected {EXPECTED}.  Remove it, or ask who made the dataset",
+                        f"expected {NAME_RULE}.  Remove it, or ask who made the dataset",
                         code="dataset.foreign_file",
                     )
                 names.append(entry.name)
